@@ -1,0 +1,52 @@
+# Everything is meson's; this is the short way to it.
+BUILD ?= build
+BUILD_ASAN ?= build-asan
+BUILD_TSAN ?= build-tsan
+SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
+
+.PHONY: deps build run test test-asan test-tsan bench format format-check clean
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+# hosts in namespaces, hectod between them, a full table, traffic
+run: build
+	@demo/run.py --build $(BUILD)
+
+test: build
+	@tests/run.py $(BUILD)
+
+test-asan: $(BUILD_ASAN)/build.ninja
+	@ninja -C $(BUILD_ASAN) --quiet
+	@tests/run.py $(BUILD_ASAN)
+
+# Threads are the unit tests' business: DPDK's own are not built for it.
+test-tsan: $(BUILD_TSAN)/build.ninja
+	@ninja -C $(BUILD_TSAN) --quiet
+	@tests/run.py $(BUILD_TSAN) --unit-only
+
+bench: build
+	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
+
+deps:
+	@packaging/install-missing
+
+format:
+	@clang-format -i $(SOURCES)
+
+format-check:
+	@clang-format -n --Werror $(SOURCES)
+
+clean:
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN)
+
+$(BUILD)/build.ninja: | deps
+	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+$(BUILD_ASAN)/build.ninja: | deps
+	@meson setup $(BUILD_ASAN) -Db_sanitize=address,undefined -Dbuildtype=debugoptimized \
+	  -Db_lundef=false >/dev/null
+
+$(BUILD_TSAN)/build.ninja: | deps
+	@meson setup $(BUILD_TSAN) -Db_sanitize=thread -Dbuildtype=debugoptimized \
+	  -Db_lundef=false >/dev/null

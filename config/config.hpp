@@ -1,0 +1,118 @@
+// What the operator wrote, checked and with defaults filled in. Plain values: no DPDK, no pointers.
+// docs/configuration.md is the reference of every key; load.cpp reads them, diff.cpp compares two.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lookup/prefix.hpp"
+
+namespace hecto::config {
+
+using lookup::IpAddress;
+using lookup::IpPrefix;
+using MacAddress = std::array<uint8_t, 6>;
+
+// How a port's `device` names it.
+enum class DeviceKind : uint8_t {
+  kPci,     // "0000:17:00.0", or 17:00.0
+  kVdev,    // "net_memif0,role=server,...": a DPDK vdev string, starts with net_ or eth_
+  kKernel,  // "eth1": a kernel interface, AF_XDP where it works, else AF_PACKET
+};
+
+enum class Urpf : uint8_t { kOff, kLoose, kStrict };
+enum class IdleMode : uint8_t { kSleep, kPoll };
+
+// A VLAN sub-interface of a port; its interface is named "<port>.<id>".
+struct VlanConfig {
+  uint16_t id = 0;  // 1 to 4094
+  std::vector<IpPrefix> addresses;
+  std::optional<uint16_t> mtu;  // default: the port's
+  Urpf urpf = Urpf::kOff;
+  bool operator==(const VlanConfig&) const = default;
+};
+
+struct PortConfig {
+  std::string name;
+  std::string device;
+  DeviceKind kind = DeviceKind::kKernel;
+  uint16_t mtu = 1500;                // bytes of L3 packet, 576 (1280 with IPv6) to 9000
+  std::vector<IpPrefix> addresses;    // host bits kept
+  std::optional<uint16_t> rx_queues;  // default: one per worker of the port's socket
+  uint16_t rx_descriptors = 1024;
+  uint16_t tx_descriptors = 1024;
+  std::optional<MacAddress> mac;
+  bool promiscuous = false;
+  Urpf urpf = Urpf::kOff;
+  bool counters = false;  // per-interface packet and byte counters
+  std::vector<VlanConfig> vlans;
+  bool operator==(const PortConfig&) const = default;
+};
+
+struct LinuxConfig {
+  bool enabled = true;               // `linux: off` gives the static mode
+  std::string name_space = "hecto";  // key: namespace; created when it is not there
+  bool mirror_addresses = true;
+  bool mirror_routes = true;
+  bool mirror_neighbors = true;
+  bool operator==(const LinuxConfig&) const = default;
+};
+
+enum class RouteType : uint8_t { kUnicast, kBlackhole, kUnreachable, kProhibit };
+
+struct NextHopConfig {
+  IpAddress gateway;
+  std::string interface;  // empty: found by the interface addresses
+  uint16_t weight = 1;    // 1 to 256
+  bool operator==(const NextHopConfig&) const = default;
+};
+
+struct RouteConfig {
+  IpPrefix to;
+  RouteType type = RouteType::kUnicast;
+  std::vector<NextHopConfig> via;  // empty unless unicast
+  uint32_t metric = 0;
+  bool operator==(const RouteConfig&) const = default;
+};
+
+struct NeighborConfig {
+  IpAddress address;
+  std::string interface;
+  MacAddress mac{};
+  bool operator==(const NeighborConfig&) const = default;
+};
+
+struct TablesConfig {
+  uint32_t ipv4_nodes = 0;  // 0: default of lookup/
+  uint32_t ipv6_nodes = 0;
+  uint32_t groups = 16384;  // next-hop groups
+  bool operator==(const TablesConfig&) const = default;
+};
+
+struct Config {
+  std::string file;  // where it was read from
+  // Cores by NUMA socket; empty: `auto`.
+  std::map<int, std::vector<unsigned>> workers;
+  std::optional<unsigned> control_core;  // default: placement chooses
+  IdleMode idle = IdleMode::kSleep;
+  uint32_t idle_sleep_us = 50;    // longest sleep of an idle worker
+  uint16_t burst = 64;            // packets asked from a queue at once, 4 to 256
+  std::vector<PortConfig> ports;  // in the file's order
+  LinuxConfig linux_side;         // key: linux (a macro in GNU mode)
+  std::vector<RouteConfig> routes;
+  std::vector<std::string> route_files;  // loaded at start, like `hecto load-routes`
+  std::vector<NeighborConfig> neighbors;
+  std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
+  uint32_t spare_mbufs = 0;                  // per socket, for ports added later
+  TablesConfig tables;
+  std::string api_socket = "/run/hecto/hecto.sock";
+  std::string log_level = "info";
+  std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace hecto::config

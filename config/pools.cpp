@@ -1,0 +1,110 @@
+// How many mbufs of which size lie on which socket, and what all memory comes to.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "config/placement_parts.hpp"
+
+namespace hecto::config {
+namespace {
+
+constexpr uint32_t kHeadroom = 128;  // RTE_PKTMBUF_HEADROOM
+constexpr uint16_t kStandardMtu = 1900;
+constexpr uint32_t kStandardRoom = 2048 + kHeadroom;
+// An AF_XDP chunk is one page: mempool header, mbuf and data room together.
+constexpr uint16_t kPageMtu = 3400;
+constexpr uint32_t kPageRoom = 3840;
+// AF_PACKET's 10,240-byte frames, which carry 9000 bytes and their own header.
+constexpr uint32_t kJumboRoom = 10240 + 2 * kHeadroom;
+
+constexpr uint32_t kMempoolCache = 768;  // 512, times the 1.5 that a cache may run over
+constexpr uint32_t kPuntQueue = 4096;    // to and from Linux
+constexpr uint64_t kMbufOverhead_bytes = 128 + 64 + 8;  // rte_mbuf, object header, ring slot
+constexpr uint64_t kDescriptor_bytes = 64;              // hardware's and software's
+constexpr uint64_t kBase_bytes = 64ull << 20;           // DPDK itself, rings, counters
+
+// Of one replica, as lookup/ lays them out.
+constexpr uint64_t kRoot4_bytes = 32ull << 20, kNode4_bytes = 512, kDefaultNodes4 = 8192;
+constexpr uint64_t kRoot6_bytes = 64ull << 20, kNode6_bytes = 1024, kDefaultNodes6 = 1 << 17;
+constexpr uint64_t kGroup_bytes = 2 * (64 + 4);  // two records, while one is replaced
+
+uint64_t replica_bytes(const TablesConfig& tables) {
+  uint64_t nodes4 = tables.ipv4_nodes != 0 ? tables.ipv4_nodes : kDefaultNodes4;
+  uint64_t nodes6 = tables.ipv6_nodes != 0 ? tables.ipv6_nodes : kDefaultNodes6;
+  return kRoot4_bytes + nodes4 * kNode4_bytes + kRoot6_bytes + nodes6 * kNode6_bytes +
+         tables.groups * kGroup_bytes;
+}
+
+// A mempool uses its memory best at 2^n - 1 (rte_mempool_create).
+uint32_t round_pool(uint64_t mbufs) {
+  return static_cast<uint32_t>(std::bit_ceil(std::min<uint64_t>(mbufs + 1, 1u << 30)) - 1);
+}
+
+const PortPlacement& placed(const Placement& placement, const std::string& port) {
+  return *std::find_if(placement.ports.begin(), placement.ports.end(),
+                       [&](const PortPlacement& p) { return p.port == port; });
+}
+
+// A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives
+// into; the control core's likewise.
+uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placement& placement) {
+  uint64_t receive = 0, transmit_per_user = 0, users = 1;
+  std::set<std::string> members(pool.ports.begin(), pool.ports.end());
+  for (const PortConfig& port : config.ports) {
+    transmit_per_user += port.tx_descriptors;
+    if (members.contains(port.name))
+      receive += uint64_t{placed(placement, port.name).rx_queues} * port.rx_descriptors;
+  }
+  for (const WorkerPlacement& worker : placement.workers)
+    users += std::any_of(worker.queues.begin(), worker.queues.end(),
+                         [&](const QueuePlacement& q) { return members.contains(q.port); });
+  uint64_t in_flight = users * (2u * config.burst + kMempoolCache);
+  return round_pool(receive + users * transmit_per_user + in_flight + kPuntQueue);
+}
+
+}  // namespace
+
+uint32_t data_room_bytes(uint16_t mtu) noexcept {
+  if (mtu <= kStandardMtu) return kStandardRoom;
+  return mtu <= kPageMtu ? kPageRoom : kJumboRoom;
+}
+
+void size_memory(const Config& config, Placement& placement) {
+  std::map<std::pair<int, uint32_t>, PoolPlacement> pools;
+  for (const PortConfig& port : config.ports) {
+    int socket = placed(placement, port.name).socket;
+    uint32_t room = data_room_bytes(port.mtu);
+    PoolPlacement& pool = pools[{socket, room}];
+    pool.socket = socket;
+    pool.data_room_bytes = room;
+    pool.ports.push_back(port.name);
+  }
+  std::map<int, uint64_t> bytes;
+  std::set<int> spared;
+  for (auto& [key, pool] : pools) {
+    pool.mbufs = mbufs_of(pool, config, placement);
+    // The spare ones go to the socket's first pool, that of the smallest packets.
+    if (config.spare_mbufs > 0 && spared.insert(pool.socket).second)
+      pool.mbufs = round_pool(uint64_t{pool.mbufs} + config.spare_mbufs);
+    bytes[pool.socket] += pool.mbufs * (uint64_t{pool.data_room_bytes} + kMbufOverhead_bytes);
+    placement.pools.push_back(pool);
+  }
+  std::set<int> sockets;
+  for (const WorkerPlacement& worker : placement.workers) sockets.insert(worker.socket);
+  placement.sockets.assign(sockets.begin(), sockets.end());
+  for (int socket : sockets) bytes[socket] += replica_bytes(config.tables);
+  for (const PortPlacement& port : placement.ports) {
+    const auto same = [&](const PortConfig& p) { return p.name == port.port; };
+    const PortConfig& c = *std::find_if(config.ports.begin(), config.ports.end(), same);
+    bytes[port.socket] += kDescriptor_bytes * (uint64_t{port.rx_queues} * c.rx_descriptors +
+                                               uint64_t{port.tx_queues} * c.tx_descriptors);
+  }
+  if (!sockets.empty()) bytes[*sockets.begin()] += kBase_bytes;
+  for (const auto& [socket, sum] : bytes) {
+    placement.memory.push_back({socket, sum});
+    placement.memory_bytes += sum;
+  }
+}
+
+}  // namespace hecto::config

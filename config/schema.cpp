@@ -1,0 +1,180 @@
+#include "config/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hecto::config {
+namespace {
+
+constexpr auto kReload = Change::kReload;
+constexpr auto kRestart = Change::kRestart;
+
+// clang-format off
+constexpr auto kKeys = std::to_array<Key>({
+  {"workers", "map", "auto", "auto, or cores by socket, as {0: [2-9], 1: [18-25]}", kRestart,
+   "Cores that poll the receive queues."},
+  {"control_core", "integer", "auto", "auto, or a core from 0 to 4095", kRestart,
+   "Core of everything that is not packet forwarding."},
+  {"idle", "word", "sleep", "sleep or poll", kReload,
+   "What a worker does between packets: give the core away, or spin for the lowest latency."},
+  {"idle_sleep_us", "integer", "50", "1 to 10000", kReload,
+   "Longest sleep of an idle worker, microseconds."},
+  {"burst", "integer", "64", "4 to 256", kReload,
+   "Packets asked from a receive queue at once."},
+
+  {"ports", "map", "none", "1 to 64 ports by name", kReload,
+   "The router's ports. The name is also that of the TAP device in Linux."},
+  {"ports.*.device", "text", "none",
+   "a PCI address, a DPDK vdev (net_...), or a kernel interface", kRestart,
+   "What the port is made of."},
+  {"ports.*.mtu", "integer", "1500", "576 to 9000 (from 1280 with IPv6 addresses)", kReload,
+   "Longest IP packet, bytes."},
+  {"ports.*.addresses", "list", "[]", "interface addresses, as 192.0.2.1/24 or 2001:db8::1/64",
+   kReload, "The router's own addresses on this port."},
+  {"ports.*.queues", "integer", "auto", "auto, or 1 to 128", kRestart,
+   "Receive queues. auto: one per worker of the NIC's socket, one for software ports."},
+  {"ports.*.rx_descriptors", "integer", "1024", "a power of two, 64 to 32768", kRestart,
+   "Length of each receive queue."},
+  {"ports.*.tx_descriptors", "integer", "1024", "a power of two, 64 to 32768", kRestart,
+   "Length of each transmit queue."},
+  {"ports.*.mac", "text", "the device's", "a unicast MAC address, as 02:00:00:00:00:01", kRestart,
+   "The port's MAC address."},
+  {"ports.*.promiscuous", "boolean", "false", "true or false", kReload,
+   "Ask the device for every packet on the wire."},
+  {"ports.*.urpf", "word", "off", "off, loose or strict", kReload,
+   "Reverse path filter (RFC 3704): drop packets whose source has no route (loose), or not "
+   "through this interface (strict)."},
+  {"ports.*.counters", "boolean", "false", "true or false", kReload,
+   "Count packets and bytes per interface."},
+  {"ports.*.vlans", "map", "none", "VLAN ids from 1 to 4094", kReload,
+   "802.1Q sub-interfaces, named PORT.ID."},
+  {"ports.*.vlans.*.addresses", "list", "[]",
+   "interface addresses, as 192.0.2.1/24 or 2001:db8::1/64", kReload,
+   "The router's own addresses on this VLAN."},
+  {"ports.*.vlans.*.mtu", "integer", "the port's", "576 to the port's mtu (from 1280 with IPv6)",
+   kReload, "Longest IP packet, bytes."},
+  {"ports.*.vlans.*.urpf", "word", "off", "off, loose or strict", kReload,
+   "As of the port."},
+
+  {"linux", "map", "on", "off, or a map with the keys below", kRestart,
+   "The slow path. `off` routes from this file alone (static mode)."},
+  {"linux.namespace", "text", "hecto", "a name of letters, digits and - _ .", kRestart,
+   "Network namespace of the TAP devices; made when it is not there."},
+  {"linux.mirror", "list", "all three", "addresses, routes, neighbors", kRestart,
+   "What is taken over from Linux."},
+
+  {"routes", "list", "[]", "routes, each a map with the keys below", kReload,
+   "Static routes."},
+  {"routes.*.to", "text", "none", "a prefix, as 203.0.113.0/24 or 2001:db8::/32", kReload,
+   "Destination."},
+  {"routes.*.via", "text or list", "none",
+   "a gateway address, or a list of at most 256 gateways", kReload,
+   "Next hop, or several for ECMP."},
+  {"routes.*.via.*.gateway", "text", "none", "an address of the family of `to`", kReload,
+   "The neighbor that packets are sent to."},
+  {"routes.*.via.*.interface", "text", "auto", "a port, or PORT.ID", kReload,
+   "Egress interface. auto: the one whose network holds the gateway."},
+  {"routes.*.via.*.weight", "integer", "1", "1 to 256", kReload,
+   "Share of the flows."},
+  {"routes.*.type", "word", "unicast", "unicast, blackhole, unreachable or prohibit", kReload,
+   "blackhole drops; unreachable and prohibit also tell the sender."},
+  {"routes.*.metric", "integer", "0", "0 to 4294967295", kReload,
+   "The lowest wins among routes to the same prefix."},
+  {"route_files", "list", "[]", "file names, taken from this file's folder", kReload,
+   "Tables loaded at start, in the formats of `hecto load-routes`."},
+
+  {"neighbors", "list", "[]", "neighbors, each a map with the keys below", kReload,
+   "Static neighbors."},
+  {"neighbors.*.address", "text", "none", "an address", kReload,
+   "The neighbor's IP address."},
+  {"neighbors.*.interface", "text", "auto", "a port, or PORT.ID", kReload,
+   "Where it is. auto: the interface whose network holds the address."},
+  {"neighbors.*.mac", "text", "none", "a unicast MAC address, as 02:00:00:00:00:01", kReload,
+   "Its MAC address."},
+
+  {"punt", "map", "see below", "0 to 10M packets a second by reason, as {arp: 2kpps}", kReload,
+   "Packets a second that may go to Linux, by reason."},
+  {"spare_mbufs", "integer", "0", "0 to 16777216", kRestart,
+   "Packet buffers per socket kept for ports that are added later."},
+
+  {"tables", "map", "auto", "a map with the keys below", kRestart,
+   "Sizes of the look-up tables."},
+  {"tables.ipv4_nodes", "integer", "auto", "auto, or 1 to 32768", kRestart,
+   "/24s with longer prefixes below them."},
+  {"tables.ipv6_nodes", "integer", "auto", "auto, or 1 to 4194304", kRestart,
+   "256-entry nodes of the IPv6 trie."},
+  {"tables.groups", "integer", "16384", "16 to 32768", kRestart,
+   "Next-hop groups: distinct next hops and ECMP sets."},
+
+  {"memory", "size", "auto", "auto, or 64MiB to 1TiB", kRestart,
+   "Memory that DPDK takes at start. auto: what `hecto plan` computes."},
+  {"api", "map", "see below", "a map with the key below", kRestart,
+   "The API that `hecto` talks to."},
+  {"api.socket", "text", "/run/hecto/hecto.sock", "an absolute path of at most 107 bytes", kRestart,
+   "UNIX socket of the API."},
+  {"log", "map", "see below", "a map with the key below", kReload,
+   "The log."},
+  {"log.level", "word", "info", "trace, debug, info, warn or error", kReload,
+   "Least important event that is logged."},
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const Key> schema() noexcept {
+  return kKeys;
+}
+
+std::vector<std::string_view> keys_of(std::string_view path) {
+  std::vector<std::string_view> keys;
+  for (const Key& key : kKeys) {
+    std::string_view rest = key.path;
+    if (!path.empty()) {
+      if (!rest.starts_with(path) || rest.size() <= path.size() || rest[path.size()] != '.')
+        continue;
+      rest.remove_prefix(path.size() + 1);
+    }
+    if (rest != "*" && rest.find('.') == std::string_view::npos) keys.push_back(rest);
+  }
+  return keys;
+}
+
+// Optimal string alignment: insert, remove, replace, or swap two neighbors. Words longer than any
+// key are near to none.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr size_t kLongest = 32;
+  if (word.size() > kLongest) return {};
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t d[kLongest + 1][kLongest + 1];
+  for (std::string_view candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
+    for (size_t i = 0; i <= word.size(); ++i) {
+      for (size_t j = 0; j <= candidate.size(); ++j) {
+        if (i == 0 || j == 0) {
+          d[i][j] = i + j;
+          continue;
+        }
+        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1,
+                            d[i - 1][j - 1] + (word[i - 1] != candidate[j - 1])});
+        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
+          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+    if (size_t distance = d[word.size()][candidate.size()]; distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string markdown_row(const Key& key) {
+  return fmt::format("| `{}` | {} | {} | {} | {} | {} |", key.path, key.type, key.default_value,
+                     key.range, key.change == Change::kReload ? "reload" : "restart",
+                     key.description);
+}
+
+}  // namespace hecto::config

@@ -1,0 +1,53 @@
+// The box: sockets, cores, SMT siblings, caches, PCIe and NICs. Plain values, read by
+// topology.cpp from hwloc (this machine, or an hwloc XML export of another) and libnuma, or made
+// by hand in tests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace hecto::config {
+
+struct Core {
+  unsigned cpu = 0;                // the OS's number of the first hardware thread
+  std::vector<unsigned> siblings;  // the other hardware threads of the core
+  int socket = 0;                  // NUMA node
+  bool allowed = true;             // in this process's affinity mask
+};
+
+struct Nic {
+  std::string pci;                  // "0000:17:00.0"
+  std::string interface;            // kernel name, if it has one
+  std::string name;                 // vendor and device in words, if known
+  int socket = -1;                  // NUMA node, -1: the box does not say
+  std::optional<double> pcie_gt_s;  // per lane, as the link runs
+  std::optional<unsigned> pcie_lanes;
+  std::optional<double> pcie_max_gt_s;  // as the card could run
+  std::optional<unsigned> pcie_max_lanes;
+  std::optional<double> pcie_gbit_s;  // of the whole link; hwloc exports tell only this
+  std::optional<double> gbit_s;       // of the wire, where the kernel drives the port
+};
+
+struct Topology {
+  std::string source;        // "this machine", or the file
+  std::vector<int> sockets;  // NUMA nodes, ascending
+  std::vector<Core> cores;   // by cpu, ascending
+  std::vector<Nic> nics;
+  uint64_t l3_bytes = 0;               // of one socket
+  std::vector<uint64_t> memory_bytes;  // by position in `sockets`
+  // Likewise; empty where it is not known. An export tells the hugepages reserved, not the free.
+  std::vector<uint64_t> hugepage_bytes;     // free, of every size
+  std::vector<uint64_t> hugepages_2m;       // reserved of 2 MiB, free or not
+  std::vector<uint64_t> free_memory_bytes;  // not in hugepages
+};
+
+tl::expected<Topology, std::string> read_topology();                             // this machine
+tl::expected<Topology, std::string> read_topology(const std::string& xml_file);  // hwloc export
+
+// Fills the two hugepage fields for `topology.sockets` from sysfs, which a test keeps elsewhere.
+void read_hugepages(Topology& topology, const std::string& sys = "/sys");
+
+}  // namespace hecto::config

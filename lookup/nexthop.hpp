@@ -1,0 +1,100 @@
+// Next-hop groups: what a FIB's 16-bit answer means.
+//
+// A group id names a slot; the slot holds the index of one 64-byte record. Changing a group (a
+// neighbor's MAC, a dead next hop, new weights) writes a fresh record and then one 4-byte store
+// into the slot: readers see the old record or the new one, never a mixture, whatever the number
+// of routes behind the group. Old records return after a grace period.
+//
+//   FIB ─► group id ─► slots[group] ─► records[...]  kForward: rewrite and send
+//                                         │          kPunt, kDrop: `reason`
+//                                         └ kMultipath: buckets[offset + (hash & mask)] ─► group id
+//
+// One writer, any number of readers. One replica per NUMA socket.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "lookup/fib.hpp"
+#include "lookup/memory.hpp"
+
+namespace hecto::lookup {
+
+enum class RecordKind : uint8_t { kDrop = 0, kForward = 1, kPunt = 2, kMultipath = 3 };
+
+// A resolved adjacency, a verdict, or the head of an ECMP group. POD, also read on a GPU.
+struct alignas(64) NextHopRecord {
+  uint8_t header[24];     // kForward: the whole new L2 header, header_length bytes of it
+  uint8_t header_length;  // 14, or 18 with an 802.1Q tag
+  RecordKind kind;
+  uint8_t reason;  // kPunt, kDrop: the router's reason number
+  uint8_t reserved;
+  uint16_t port;                  // kForward: egress port, DPDK's number
+  uint16_t interface;             // kForward: egress interface
+  uint16_t mtu;                   // kForward: bytes of L3 packet that fit
+  uint16_t bucket_mask;           // kMultipath: buckets - 1, a power of two less one
+  uint32_t bucket_offset;         // kMultipath: first bucket
+  uint32_t security_association;  // 0: none (used by IPsec)
+  uint8_t pad[20];
+};
+static_assert(sizeof(NextHopRecord) == 64, "a record fits one cache line");
+
+struct NextHopView {
+  const uint32_t* slots = nullptr;         // by group id
+  const NextHopRecord* records = nullptr;  // by slot value
+  const GroupId* buckets = nullptr;
+
+  const NextHopRecord& record(GroupId group) const noexcept {
+    return records[__atomic_load_n(&slots[group], __ATOMIC_ACQUIRE)];
+  }
+};
+
+struct NextHopOptions {
+  std::vector<int> sockets = {0};
+  uint32_t max_groups = 16384;  // at most kMaxGroupId + 1
+  uint32_t max_buckets = 1 << 18;
+  uint8_t no_route_reason = 0;  // reason of group kNoRoute
+  RecordKind no_route_kind = RecordKind::kDrop;
+};
+
+struct WeightedMember {
+  GroupId group;        // a group of kind kForward, kPunt or kDrop
+  uint16_t weight = 1;  // 1 to 256, Linux's rtnh_hops + 1
+};
+
+class NextHopTable {
+ public:
+  static tl::expected<std::unique_ptr<NextHopTable>, Error> create(
+      const NextHopOptions& options, Memory& memory = Memory::system(),
+      Reclaimer& reclaimer = Reclaimer::none());
+  ~NextHopTable();
+
+  // A fresh group that drops with no_route_reason until set.
+  tl::expected<GroupId, Error> allocate();
+  // The caller promises that no FIB entry or bucket names the group any more; readers may still
+  // hold it for a grace period.
+  tl::expected<void, Error> release(GroupId group);
+  tl::expected<void, Error> set(GroupId group, const NextHopRecord& record);
+  // Weighted ECMP with resilient buckets: members that stay keep their buckets as far as the
+  // weights allow, so that only the flows of members that left (or lost weight) move. `members`
+  // must not be empty; no member may itself be kMultipath.
+  tl::expected<void, Error> set_members(GroupId group, std::span<const WeightedMember> members);
+  NextHopRecord get(GroupId group) const;
+  std::vector<GroupId> buckets(GroupId group) const;  // empty unless kMultipath
+  // Returns records and buckets whose grace period is over.
+  void reclaim();
+
+  NextHopView view(int socket) const;
+  uint32_t groups_used() const;
+
+ private:
+  NextHopTable();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hecto::lookup

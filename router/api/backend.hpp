@@ -1,0 +1,87 @@
+// What the API asks of the router. The answers have the shapes of docs/api.md.
+//
+// Called from connection threads, several at once: an implementation hands the question to the
+// control thread and waits for the answer. It must return within seconds, with status 503 once the
+// control thread has ended: ApiServer::stop() waits for calls that are under way.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "config/config.hpp"
+#include "lookup/prefix.hpp"
+
+namespace hecto::router {
+
+struct ApiError {
+  int status = 409;     // HTTP's; see the table in docs/api.md
+  std::string message;  // one line
+  std::vector<std::string> problems = {};
+};
+
+using ApiResult = tl::expected<nlohmann::json, ApiError>;
+
+inline tl::unexpected<ApiError> api_fail(int status, std::string message,
+                                         std::vector<std::string> problems = {}) {
+  return tl::unexpected<ApiError>(ApiError{status, std::move(message), std::move(problems)});
+}
+
+enum class Noun : uint8_t {
+  kSummary,
+  kPorts,
+  kInterfaces,
+  kNeighbors,
+  kNextHops,
+  kWorkers,
+  kDrops,
+  kPools,
+  kConfig,
+  kPlan,
+};
+
+// Either `address` (explain it) or a walk.
+struct RoutesQuery {
+  std::optional<lookup::IpAddress> address;
+  std::optional<lookup::IpPrefix> prefix;  // it and all inside
+  std::optional<lookup::IpPrefix> after;   // the walk goes on behind this prefix
+  uint32_t limit = 100;                    // prefixes, 1 to 10000
+};
+
+struct ApiLoadOptions {
+  std::vector<config::NextHopConfig> via;  // empty: every line says its own
+  uint32_t metric = 0;
+  bool replace = false;
+};
+
+struct TraceFilter {
+  std::optional<lookup::IpPrefix> from, to;
+  std::string port;       // ingress; empty: any
+  std::string interface;  // ingress; empty: any
+  uint32_t count = 10;    // 1 to 1000
+};
+
+class ApiBackend {
+ public:
+  virtual ~ApiBackend() = default;
+  virtual nlohmann::json version() = 0;  // answers at once, without the control thread
+  virtual ApiResult show(Noun noun) = 0;
+  virtual ApiResult routes(const RoutesQuery& query) = 0;
+  // No file: the running one again. The path is absolute.
+  virtual ApiResult reload(const std::optional<std::string>& file) = 0;
+  virtual ApiResult add_route(const config::RouteConfig& route) = 0;
+  virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
+  virtual ApiResult delete_all_routes() = 0;
+  // `body`: a route file as it came, not looked at.
+  virtual ApiResult delete_routes(std::string body) = 0;
+  virtual ApiResult load_routes(std::string body, const ApiLoadOptions& options) = 0;
+  virtual ApiResult start_trace(const TraceFilter& filter) = 0;
+  virtual ApiResult read_trace(uint32_t id, uint32_t after) = 0;
+  virtual ApiResult stop_trace(uint32_t id) = 0;
+};
+
+}  // namespace hecto::router

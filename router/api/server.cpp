@@ -1,0 +1,277 @@
+#include "router/api/server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+#include "router/api/route_body.hpp"
+
+namespace hecto::router {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kLongestWalk = 10'000;
+constexpr uint32_t kMostTraces = 1'000;
+constexpr size_t kLargestJson = 1 << 20;
+
+// What is wrong with a request: thrown by the readers of parameters, caught in answer().
+struct Wrong {
+  int status;
+  std::string line;
+};
+
+std::string quoted(const std::string& text) {
+  return json(text.size() > 60 ? text.substr(0, 57) + "..." : text)
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+HttpAnswer to_answer(const ApiResult& result) {
+  if (result) {
+    return {200, result->dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
+  }
+  const ApiError& error = result.error();
+  if (error.problems.empty()) return {error.status, error_body(error.message)};
+  const json body = {{"error", error.message}, {"problems", error.problems}};
+  return {error.status, body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
+}
+
+// The parameters of a request; unknown ones are refused, so that a misspelt one is not passed over.
+class Parameters {
+ public:
+  Parameters(const HttpRequest& request, std::initializer_list<const char*> known)
+      : query_(request.query) {
+    for (const auto& entry : query_) {
+      const std::string& key = entry.first;
+      if (std::none_of(known.begin(), known.end(), [&](auto name) { return key == name; })) {
+        throw Wrong{400, quoted(key) + " is no parameter of " + request.path +
+                             (known.size() == 0 ? std::string("; it has none")
+                                                : fmt::format("; use {}", fmt::join(known, ", ")))};
+      }
+    }
+  }
+
+  std::optional<std::string> text(const char* key) const {
+    const auto found = query_.find(key);
+    return found == query_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::optional<uint32_t> number(const char* key, uint32_t low, uint32_t high) const {
+    const auto value = text(key);
+    if (!value) return std::nullopt;
+    uint32_t number = 0;
+    const char* last = value->data() + value->size();
+    const auto [end, error] = std::from_chars(value->data(), last, number);
+    if (error != std::errc() || end != last || number < low || number > high) {
+      throw Wrong{
+          400, fmt::format("{}: {} is out of range; use {} to {}", key, quoted(*value), low, high)};
+    }
+    return number;
+  }
+
+  bool flag(const char* key) const { return number(key, 0, 1).value_or(0) == 1; }
+
+  std::optional<lookup::IpPrefix> prefix(const char* key) const {
+    const auto value = text(key);
+    if (!value) return std::nullopt;
+    const auto prefix = lookup::IpPrefix::parse(*value);
+    if (!prefix) {
+      throw Wrong{400, fmt::format("{}: {} is no prefix, or has host bits; use one like "
+                                   "203.0.113.0/24",
+                                   key, quoted(*value))};
+    }
+    return prefix;
+  }
+
+ private:
+  const std::map<std::string, std::string>& query_;
+};
+
+json body_json(const HttpRequest& request) {
+  if (request.body.empty()) return json::object();
+  if (request.body.size() > kLargestJson) throw Wrong{413, "the body is too large for this path"};
+  size_t depth = 0;
+  for (const char c : request.body) depth += c == '[' || c == '{';  // bounds the parser's recursion
+  if (depth > 4096) throw Wrong{400, "the body nests or lists too much"};
+  json body = json::parse(request.body, nullptr, false);
+  if (!body.is_object()) throw Wrong{400, "the body is no JSON object"};
+  return body;
+}
+
+ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"address", "prefix", "after", "limit"});
+  RoutesQuery query;
+  if (const auto text = parameters.text("address")) {
+    query.address = lookup::IpAddress::parse(*text);
+    if (!query.address) {
+      throw Wrong{400, "address: " + quoted(*text) + " is no address; use one like 203.0.113.9"};
+    }
+    if (request.query.size() > 1)
+      throw Wrong{400, "address: stands alone, without other parameters"};
+  }
+  query.prefix = parameters.prefix("prefix");
+  query.after = parameters.prefix("after");
+  query.limit = parameters.number("limit", 1, kLongestWalk).value_or(query.limit);
+  return backend.routes(query);
+}
+
+ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  const auto route = parse_route(body_json(request));
+  if (!route) throw Wrong{400, "routes: " + route.error()};
+  return backend.add_route(*route);
+}
+
+ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
+  const Parameters parameters(request, {"to", "metric", "all"});
+  const auto to = parameters.prefix("to");
+  const bool all = parameters.flag("all");
+  if (int{to.has_value()} + int{all} + int{!request.body.empty()} != 1) {
+    throw Wrong{400, "say which routes: to=PREFIX, all=1, or a body that lists them"};
+  }
+  const auto metric = parameters.number("metric", 0, UINT32_MAX);
+  if (metric && !to) throw Wrong{400, "metric: goes with to=PREFIX only"};
+  if (to) return backend.delete_route(*to, metric);
+  if (all) return backend.delete_all_routes();
+  return backend.delete_routes(std::move(request.body));
+}
+
+ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
+  const Parameters parameters(request, {"via", "metric", "replace"});
+  ApiLoadOptions options;
+  if (const auto via = parameters.text("via")) {
+    auto hops = parse_via(*via);
+    if (!hops) throw Wrong{400, hops.error()};
+    options.via = std::move(*hops);
+  }
+  options.metric = parameters.number("metric", 0, UINT32_MAX).value_or(0);
+  options.replace = parameters.flag("replace");
+  if (request.body.empty()) throw Wrong{400, "the body is empty; send a route file"};
+  return backend.load_routes(std::move(request.body), options);
+}
+
+ApiResult post_reload(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  std::optional<std::string> file;
+  const json body = body_json(request);
+  for (const auto& [key, value] : body.items()) {
+    if (key != "file" || !value.is_string() || value.get<std::string>().rfind('/', 0) != 0) {
+      throw Wrong{400, "reload: use {\"file\": \"/absolute/path\"}, or no body"};
+    }
+    file = value.get<std::string>();
+  }
+  return backend.reload(file);
+}
+
+std::optional<lookup::IpPrefix> host_or_prefix(const std::string& key, const json& value) {
+  if (value.is_null()) return std::nullopt;
+  const auto prefix = value.is_string() ? lookup::IpPrefix::parse(value.get<std::string>())
+                                        : std::optional<lookup::IpPrefix>();
+  if (!prefix) {
+    throw Wrong{400, key + ": " +
+                         quoted(value.is_string() ? value.get<std::string>() : value.dump()) +
+                         " is neither address nor prefix; use one like 203.0.113.9 or 10.0.0.0/8"};
+  }
+  return prefix;
+}
+
+ApiResult post_trace(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  TraceFilter filter;
+  const json body = body_json(request);
+  for (const auto& [key, value] : body.items()) {
+    if (key == "from" || key == "to") {
+      (key == "from" ? filter.from : filter.to) = host_or_prefix(key, value);
+    } else if ((key == "port" || key == "interface") && (value.is_string() || value.is_null())) {
+      (key == "port" ? filter.port : filter.interface) =
+          value.is_null() ? std::string() : value.get<std::string>();
+    } else if (key == "count" && value.is_number_unsigned() && value.get<uint64_t>() >= 1 &&
+               value.get<uint64_t>() <= kMostTraces) {
+      filter.count = value.get<uint32_t>();
+    } else {
+      throw Wrong{400, "trace: " + quoted(key) +
+                           " is not known or out of range; use from, to, port, interface, "
+                           "count (1 to 1000)"};
+    }
+  }
+  return backend.start_trace(filter);
+}
+
+ApiResult get_or_end_trace(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"id", "after"});
+  const auto id = parameters.number("id", 0, UINT32_MAX);
+  if (!id) throw Wrong{400, "id: is missing; POST /v1/trace gives one"};
+  if (request.method == "DELETE") return backend.stop_trace(*id);
+  return backend.read_trace(*id, parameters.number("after", 0, UINT32_MAX).value_or(0));
+}
+
+struct NounPath {
+  const char* path;
+  Noun noun;
+};
+constexpr NounPath kNouns[] = {
+    {"/v1/summary", Noun::kSummary},       {"/v1/ports", Noun::kPorts},
+    {"/v1/interfaces", Noun::kInterfaces}, {"/v1/neighbors", Noun::kNeighbors},
+    {"/v1/nexthops", Noun::kNextHops},     {"/v1/workers", Noun::kWorkers},
+    {"/v1/drops", Noun::kDrops},           {"/v1/pools", Noun::kPools},
+    {"/v1/config", Noun::kConfig},         {"/v1/plan", Noun::kPlan},
+};
+
+Wrong no_such(const HttpRequest& request, const char* methods) {
+  return {405, request.path + " does not know " + request.method + "; use " + methods};
+}
+
+ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
+  const std::string& path = request.path;
+  const std::string& method = request.method;
+  for (const NounPath& entry : kNouns) {
+    if (path != entry.path) continue;
+    if (method != "GET") throw no_such(request, "GET");
+    const Parameters none(request, {});
+    return backend.show(entry.noun);
+  }
+  if (path == "/v1/version" || path == "/v1/health") {
+    if (method != "GET") throw no_such(request, "GET");
+    const Parameters none(request, {});
+    return path == "/v1/version" ? backend.version() : json{{"ok", true}};
+  }
+  if (path == "/v1/routes") {
+    if (method == "GET") return get_routes(backend, request);
+    return method == "POST" ? post_route(backend, request) : delete_routes(backend, request);
+  }
+  if (path == "/v1/routes/load") {
+    if (method != "POST") throw no_such(request, "POST");
+    return load_routes(backend, request);
+  }
+  if (path == "/v1/reload") {
+    if (method != "POST") throw no_such(request, "POST");
+    return post_reload(backend, request);
+  }
+  if (path == "/v1/trace") {
+    return method == "POST" ? post_trace(backend, request) : get_or_end_trace(backend, request);
+  }
+  throw Wrong{404, quoted(path) + " is no path of the API; see docs/api.md"};
+}
+
+}  // namespace
+
+HttpAnswer answer(ApiBackend& backend, HttpRequest& request) {
+  try {
+    return to_answer(dispatch(backend, request));
+  } catch (const Wrong& wrong) {
+    return {wrong.status, error_body(wrong.line)};
+  }
+}
+
+Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiBackend& backend, const std::string& socket,
+                                                    const HttpLimits& limits) {
+  auto server = HttpServer::start(
+      socket, limits, [&backend](HttpRequest& request) { return answer(backend, request); });
+  if (!server) return tl::unexpected<Error>(server.error());
+  return std::unique_ptr<ApiServer>(new ApiServer(std::move(*server)));
+}
+
+}  // namespace hecto::router

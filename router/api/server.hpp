@@ -1,0 +1,33 @@
+// The API of hectod: HTTP and JSON over a UNIX socket, as docs/api.md has it. Paths, parameters
+// and bodies are checked here; what remains goes to the ApiBackend. The threads of the server
+// inherit the affinity of the thread that starts it: start it from a control core.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "router/api/backend.hpp"
+#include "router/api/http.hpp"
+#include "router/control/result.hpp"
+
+namespace hecto::router {
+
+class ApiServer {
+ public:
+  // `backend` outlives the server. Fails when the socket cannot be had: another router serves it,
+  // the directory is not writable, the path is too long or is something else than a socket.
+  static Result<std::unique_ptr<ApiServer>> start(ApiBackend& backend, const std::string& socket,
+                                                  const HttpLimits& limits = {});
+  // Waits for the calls to the backend that are under way, closes connections, removes the socket.
+  void stop() { server_->stop(); }
+  const std::string& socket() const { return server_->socket(); }
+
+ private:
+  explicit ApiServer(std::unique_ptr<HttpServer> server) : server_(std::move(server)) {}
+  std::unique_ptr<HttpServer> server_;
+};
+
+// One request to its answer, without any socket.
+HttpAnswer answer(ApiBackend& backend, HttpRequest& request);
+
+}  // namespace hecto::router

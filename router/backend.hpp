@@ -1,0 +1,41 @@
+// The API's view of the router: every question goes to the control thread and waits there for its
+// turn between two events.
+#pragma once
+
+#include <memory>
+
+#include "router/api/backend.hpp"
+#include "router/router.hpp"
+
+namespace hecto::router {
+
+class RouterBackend final : public ApiBackend {
+ public:
+  explicit RouterBackend(Router& router) : router_(router) {}
+
+  // SIGHUP: as `hecto reload` does; refusals go to the log.
+  void reload_running_file();
+
+  nlohmann::json version() override;
+  ApiResult show(Noun noun) override;
+  ApiResult routes(const RoutesQuery& query) override;
+  ApiResult reload(const std::optional<std::string>& file) override;
+  ApiResult add_route(const config::RouteConfig& route) override;
+  ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
+  ApiResult delete_all_routes() override;
+  ApiResult delete_routes(std::string body) override;
+  ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
+  ApiResult start_trace(const TraceFilter& filter) override;
+  ApiResult read_trace(uint32_t id, uint32_t after) override;
+  ApiResult stop_trace(uint32_t id) override;
+
+ private:
+  ApiResult on_control(std::function<ApiResult()> work);
+
+  Router& router_;
+  // Control thread only.
+  std::shared_ptr<TraceSession> trace_;
+  uint32_t trace_id_ = 0;
+};
+
+}  // namespace hecto::router

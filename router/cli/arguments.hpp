@@ -1,0 +1,49 @@
+// The command line: hecto VERB [OBJECT] [options].
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace hecto::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;  // refused, or failed
+inline constexpr int kWrongUsage = 2;
+
+struct Arguments {
+  std::string verb;
+  std::string object;              // show: the noun; check, plan, reload, load-routes: the file
+  std::string filter;              // show: a name, prefix or address
+  std::vector<std::string> words;  // route: what follows
+  bool json = false;
+  std::string socket;
+  std::string topology;                   // plan
+  std::string via;                        // load-routes
+  bool replace = false;                   // load-routes
+  bool all = false;                       // show routes, route delete
+  uint32_t limit = 100;                   // show routes
+  uint32_t metric = 0;                    // load-routes
+  std::string from, to, port, interface;  // trace
+  uint32_t count = 10;                    // trace
+  double timeout_s = 10;                  // trace
+};
+
+// The end of the program before it began: help, or wrong usage.
+struct Ending {
+  int code = kWrongUsage;
+  std::string text;
+};
+
+inline constexpr std::string_view kNouns[] = {"summary",   "ports",    "interfaces", "routes",
+                                              "neighbors", "nexthops", "workers",    "drops",
+                                              "pools",     "config",   "plan"};
+
+tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv);
+
+// The known word that is meant, if one is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace hecto::cli

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "lookup/prefix.hpp"
+#include "router/cli/commands.hpp"
+#include "router/cli/fields.hpp"
+
+namespace hecto::cli {
+namespace {
+
+using nlohmann::json;
+using router::HttpRequest;
+
+constexpr std::chrono::milliseconds kReloadTime{120'000};  // ports may have to start
+constexpr std::chrono::milliseconds kLoadTime{300'000};
+constexpr size_t kMostBytes = 256u << 20;  // of a body, docs/api.md
+
+HttpRequest request(const char* method, const char* path) {
+  HttpRequest made;
+  made.method = method;
+  made.path = path;
+  return made;
+}
+
+tl::expected<std::string, std::string> read_file(const std::string& name) {
+  const auto close = [](FILE* file) {
+    if (file != stdin) std::fclose(file);
+  };
+  const std::unique_ptr<FILE, decltype(close)> file(
+      name == "-" ? stdin : std::fopen(name.c_str(), "re"), close);
+  if (!file) return tl::unexpected<std::string>(name + ": " + std::strerror(errno));
+  std::string body;
+  char buffer[1 << 16];
+  while (const size_t got = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    body.append(buffer, got);
+    if (body.size() > kMostBytes) {
+      return tl::unexpected<std::string>(name + ": is larger than 256 MiB; load it in parts");
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    return tl::unexpected<std::string>(name + ": " + std::strerror(errno));
+  }
+  if (body.empty()) return tl::unexpected<std::string>(name + ": is empty");
+  return body;
+}
+
+bool is_gzip(const std::string& body) {
+  return body.rfind("\x1f\x8b", 0) == 0;
+}
+
+const char* other_compression(const std::string& body) {
+  if (body.rfind("BZh", 0) == 0) return "bzip2";
+  if (body.rfind("\xfd"
+                 "7zXZ",
+                 0) == 0)
+    return "xz";
+  if (body.rfind("\x28\xb5\x2f\xfd", 0) == 0) return "zstd";
+  return nullptr;
+}
+
+std::string render_reload(const json& answer, Style) {
+  std::string out;
+  for (const json& change : list(answer, "changes")) out += printable(plain(change)) + "\n";
+  return out.empty() ? text(answer, "file") + ": nothing to change\n" : out;
+}
+
+std::string render_changed(const json& answer, Style) {
+  return fmt::format("{} changed, {} routes over the API now\n", count(whole(answer, "changed")),
+                     count(whole(answer, "routes")));
+}
+
+std::string render_load(const json& answer, Style style) {
+  std::string out = fmt::format(
+      "{} routes ({}) in {}: {} added, {} replaced, {} removed\n", count(whole(answer, "routes")),
+      text(answer, "format"), duration(number(answer, "duration_s")), count(whole(answer, "added")),
+      count(whole(answer, "replaced")), count(whole(answer, "removed")));
+  const uint64_t skipped = whole(answer, "skipped");
+  if (skipped == 0) return out;
+  out +=
+      painted(fmt::format("! {} entries could not be used\n", count(skipped)), Paint::kWarn, style);
+  for (const json& problem : list(answer, "problems")) out += paragraph("  ", plain(problem));
+  return out;
+}
+
+bool is_type(const std::string& word) {
+  return word == "unicast" || word == "blackhole" || word == "unreachable" || word == "prohibit";
+}
+
+// The words of `ip route`: [TYPE] PREFIX [via GW[,GW]] [dev IF] [metric N].
+tl::expected<json, std::string> route_of(const std::vector<std::string>& words, size_t first) {
+  json body = json::object();
+  json via = json::array();
+  std::string interface;
+  for (size_t i = first; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool takes_value = word == "via" || word == "dev" || word == "metric";
+    if (takes_value && i + 1 == words.size()) {
+      return tl::unexpected<std::string>(word + ": needs a value");
+    }
+    if (word == "via") {
+      const std::string gateways = words[++i];
+      for (size_t at = 0; at <= gateways.size();) {
+        const size_t comma = std::min(gateways.find(',', at), gateways.size());
+        via.push_back({{"gateway", gateways.substr(at, comma - at)}});
+        at = comma + 1;
+      }
+    } else if (word == "dev") {
+      interface = words[++i];
+    } else if (word == "metric") {
+      const std::string& value = words[++i];
+      uint32_t metric = 0;
+      const char* last = value.data() + value.size();
+      const auto [end, error] = std::from_chars(value.data(), last, metric);
+      if (error != std::errc() || end != last) {
+        return tl::unexpected<std::string>("metric: \"" + value +
+                                           "\" is no metric; use 0 to 4294967295");
+      }
+      body["metric"] = metric;
+    } else if (is_type(word)) {
+      body["type"] = word;
+    } else if (!body.contains("to")) {
+      const bool everything = word == "default";
+      const auto prefix = lookup::IpPrefix::parse(everything ? "0.0.0.0/0" : word);
+      if (!prefix) {
+        return tl::unexpected<std::string>(
+            "\"" + word + "\" is no prefix, or has host bits; use one like 203.0.113.0/24");
+      }
+      body["to"] = prefix->to_string();
+    } else {
+      return tl::unexpected<std::string>("\"" + word + "\" is not known; use via, dev, metric");
+    }
+  }
+  if (!interface.empty()) {
+    for (json& hop : via) hop["interface"] = interface;
+  }
+  if (!via.empty()) body["via"] = std::move(via);
+  return body;
+}
+
+int delete_route(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  HttpRequest made = request("DELETE", "/v1/routes");
+  if (arguments.all) {
+    if (arguments.words.size() > 1) return session.wrong_usage("delete: --all stands alone");
+    made.query["all"] = "1";
+  } else {
+    const auto body = route_of(arguments.words, 1);
+    if (!body) return session.wrong_usage("delete: " + body.error());
+    if (!has(*body, "to")) return session.wrong_usage("delete: which prefix? or --all");
+    made.query["to"] = text(*body, "to");
+    if (has(*body, "metric")) made.query["metric"] = text(*body, "metric");
+  }
+  return session.show(session.ask(made, kLoadTime), render_changed);
+}
+
+}  // namespace
+
+int reload(const Session& session) {
+  HttpRequest made = request("POST", "/v1/reload");
+  if (const std::string& file = session.arguments().object; !file.empty()) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(file, error);
+    if (error) return session.fail(file + ": " + error.message());
+    made.body = json{{"file", path.lexically_normal().string()}}.dump(
+        -1, ' ', false, json::error_handler_t::replace);
+  }
+  return session.show(session.ask(made, kReloadTime), render_reload);
+}
+
+int load_routes(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  auto body = read_file(arguments.object);
+  if (!body) return session.fail(body.error());
+  if (const char* packed = other_compression(*body)) {
+    return session.fail(
+        fmt::format("{}: is packed with {}; unpack it: {} -dc FILE | hecto "
+                    "load-routes -",
+                    arguments.object, packed, packed));
+  }
+  HttpRequest made = request("POST", "/v1/routes/load");
+  made.gzip_body = is_gzip(*body);
+  made.body = std::move(*body);
+  if (!arguments.via.empty()) made.query["via"] = arguments.via;
+  if (arguments.metric != 0) made.query["metric"] = std::to_string(arguments.metric);
+  if (arguments.replace) made.query["replace"] = "1";
+  return session.show(session.ask(made, kLoadTime), render_load);
+}
+
+int route(const Session& session) {
+  const std::vector<std::string>& words = session.arguments().words;
+  const std::string verb = words.empty() ? std::string() : words[0];
+  if (verb == "delete" || verb == "del") return delete_route(session);
+  if (verb != "add") return session.wrong_usage("\"" + verb + "\" is not known; use add or delete");
+  const auto body = route_of(words, 1);
+  if (!body) return session.wrong_usage("add: " + body.error());
+  if (!has(*body, "to")) return session.wrong_usage("add: which prefix?");
+  if (!has(*body, "via") && !has(*body, "type")) {
+    return session.wrong_usage("add: via which gateway?");
+  }
+  HttpRequest made = request("POST", "/v1/routes");
+  made.body = body->dump(-1, ' ', false, json::error_handler_t::replace);
+  return session.show(session.ask(made, kLoadTime), render_changed);
+}
+
+}  // namespace hecto::cli

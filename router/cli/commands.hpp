@@ -1,0 +1,17 @@
+// The verbs. Each gives the program's exit code.
+#pragma once
+
+#include "router/cli/session.hpp"
+
+namespace hecto::cli {
+
+int show(const Session& session);
+int check(const Session& session);
+int plan(const Session& session);
+int reload(const Session& session);
+int load_routes(const Session& session);
+int route(const Session& session);
+int trace(const Session& session);
+int version(const Session& session);
+
+}  // namespace hecto::cli

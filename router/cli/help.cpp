@@ -1,0 +1,158 @@
+#include "router/cli/help.hpp"
+
+#include <utility>
+
+namespace hecto::cli {
+namespace {
+
+constexpr std::string_view kOverview =
+    R"(hecto: looks into a running router (hectod) and tells it what to do.
+
+USAGE
+  hecto VERB [OBJECT] [--json] [--socket PATH]
+
+VERBS
+  show OBJECT        summary, ports, interfaces, routes, neighbors, nexthops, workers, drops,
+                     pools, config, plan
+  trace              what happens to the next packets that fit, stage by stage
+  reload [FILE]      applies the configuration file as one transaction, or not at all
+  route add|delete   one route more, or less
+  load-routes FILE   a whole table: list of prefixes, bgpdump -m text, MRT
+  check FILE         what is wrong with a configuration file; silent when nothing is
+  plan FILE          which core would poll what, and what would be short
+  version            which hecto this is, and which router answers
+  check and plan need no router.
+
+OPTIONS
+  --json             the answer of the API unchanged, for scripts (docs/api.md)
+  --socket PATH      the router's API socket (default: $HECTO_SOCKET, or
+                     /run/hecto/hecto.sock)
+  -h, --help         this text, or that of a verb: hecto show --help
+
+EXAMPLES
+  hecto show workers                 load, Mpps and cycles per packet of every core
+  hecto show drops                   what is lost, where and why
+  hecto show routes 203.0.113.9      which route, why, next hop, neighbor, rewrite
+  hecto trace --to 203.0.113.9 -n 3  the way of the next three packets to it
+  hecto show ports --json | jq '.ports[] | select(.link.up | not) | .name'
+
+EXIT CODES
+  0 done, 1 refused or failed, 2 wrong usage
+
+ENVIRONMENT
+  HECTO_SOCKET       the default of --socket
+  NO_COLOR           turns colour off; it is only ever used on a terminal
+)";
+
+constexpr std::string_view kShow =
+    R"(hecto show: one part of the router, the interesting row on top.
+
+USAGE
+  hecto show OBJECT [NAME]
+
+OBJECTS
+  summary            version, tables, rates, and what the operator should know
+  ports [NAME]       link, rates and losses; offloads asked and given; what the driver refused
+  interfaces [NAME]  addresses, MTU, state, uRPF, the Linux side; counters where they are on
+  routes             the first 100 prefixes; --limit N for more, --all for every one
+  routes PREFIX      it and all inside
+  routes ADDRESS     what happens to packets to it: route, why, next hop, neighbor, rewrite
+  neighbors          addresses and MACs on the links, the unusable ones first
+  nexthops           next-hop groups, those with most routes first
+  workers            load, Mpps, cycles per packet and stage, burst fill; the busiest first
+  drops              losses and punts by reason, with an example, and the balance of all packets
+  pools              mbufs in use and exhaustion, the fullest first
+  config             what runs, as a file that can be loaded
+  plan               who polls what from where, and the warnings
+)";
+
+constexpr std::string_view kTrace =
+    R"(hecto trace: what happens to the next packets that fit, stage by stage.
+
+USAGE
+  hecto trace [--from A] [--to A] [--port P] [--interface I] [-n N] [--timeout S]
+
+OPTIONS
+  --from A, --to A   source, destination: an address or a prefix
+  --port P           the port that they come in at
+  --interface I      the interface that they come in at, wan0.100
+  -n, --count N      so many packets, 1 to 1000 (default 10)
+  --timeout S        ends after so many seconds (default 10)
+  One trace runs at a time: a new one ends the one before. Exit code 1 when no packet came.
+)";
+
+constexpr std::string_view kReload =
+    R"(hecto reload: applies the configuration file as one transaction, or not at all.
+
+USAGE
+  hecto reload [FILE]
+
+  Without FILE, the one that runs is read again. Prints each change; what is wrong, or cannot
+  change while the router runs, is named, and then nothing is changed (exit code 1).
+)";
+
+constexpr std::string_view kRoute = R"(hecto route: adds or deletes one route of origin api.
+
+USAGE
+  hecto route add PREFIX via GW[,GW...] [dev IF] [metric N]
+  hecto route add blackhole|unreachable|prohibit PREFIX [metric N]
+  hecto route delete PREFIX [metric N]
+  hecto route delete --all
+
+  Several gateways make an ECMP group; GW%IF names the interface of each. A route of the same
+  prefix and metric is replaced. --all deletes what `route add` and `load-routes` brought.
+)";
+
+constexpr std::string_view kLoadRoutes =
+    R"(hecto load-routes: loads a whole table as one transaction.
+
+USAGE
+  hecto load-routes FILE [--via GW[,GW...]] [--metric N] [--replace]
+
+OPTIONS
+  FILE               list of prefixes, bgpdump -m text, or MRT (TABLE_DUMP_V2); also gzipped;
+                     - reads standard input
+  --via GW,...       the next hop of all routes; several: ECMP; fe80::1%lan0 names an interface
+  --metric N         of all routes (default 0)
+  --replace          deletes the routes of origin api that the file does not hold
+)";
+
+constexpr std::string_view kCheck = R"(hecto check: what is wrong with a configuration file.
+
+USAGE
+  hecto check FILE
+
+  One line a problem: file, line, key, the value seen, what would be right. Silent, and exit
+  code 0, when nothing is wrong. Needs no router.
+)";
+
+constexpr std::string_view kPlan =
+    R"(hecto plan: which core would poll what, and what would be short.
+
+USAGE
+  hecto plan FILE [--topology XML]
+
+OPTIONS
+  --topology XML     plans for another box: the file that its `lstopo box.xml` wrote
+  Lines with ! are warnings. Needs no router.
+)";
+
+constexpr std::string_view kVersion =
+    R"(hecto version: which hecto this is, and which router answers.
+)";
+
+}  // namespace
+
+std::string help(std::string_view verb) {
+  static constexpr std::pair<std::string_view, std::string_view> texts[] = {
+      {"show", kShow},   {"trace", kTrace},     {"reload", kReload},
+      {"route", kRoute}, {"check", kCheck},     {"load-routes", kLoadRoutes},
+      {"plan", kPlan},   {"version", kVersion},
+  };
+  for (const auto& [name, text] : texts) {
+    if (name == verb) return std::string(text) + "\nSee hecto --help for --json and --socket.\n";
+  }
+  return std::string(kOverview);
+}
+
+}  // namespace hecto::cli

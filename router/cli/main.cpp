@@ -1,0 +1,70 @@
+// hecto: the operator's command.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include "router/cli/commands.hpp"
+#include "router/cli/fields.hpp"
+
+namespace hecto::cli {
+
+int version(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  router::HttpRequest request;
+  request.method = "GET";
+  request.path = "/v1/version";
+  const auto answer = router::http_request(arguments.socket, request, std::chrono::seconds(2));
+  const bool answered = answer && answer->status == 200;
+  const nlohmann::json router =
+      answered ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
+  if (arguments.json) {
+    const nlohmann::json both = {{"hecto", HECTO_VERSION}, {"router", router}};
+    session.out(both.dump() + "\n");
+    return kDone;
+  }
+  session.out("hecto " HECTO_VERSION "\n");
+  if (answered) {
+    session.out(printable("hectod " + text(router, "version") + ", " +
+                          text(router, "dpdk_version") + ", at " + arguments.socket) +
+                "\n");
+  } else {
+    session.out(printable(answer ? "the router did not say" : answer.error().message) + "\n");
+  }
+  return kDone;
+}
+
+int run(const Session& session) {
+  static const std::pair<const char*, int (*)(const Session&)> verbs[] = {
+      {"show", show},
+      {"check", check},
+      {"plan", plan},
+      {"reload", reload},
+      {"load-routes", load_routes},
+      {"route", route},
+      {"trace", trace},
+      {"version", version},
+  };
+  for (const auto& [name, verb] : verbs) {
+    if (session.arguments().verb == name) return verb(session);
+  }
+  return kWrongUsage;
+}
+
+}  // namespace hecto::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const auto arguments = hecto::cli::parse_arguments(argc, argv);
+    if (!arguments) {
+      const auto& ending = arguments.error();
+      std::fputs(ending.text.c_str(), ending.code == 0 ? stdout : stderr);
+      return ending.code;
+    }
+    return hecto::cli::run(hecto::cli::Session(*arguments));
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "hecto: %s\n", problem.what());
+    return hecto::cli::kFailed;
+  }
+}

@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "router/cli/fields.hpp"
+#include "router/cli/render.hpp"
+
+namespace hecto::cli {
+
+std::string render_neighbors(const json& answer, Style style) {
+  std::vector<json> neighbors = list(answer, "neighbors");
+  std::stable_sort(neighbors.begin(), neighbors.end(), [](const json& a, const json& b) {
+    return !flag(a, "usable") && flag(b, "usable");
+  });
+  Table table({{"address"},
+               {"interface", Align::kLeft, true},
+               {"mac"},
+               {"state"},
+               {"from"},
+               {"next hop", Align::kRight}});
+  for (const json& neighbor : neighbors) {
+    table.row(
+        {text(neighbor, "address"), text(neighbor, "interface"), text(neighbor, "mac"),
+         Cell(text(neighbor, "state"), flag(neighbor, "usable") ? Paint::kPlain : Paint::kBad),
+         text(neighbor, "origin"),
+         has(neighbor, "group") ? text(neighbor, "group") : std::string()});
+  }
+  return table.text(style);
+}
+
+std::string render_nexthops(const json& answer, Style style) {
+  std::vector<json> hops = list(answer, "nexthops");
+  std::stable_sort(hops.begin(), hops.end(), [](const json& a, const json& b) {
+    return whole(a, "routes") > whole(b, "routes");
+  });
+  Table table({{"id", Align::kRight},
+               {"routes", Align::kRight},
+               {"does"},
+               {"gateway", Align::kLeft, true},
+               {"interface", Align::kLeft, true},
+               {"mac"},
+               {"vlan", Align::kRight},
+               {"mtu", Align::kRight},
+               {"members", Align::kLeft, true}});
+  const auto value = [](const json& hop, const char* key) {
+    return has(hop, key) ? text(hop, key) : std::string();
+  };
+  for (const json& hop : hops) {
+    std::string members;
+    for (const json& member : list(hop, "members")) {
+      members += fmt::format("{}{} x{}", members.empty() ? "" : ", ", text(member, "id"),
+                             text(member, "weight"));
+    }
+    const std::string kind = text(hop, "kind");
+    table.row({text(hop, "id"), count(whole(hop, "routes")),
+               Cell(has(hop, "reason") ? kind + " " + text(hop, "reason") : kind,
+                    kind == "punt" || kind == "drop" ? Paint::kWarn : Paint::kPlain),
+               value(hop, "gateway"), value(hop, "interface"), value(hop, "mac"),
+               value(hop, "vlan"), value(hop, "mtu"), members});
+  }
+  const double used = number(answer, "groups_used"), most = number(answer, "groups_max");
+  std::string below;
+  if (most > 0 && used > 0.8 * most) {
+    below = painted(
+        fmt::format("! {} of {} next-hop groups are used; raise tables.groups\n",
+                    count(whole(answer, "groups_used")), count(whole(answer, "groups_max"))),
+        Paint::kWarn, style);
+  }
+  return table.text(style) + below;
+}
+
+}  // namespace hecto::cli

@@ -1,0 +1,148 @@
+#include "router/cli/table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hecto::cli {
+namespace {
+
+constexpr std::string_view kGap = "  ";
+constexpr size_t kNarrowest = 8;  // that a column shrinks to
+
+bool continues(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+const char* code(Paint paint) {
+  switch (paint) {
+    case Paint::kBad:
+      return "\033[31m";
+    case Paint::kWarn:
+      return "\033[33m";
+    case Paint::kGood:
+      return "\033[32m";
+    case Paint::kDim:
+      return "\033[2m";
+    case Paint::kPlain:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string painted(std::string_view text, Paint paint, Style style) {
+  if (!style.color || paint == Paint::kPlain || text.empty()) return std::string(text);
+  return code(paint) + std::string(text) + "\033[0m";
+}
+
+size_t display_width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string printable(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    // C1 controls (U+0080 to U+009F) steer terminals as C0 ones do.
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
+      clean += '?';
+      ++i;
+    } else {
+      clean += c < 0x20 || c == 0x7f ? '?' : text[i];
+    }
+  }
+  return clean;
+}
+
+std::string shortened(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  size_t end = 0;
+  for (size_t columns = 0; end < text.size(); ++end) {
+    if (!continues(text[end]) && ++columns == width) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string paragraph(const std::string& head, std::string_view text) {
+  const std::string clean = printable(text);
+  const std::string indent(display_width(head), ' ');
+  std::string out, line = head;
+  bool has_word = false;
+  for (size_t at = 0; at < clean.size();) {
+    const size_t end = std::min(clean.find(' ', at), clean.size());
+    const std::string word = clean.substr(at, end - at);
+    at = end + 1;
+    if (has_word && display_width(line) + 1 + display_width(word) > kWidth) {
+      out += line + "\n";
+      line = indent;
+      has_word = false;
+    }
+    if (has_word) line += ' ';
+    line += word;
+    has_word = true;
+  }
+  return out + line + "\n";
+}
+
+void Table::row(std::vector<Cell> cells) {
+  cells.resize(columns_.size());
+  for (Cell& cell : cells) cell.text = printable(cell.text);
+  rows_.push_back(std::move(cells));
+}
+
+// 0 for a column that is left out.
+std::vector<size_t> Table::widths() const {
+  std::vector<size_t> widths(columns_.size(), 0);
+  size_t total = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    for (const auto& row : rows_) widths[i] = std::max(widths[i], display_width(row[i].text));
+    if (widths[i] == 0) continue;
+    widths[i] = std::max(widths[i], display_width(columns_[i].title));
+    total += widths[i] + (total == 0 ? 0 : kGap.size());
+  }
+  while (total > kWidth) {
+    size_t widest = columns_.size();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (!columns_[i].may_shrink || widths[i] <= kNarrowest) continue;
+      if (widest == columns_.size() || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == columns_.size()) break;
+    --widths[widest];
+    --total;
+  }
+  return widths;
+}
+
+std::string Table::text(Style style) const {
+  if (rows_.empty()) return {};
+  const std::vector<size_t> width = widths();
+  std::string out;
+  const auto line = [&](const auto& cell_of) {
+    std::string text;
+    bool first = true;
+    size_t blank = 0;  // held back, so that no line ends in spaces
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (width[i] == 0) continue;
+      if (!std::exchange(first, false)) blank += kGap.size();
+      const Cell cell = cell_of(i);
+      const std::string shown = shortened(cell.text, width[i]);
+      const size_t pad = width[i] - display_width(shown);
+      if (columns_[i].align == Align::kRight) blank += pad;
+      if (!shown.empty()) {
+        text += std::string(std::exchange(blank, 0), ' ') + painted(shown, cell.paint, style);
+      }
+      if (columns_[i].align == Align::kLeft) blank += pad;
+    }
+    out += text + "\n";
+  };
+  line([&](size_t i) { return Cell(columns_[i].title, Paint::kDim); });
+  for (const auto& row : rows_) {
+    line([&](size_t i) { return row[i]; });
+  }
+  return out;
+}
+
+}  // namespace hecto::cli

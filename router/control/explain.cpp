@@ -1,0 +1,116 @@
+// "Which way does a packet to this address take, and why?"
+#include <fmt/format.h>
+
+#include "router/control/routing.hpp"
+
+namespace hecto::router {
+
+using lookup::Prefix;
+
+namespace {
+
+std::string_view word(RouteOrigin origin) {
+  switch (origin) {
+    case RouteOrigin::kLinux:
+      return "linux";
+    case RouteOrigin::kFile:
+      return "file";
+    case RouteOrigin::kApi:
+      return "api";
+    case RouteOrigin::kNeighbor:
+      return "neighbor";
+  }
+  return "unknown";
+}
+
+std::string_view table_word(uint32_t table) {
+  return table == kTableLocal ? "local" : table == kTableMain ? "main" : "default";
+}
+
+// Why `better` comes before `worse` among the routes of one prefix; about `worse` if `loses`.
+std::string reason(const Candidate& better, const Candidate& worse, bool loses) {
+  if (better.origin == RouteOrigin::kNeighbor) return "a neighbor's own route comes first";
+  if (better.table != worse.table) {
+    return fmt::format("table {} comes before table {}", table_word(kTableLocal - better.table),
+                       table_word(kTableLocal - worse.table));
+  }
+  if (better.metric != worse.metric) {
+    return loses ? fmt::format("metric {} is above {}", worse.metric, better.metric)
+                 : fmt::format("metric {} is below {}", better.metric, worse.metric);
+  }
+  if (better.origin != worse.origin) {
+    return fmt::format("the same metric, and {} comes before {}", word(better.origin),
+                       word(worse.origin));
+  }
+  return loses ? "the same metric, and it came later" : "the same metric, and it came first";
+}
+
+}  // namespace
+
+template <typename Address>
+void Routing::explain_in(const Address& address, Explanation& explanation) const {
+  const Rib<Address>& rib = table<Address>().rib;
+  size_t prefixes = 0, routes = 0;
+  const RibEntry* chosen = nullptr;
+  const Candidate* first = nullptr;
+  const Candidate* second = nullptr;
+  for (auto match = rib.tree().longest_match(address); match;
+       match = rib.tree().parent(match->prefix)) {
+    const RibEntry& entry = *match->value;
+    bool usable = entry.in_fib && chosen == nullptr;
+    if (usable) {
+      chosen = &entry;
+      explanation.match = IpPrefix{IpAddress::from(match->prefix.address), match->prefix.length};
+    }
+    ++prefixes;
+    const Candidate* best = rib.best(entry);
+    for (uint32_t at = entry.first; at != Rib<Address>::kEnd; at = rib.at(at).next) {
+      const Candidate& candidate = rib.at(at);
+      RouteView route = view(match->prefix, entry, candidate);
+      if (!entry.in_fib) {
+        route.why = "the forwarding table was full";
+      } else if (&entry != chosen) {
+        route.why = "a shorter prefix";
+      } else {
+        ++routes;
+        if (&candidate == best) first = &candidate;
+        if (routes == 2) second = &candidate;
+        route.why = &candidate == best ? "selected" : reason(*best, candidate, true);
+      }
+      explanation.candidates.push_back(std::move(route));
+    }
+  }
+  if (chosen == nullptr) {
+    explanation.why.push_back(
+        prefixes == 0 ? fmt::format("no prefix holds {}", explanation.address.to_string())
+                      : "none of its prefixes is in the forwarding table");
+    return;
+  }
+  std::string held = explanation.address.to_string();
+  std::string match = explanation.match->to_string();
+  explanation.why.push_back(
+      prefixes == 1
+          ? fmt::format("{} is the only prefix that holds {}", match, held)
+          : fmt::format("{} is the longest of {} prefixes that hold {}", match, prefixes, held));
+  if (second != nullptr) {
+    explanation.why.push_back(fmt::format("of its {} routes the one of {} is selected: {}", routes,
+                                          word(first->origin), reason(*first, *second, false)));
+  }
+  if (chosen->incomplete) {
+    explanation.why.push_back("no next-hop group was left: Linux forwards its packets");
+  }
+  explanation.group = next_hop(chosen->installed);
+}
+
+Explanation Routing::explain(const IpAddress& address) const {
+  Explanation explanation;
+  explanation.address = address;
+  if (address.family == Family::kIpv4) {
+    explain_in(address.v4(), explanation);
+  } else {
+    explain_in(address.v6(), explanation);
+  }
+  return explanation;
+}
+
+}  // namespace hecto::router

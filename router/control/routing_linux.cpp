@@ -1,0 +1,165 @@
+// What Linux says: links, addresses, next-hop objects, and routes with Linux's own rules for
+// adding, replacing and removing.
+//
+// IPv4: several routes of a prefix may share a metric, the first wins; a replacement takes the
+// place of the first. IPv6: routes with gateways that share a metric are one multipath route; an
+// addition tells all of its next hops again, and a removal names those that go.
+#include <algorithm>
+
+#include "router/control/routing.hpp"
+
+namespace hecto::router {
+
+using lookup::Ipv6Address;
+using lookup::Prefix;
+
+namespace {
+
+bool same_hop(const NextHop& a, const NextHop& b) {
+  return a.gateway == b.gateway && a.ifindex == b.ifindex;
+}
+
+bool contains(const std::vector<NextHop>& hops, const NextHop& wanted) {
+  return std::any_of(hops.begin(), hops.end(),
+                     [&wanted](const NextHop& hop) { return same_hop(hop, wanted); });
+}
+
+bool contains_all(const std::vector<NextHop>& hops, const std::vector<NextHop>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&hops](const NextHop& hop) { return contains(hops, hop); });
+}
+
+bool has_gateway(const std::vector<NextHop>& hops) {
+  return !hops.empty() && hops[0].gateway.has_value();
+}
+
+}  // namespace
+
+void Routing::link(const LinuxLink& link, bool removed) {
+  bool changed =
+      removed ? interfaces_.remove_link(link.ifindex) : interfaces_.set_link(link, generation_);
+  if (changed) interfaces_changed();
+  if (options_.on_link) options_.on_link(link, removed);
+}
+
+void Routing::address(const LinuxAddress& address, bool removed) {
+  bool changed =
+      removed ? interfaces_.remove_address(address) : interfaces_.set_address(address, generation_);
+  if (changed) interfaces_changed();
+}
+
+void Routing::nexthop_object(const NextHopObject& object, bool removed) {
+  bool changed = true;
+  if (removed) {
+    sets_.remove_object(object.id);
+  } else {
+    changed = sets_.set_object(object, generation_);
+  }
+  reconsider_all_ |= changed;
+}
+
+void Routing::route(const Route& route, bool removed, bool replace) {
+  if (route.tos != 0) {
+    ++statistics_.ignored_tos;
+    return;
+  }
+  if (route.table < kTableDefault || route.table > kTableLocal) {
+    ++statistics_.ignored_table;
+    return;
+  }
+  if (route.prefix.length > route.prefix.address.size() * 8) return;
+  with_prefix(route.prefix, [&](const auto& prefix) {
+    if (removed) {
+      linux_remove(prefix, route);
+    } else {
+      linux_add(prefix, route, replace);
+    }
+  });
+}
+
+template <typename Address>
+void Routing::linux_add(const Prefix<Address>& prefix, const Route& route, bool replace) {
+  constexpr uint32_t kEnd = Rib<Address>::kEnd;
+  Rib<Address>& rib = table<Address>().rib;
+  std::vector<NextHop> next_hops = route.next_hops;
+  canonicalize(next_hops);
+  Candidate fresh = make_candidate(route, next_hops);
+  fresh.origin = RouteOrigin::kLinux;
+  RibEntry& entry = rib.insert(prefix);
+  uint32_t same = rib.find_if(entry, [&](const Candidate& other) {
+    return other.same_slot(fresh) && other.set == fresh.set;
+  });
+  if (same != kEnd && rib.at(same).generation != generation_) {
+    rib.at(same).generation = generation_;
+    rib.move_behind_equals(entry, same, generation_);
+  }
+  uint32_t index = same != kEnd ? same : linux_victim<Address>(entry, fresh, replace);
+  put(prefix, entry, index, fresh);
+}
+
+// Which candidate a new route takes the place of, kEnd for none.
+template <typename Address>
+uint32_t Routing::linux_victim(const RibEntry& entry, const Candidate& fresh, bool replace) const {
+  constexpr bool kIpv6 = std::is_same_v<Address, Ipv6Address>;
+  const Rib<Address>& rib = table<Address>().rib;
+  const std::vector<NextHop>& hops = sets_.set(fresh.set).next_hops;
+  auto slot = [&fresh](const Candidate& other) { return other.same_slot(fresh); };
+  auto alike = [&](const Candidate& other) {
+    return slot(other) && has_gateway(sets_.set(other.set).next_hops) == has_gateway(hops);
+  };
+  auto grown = [&](const Candidate& other) {
+    const std::vector<NextHop>& old = sets_.set(other.set).next_hops;
+    return slot(other) && has_gateway(old) && contains_all(hops, old);
+  };
+  if (!replace) return kIpv6 ? rib.find_if(entry, grown) : Rib<Address>::kEnd;
+  uint32_t victim = kIpv6 ? rib.find_if(entry, alike) : Rib<Address>::kEnd;
+  return victim != Rib<Address>::kEnd ? victim : rib.find_if(entry, slot);
+}
+
+template <typename Address>
+void Routing::linux_remove(const Prefix<Address>& prefix, const Route& route) {
+  constexpr uint32_t kEnd = Rib<Address>::kEnd;
+  Rib<Address>& rib = table<Address>().rib;
+  RibEntry* entry = rib.find(prefix);
+  std::vector<NextHop> next_hops = route.next_hops;
+  canonicalize(next_hops);
+  Candidate slot;
+  slot.metric = route.metric;
+  slot.table = static_cast<uint8_t>(kTableLocal - route.table);
+  SetId set = sets_.find({prefix_family<Address>(), route.type, route.nexthop_object, next_hops});
+  auto exact = [&](const Candidate& other) { return other.same_slot(slot) && other.set == set; };
+  // Linux may have marked next hops dead, or changed weights, without telling.
+  auto holds = [&](const Candidate& other) {
+    const NextHopSets::Set& known = sets_.set(other.set);
+    return other.same_slot(slot) && known.type == route.type && !next_hops.empty() &&
+           contains_all(known.next_hops, next_hops);
+  };
+  auto in_slot = [&](const Candidate& other) { return other.same_slot(slot); };
+  uint32_t index = kEnd;
+  if (entry != nullptr) {
+    if (set != kNoSet) index = rib.find_if(*entry, exact);
+    if (index == kEnd) index = rib.find_if(*entry, holds);
+    if (index == kEnd) {  // the only one it can mean
+      uint32_t only = rib.find_if(*entry, in_slot);
+      bool more =
+          only != kEnd && rib.at(only).next != kEnd && rib.at(rib.at(only).next).same_slot(slot);
+      if (!more) index = only;
+    }
+  }
+  if (index == kEnd) {
+    ++statistics_.unmatched_removals;
+    return;
+  }
+  std::vector<NextHop> left = sets_.set(rib.at(index).set).next_hops;
+  std::erase_if(left, [&](const NextHop& hop) { return contains(next_hops, hop); });
+  if (left.empty() || left.size() == sets_.set(rib.at(index).set).next_hops.size()) {
+    drop(prefix, index);
+    return;
+  }
+  Candidate rest = rib.at(index);
+  canonicalize(left);
+  rest.set = sets_.acquire({prefix_family<Address>(), route.type, 0, left});
+  put(prefix, *entry, index, rest);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,217 @@
+#include "router/dataplane.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "router/dpdk.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr unsigned kHandoffSize = 2048;
+
+using RingPointer = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
+
+RingPointer punt_ring(unsigned worker, int socket) {
+  const std::string name = fmt::format("punt-{}", worker);
+  const int where = rte_eal_has_hugepages() ? socket : SOCKET_ID_ANY;
+  rte_ring* ring = rte_ring_create_elem(name.c_str(), sizeof(PuntEntry), kPuntQueueSize, where,
+                                        RING_F_SP_ENQ | RING_F_SC_DEQ);
+  if (ring == nullptr)
+    throw std::runtime_error(
+        fmt::format("punt ring of worker {}: {}", worker, rte_strerror(rte_errno)));
+  return {ring, rte_ring_free};
+}
+
+}  // namespace
+
+Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options), tables_(tables) {
+  Qsbr& qsbr = tables_.qsbr();
+  SlowPath::Options slow;
+  for (const config::WorkerPlacement& placement : options_.workers) {
+    punt_rings_.push_back(punt_ring(placement.id, placement.socket));
+    slow.punts.push_back(punt_rings_.back().get());
+    Worker::Options worker;
+    worker.id = placement.id;
+    worker.cpu = placement.cpu;
+    worker.socket = placement.socket;
+    worker.tables = tables_.views(placement.socket);
+    worker.punts = punt_rings_.back().get();
+    worker.qsbr = qsbr.get();
+    worker.snapshot = &current_;
+    workers_.push_back(std::make_unique<Worker>(worker));
+  }
+  slow.qsbr = qsbr.get();
+  slow.qsbr_thread = static_cast<unsigned>(options_.workers.size());
+  slow.snapshot = &current_;
+  slow_path_ = std::make_unique<SlowPath>(slow);
+  publish();
+}
+
+Dataplane::~Dataplane() {
+  stop();
+  for (auto& [name, port] : ports_) port->stop();
+  ports_.clear();
+  for (auto& [name, handoff] : handoffs_) {
+    void* packet = nullptr;
+    while (rte_ring_dequeue(handoff.ring.get(), &packet) == 0)
+      rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
+  }
+  PuntEntry entry;
+  for (const RingPointer& ring : punt_rings_)
+    while (rte_ring_sc_dequeue_elem(ring.get(), &entry, sizeof entry) == 0)
+      rte_pktmbuf_free(entry.packet);
+  for (const auto& pool : pools_)
+    if (const uint32_t leaked = pool->in_use(); leaked > kept_by_drivers_[pool.get()])
+      spdlog::error("pool {}: {} mbufs did not come back", pool->name(), leaked);
+  delete current_.load(std::memory_order_relaxed);
+}
+
+void Dataplane::start() {
+  running_ = true;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const auto run = [](void* worker) {
+      static_cast<Worker*>(worker)->run();
+      return 0;
+    };
+    rte_eal_remote_launch(run, workers_[i].get(), static_cast<unsigned>(i + 1));
+  }
+  if (options_.linux_side) slow_path_->start();
+}
+
+void Dataplane::stop() {
+  if (!running_) return;
+  running_ = false;
+  for (const auto& worker : workers_) worker->stop();
+  for (size_t i = 0; i < workers_.size(); ++i) rte_eal_wait_lcore(static_cast<unsigned>(i + 1));
+  slow_path_->stop();
+}
+
+Port* Dataplane::port(const std::string& name) const {
+  const auto found = ports_.find(name);
+  return found == ports_.end() ? nullptr : found->second.get();
+}
+
+Port* Dataplane::port(uint16_t id) const {
+  for (const auto& [name, port] : ports_)
+    if (port->id() == id) return port.get();
+  return nullptr;
+}
+
+const Mempool* Dataplane::pool_of(const std::string& port) const {
+  const auto found = pool_by_port_.find(port);
+  return found == pool_by_port_.end() ? nullptr : found->second;
+}
+
+// The pool that the placement gives the port; made when the first port needs it.
+Result<Mempool*> Dataplane::pool_for(const Port& port, const config::Placement& placement) {
+  const auto wanted = std::find_if(
+      placement.pools.begin(), placement.pools.end(), [&](const config::PoolPlacement& pool) {
+        return std::find(pool.ports.begin(), pool.ports.end(), port.name()) != pool.ports.end();
+      });
+  if (wanted == placement.pools.end())
+    return fail(fmt::format("port {}: the placement gives it no pool", port.name()));
+  // A pool that was made for fewer ports is left alone: later ports get one beside it.
+  std::string name = fmt::format("pool_{}_{}", wanted->socket, wanted->data_room_bytes);
+  uint32_t mbufs = wanted->mbufs;
+  unsigned same = 0;
+  for (const auto& pool : pools_) {
+    if (pool->socket() != wanted->socket || pool->data_room_bytes() != wanted->data_room_bytes)
+      continue;
+    if (pool->size() >= wanted->mbufs) return pool.get();
+    ++same;
+  }
+  if (same > 0) name += fmt::format("_{}", same);
+  auto pool = Mempool::create(name, wanted->socket, mbufs, wanted->data_room_bytes);
+  if (!pool) return tl::unexpected(pool.error());
+  pools_.push_back(std::move(*pool));
+  return pools_.back().get();
+}
+
+void Dataplane::assign_queues(const Port& port, const config::Placement& placement) {
+  std::vector<unsigned> workers(port.rx_queues(), 0);
+  for (const config::WorkerPlacement& worker : placement.workers)
+    for (const config::QueuePlacement& queue : worker.queues)
+      if (queue.port == port.name() && queue.queue < workers.size() && worker.id < workers_.size())
+        workers[queue.queue] = worker.id;
+  queue_workers_[port.name()] = std::move(workers);
+}
+
+// Fewer transmit queues than users: the worker of receive queue 0 owns the one there is.
+Result<void> Dataplane::make_handoff(const Port& port) {
+  if (port.tx_queues() > workers_.size()) return {};
+  const unsigned owner = queue_workers_[port.name()][0];
+  const std::string name = fmt::format("handoff-{}", port.id());
+  const int where = rte_eal_has_hugepages() ? workers_[owner]->options().socket : SOCKET_ID_ANY;
+  rte_ring* ring = rte_ring_create(name.c_str(), kHandoffSize, where, RING_F_SC_DEQ);
+  if (ring == nullptr)
+    return fail(fmt::format("port {}: no memory for its handoff ring: {}", port.name(),
+                            rte_strerror(rte_errno)),
+                rte_errno);
+  handoffs_.insert_or_assign(port.name(), Handoff{{ring, rte_ring_free}, owner});
+  return {};
+}
+
+Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Placement& placement) {
+  if (port->id() >= kMaxPorts)
+    return fail(fmt::format("port {}: DPDK numbers it {}, above the {} that hecto has room for",
+                            port->name(), port->id(), kMaxPorts));
+  auto pool = pool_for(*port, placement);
+  if (!pool) return tl::unexpected(pool.error());
+  uint16_t queues = 1;
+  for (const config::PortPlacement& p : placement.ports)
+    if (p.port == port->name()) queues = p.rx_queues;
+  PortSetup setup;
+  setup.rx_queues = queues;
+  setup.tx_queues = static_cast<uint16_t>(workers_.size() + 1);
+  setup.pool = (*pool)->get();
+  setup.data_room_bytes = (*pool)->data_room_bytes();
+  const auto begin = [&] {
+    Result<void> done = port->configure(setup);
+    return done ? port->start() : done;
+  };
+  Result<void> done = begin();
+  if (!done && port->can_fall_back()) {
+    kept_by_drivers_[*pool] += port->kept_by_driver();
+    done = port->fall_back(done.error().message);
+    if (done) done = begin();
+  }
+  if (!done) return done;
+  assign_queues(*port, placement);
+  if (done = make_handoff(*port); !done) return done;
+  pool_by_port_[port->name()] = *pool;
+  kept_by_drivers_[*pool] += port->kept_by_driver();
+  ports_[port->name()] = std::move(port);
+  return {};
+}
+
+void Dataplane::remove_port(const std::string& name) {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return;
+  std::unique_ptr<Port> port = std::move(found->second);
+  ports_.erase(found);
+  queue_workers_.erase(name);
+  auto handoff = handoffs_.extract(name);
+  std::erase_if(interfaces_, [&](const auto& entry) { return entry.second.port == port->id(); });
+  publish();
+  tables_.qsbr().synchronize();
+  if (!handoff.empty()) {
+    void* packet = nullptr;
+    while (rte_ring_dequeue(handoff.mapped().ring.get(), &packet) == 0) {
+      rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
+      ++lost_with_ports_;
+    }
+  }
+  pool_by_port_.erase(name);
+  reclaim();
+}
+
+unsigned Dataplane::in_flight() const {
+  unsigned count = slow_path_->queued();
+  for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
+  return count;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,78 @@
+// Reading the kernel's whole state: one RTM_GET* dump after the other, each over many small reads.
+// Control thread only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "router/linux/decode.hpp"
+#include "router/linux/netlink_socket.hpp"
+
+namespace hecto::router {
+
+struct DumpPhase {
+  MessageKind kind = MessageKind::kOther;
+  uint16_t type = 0;  // RTM_GET*
+  uint8_t family = 0;
+  uint32_t table = 0;  // routes: only this one; 0: all
+};
+
+// Links, addresses, next-hop objects, routes, neighbors, in this order. `filtered`: the kernel
+// picks the tables (NETLINK_GET_STRICT_CHK, Linux 4.20), else all come and decode_route() picks.
+std::vector<DumpPhase> dump_plan(bool filtered);
+
+// Whether a dump can be trusted to name everything that stayed. The kernel remembers where a dump
+// stopped between two reads in ways that a removal can upset without NLM_F_DUMP_INTR:
+//  - IPv6 routes: after any change fib6_dump_table() starts again and skips as many nodes as it
+//    had shown, so one removal makes it skip one route too many;
+//  - neighbors: neigh_dump_table() counts within a hash bucket;
+//  - IPv4 routes: fib_table_dump() goes on by key and is safe but inside one leaf (the routes of
+//    equal address and different length), and only where a read stopped in it.
+class DumpConsistency {
+ public:
+  void begin(MessageKind kind);
+  void read_stopped_at(const Route& last);  // kRoute4: the last route of a read
+  void removed_meanwhile(const Message& removal);
+  void events_lost() { lost_ = true; }
+  bool sound();
+
+ private:
+  MessageKind kind_ = MessageKind::kOther;
+  bool removal_ = false;
+  bool lost_ = false;
+  std::vector<uint32_t> stops_;
+  std::vector<uint32_t> removed_;
+  RouteEvent scratch_;
+};
+
+class DumpReader {
+ public:
+  enum class Status : uint8_t { kMessages, kWait, kDone, kFailed };
+
+  static Result<DumpReader> open(const NetworkNamespace& space);
+
+  int fd() const noexcept { return socket_.fd(); }
+  bool filtered() const noexcept { return filtered_; }
+  Result<void> start(const DumpPhase& phase);
+  // One read. `messages` point into the reader's buffer until the next call. What a kernel
+  // without the feature answers (no IPv6, no next-hop objects, no such table) is an empty dump.
+  Status read(std::vector<Message>& messages);
+  bool interrupted() const noexcept { return interrupted_; }  // NLM_F_DUMP_INTR was seen
+  const Error& error() const noexcept { return error_; }      // after kFailed
+
+ private:
+  explicit DumpReader(NetlinkSocket socket);
+  Status finish();
+  void note_problem(int error_number, const std::string& what);
+
+  NetlinkSocket socket_;
+  std::vector<uint8_t> buffer_;
+  uint32_t sequence_ = 0;
+  bool filtered_ = false;
+  bool interrupted_ = false;
+  bool finished_ = true;  // the last datagram held the end
+  int final_error_ = 0;
+  Error error_;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,63 @@
+// A NETLINK_ROUTE socket inside a namespace, on libmnl. Non-blocking. One thread at a time.
+#pragma once
+
+#include <libmnl/libmnl.h>
+
+#include <memory>
+#include <vector>
+
+#include "router/linux/attributes.hpp"
+#include "router/linux/netns.hpp"
+
+namespace hecto::router {
+
+class NetlinkSocket {
+ public:
+  static Result<NetlinkSocket> open(const NetworkNamespace& space);
+
+  int fd() const noexcept { return mnl_socket_get_fd(socket_.get()); }
+  // Beyond net.core.rmem_max where privilege allows, else up to it.
+  void set_receive_buffer(uint32_t bytes);
+  Result<void> subscribe(unsigned group);  // an RTNLGRP_*
+  bool enable(int option);                 // a boolean NETLINK_* option; false: kernel too old
+  Result<void> send(Bytes request);
+
+  struct Datagram {
+    Bytes bytes;
+    int error_number = 0;    // EAGAIN: nothing there
+    bool truncated = false;  // larger than `buffer`
+  };
+  // One datagram from the kernel; what others send is skipped.
+  Datagram receive(std::span<uint8_t> buffer) noexcept;
+
+ private:
+  struct Closer {
+    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+  };
+  std::unique_ptr<mnl_socket, Closer> socket_;
+};
+
+// Many small datagrams by one system call: notifications come one to a datagram.
+class DatagramBatch {
+ public:
+  DatagramBatch();
+
+  // Number received, or -errno. At most `limit` and kSlots.
+  int receive(int fd, size_t limit) noexcept;
+  // Empty when the sender was not the kernel.
+  Bytes bytes(size_t slot) const noexcept;
+  bool truncated(size_t slot) const noexcept;
+
+  static constexpr size_t kSlots = 64;
+  static constexpr size_t kSlotBytes = 16384;
+
+ private:
+  struct Arrays;
+  struct ArraysDeleter {
+    void operator()(Arrays* arrays) const;
+  };
+  std::vector<uint8_t> buffer_;
+  std::unique_ptr<Arrays, ArraysDeleter> arrays_;
+};
+
+}  // namespace hecto::router

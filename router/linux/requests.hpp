@@ -1,0 +1,106 @@
+// What the router asks of Linux: addresses, link settings, its file's static routes, neighbors.
+//
+// Each call waits for the kernel's answer (it acts while the request is being sent, so that is
+// microseconds) and gives errors in words: what was asked, the kernel's own explanation
+// (NETLINK_EXT_ACK), errno. Control thread only. Duplicate address detection is left as the kernel
+// has it (net.ipv6.conf.*.accept_dad = 1): a new IPv6 address answers about a second later unless
+// `skip_dad` is asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "router/control/route.hpp"
+#include "router/linux/netlink_socket.hpp"
+
+namespace hecto::router {
+
+// rtm_protocol of what hectod itself puts into Linux (`ip route show proto 100`), free in
+// rtnetlink.h and in iproute2's rt_protos.
+inline constexpr uint8_t kRouteProtocol = 100;
+
+enum class RequestMode : uint8_t {
+  kAdd,      // EEXIST when it is there already
+  kReplace,  // whatever is there
+};
+
+struct RouteRequest {
+  Route route;
+  bool remove = false;
+};
+
+struct BatchOutcome {
+  size_t done = 0;
+  size_t failed = 0;
+  struct Failure {
+    size_t index;
+    Error error;
+  };
+  std::vector<Failure> failures;  // the first kMaxFailures
+  static constexpr size_t kMaxFailures = 16;
+};
+
+class NetlinkRequests {
+ public:
+  static Result<NetlinkRequests> open(const NetworkNamespace& space);
+
+  // 0: no such interface.
+  Result<int> ifindex(const std::string& name);
+  Result<void> set_link_up(int ifindex, bool up);
+  Result<void> set_link_mtu(int ifindex, uint32_t mtu);
+  Result<void> set_link_mac(int ifindex, const MacAddress& mac);
+
+  // Adding one that is there is no error.
+  Result<void> add_address(int ifindex, const lookup::IpPrefix& address, bool skip_dad = false);
+  Result<void> remove_address(int ifindex, const lookup::IpPrefix& address);
+
+  // A protocol of 0 becomes kRouteProtocol. Next hops need an ifindex or a gateway.
+  Result<void> add_route(const Route& route, RequestMode mode);
+  Result<void> remove_route(const Route& route);
+  // Many at once, in order; one that fails does not stop the others. An error: the socket failed.
+  Result<BatchOutcome> apply(std::span<const RouteRequest> requests, RequestMode mode);
+
+  // Has the kernel resolve or confirm a neighbor (NTF_USE): one that the fast path uses looks idle
+  // to Linux, turns STALE, and is never probed otherwise. Creates the entry when there is none.
+  Result<void> probe_neighbor(int ifindex, const lookup::IpAddress& address);
+  Result<void> set_permanent_neighbor(int ifindex, const lookup::IpAddress& address,
+                                      const MacAddress& mac);
+  Result<void> remove_neighbor(int ifindex, const lookup::IpAddress& address);
+
+ private:
+  explicit NetlinkRequests(NetlinkSocket socket);
+
+  // Builds message `index` of a batch into the buffer, which has room for kMessageBytes.
+  using Builder = std::function<nlmsghdr*(size_t index, char* buffer)>;
+  using Answer = std::function<void(size_t index, int error_number, const std::string& detail)>;
+  Result<void> exchange(size_t count, const Builder& build, const Answer& answer);
+  Result<void> wait_readable();
+  Result<void> one(const std::string& what, const std::function<nlmsghdr*(char*)>& build);
+
+  NetlinkSocket socket_;
+  uint32_t sequence_ = 0;
+  std::vector<char> output_;
+  std::vector<uint8_t> input_;
+};
+
+namespace messages {
+
+// The largest message that the builders below make: a route of kMaxNextHops.
+inline constexpr size_t kMaxNextHops = 256;
+inline constexpr size_t kMessageBytes = 16384;
+
+nlmsghdr* link_flags(char* buffer, int ifindex, bool up);
+nlmsghdr* link_mtu(char* buffer, int ifindex, uint32_t mtu);
+nlmsghdr* link_mac(char* buffer, int ifindex, const MacAddress& mac);
+nlmsghdr* address(char* buffer, int ifindex, const lookup::IpPrefix& address, bool remove,
+                  bool skip_dad);
+// `route.next_hops` may hold at most kMaxNextHops; more are left out.
+nlmsghdr* route(char* buffer, const Route& route, bool remove, RequestMode mode);
+nlmsghdr* neighbor(char* buffer, int ifindex, const lookup::IpAddress& address, uint16_t type,
+                   const MacAddress* permanent_mac);
+
+}  // namespace messages
+}  // namespace hecto::router

@@ -1,0 +1,196 @@
+#include "router/punt/slow_path.hpp"
+
+#include <poll.h>
+
+#include <cstring>
+
+#include "router/stages/wire.hpp"
+#include "router/trace.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr size_t kFrameBytes = 16 * 1024;  // above any MTU with its L2 header
+constexpr unsigned kBurst = 32;
+constexpr long kShortWait_ns = 100'000;
+constexpr long kLongWait_ns = 500'000;
+constexpr unsigned kTurnsBeforeLongWait = 2000;
+
+}  // namespace
+
+SlowPath::SlowPath(const Options& options)
+    : options_(options),
+      counters_(std::make_unique<SlowPathCounters>()),
+      transmitter_(counters_->ports, counters_->reasons),
+      next_twins_(std::make_shared<TwinList>()),
+      twins_(next_twins_),
+      buffer_(kFrameBytes) {}
+
+SlowPath::~SlowPath() {
+  stop();
+}
+
+void SlowPath::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void SlowPath::stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+void SlowPath::set_twins(std::shared_ptr<const TwinList> twins) {
+  const std::lock_guard lock(twins_mutex_);
+  next_twins_ = std::move(twins);
+}
+
+unsigned SlowPath::queued() const {
+  unsigned count = 0;
+  for (const rte_ring* ring : options_.punts) count += rte_ring_count(ring);
+  return count;
+}
+
+void SlowPath::refresh() {
+  // In this order: with a snapshot that lacks a port come twins that do.
+  const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);
+  {
+    const std::lock_guard lock(twins_mutex_);
+    if (twins_ != next_twins_) twins_ = next_twins_;
+  }
+  // By number: the new one may lie where an old one was freed.
+  if (newest->generation == generation_) return;
+  generation_ = newest->generation;
+  snapshot_ = newest;
+  transmitter_.use(&newest->slow_path);
+  if (newest->punt_pps == punt_pps_) return;
+  punt_pps_ = newest->punt_pps;
+  for (size_t i = 0; i < kReasonCount; ++i)
+    buckets_[i].configure(rte_get_tsc_hz(), newest->punt_pps[i], punt_burst(newest->punt_pps[i]));
+}
+
+// Hands the frame to Linux; kNone when it took it.
+Reason SlowPath::write(const PuntEntry& entry) {
+  Twin* twin = entry.interface < twins_->by_interface.size() ? twins_->by_interface[entry.interface]
+                                                             : nullptr;
+  if (twin == nullptr) return Reason::kNoLinux;
+  const rte_mbuf* packet = entry.packet;
+  const uint32_t bytes = packet->pkt_len;
+  if (bytes > buffer_.size() || bytes < kEthernetBytes) return Reason::kTruncated;
+  const auto* frame =
+      static_cast<const uint8_t*>(rte_pktmbuf_read(packet, 0, bytes, buffer_.data()));
+  if (frame == nullptr) return Reason::kTruncated;
+  std::span<const uint8_t> whole(frame, bytes);
+  if (twin->vlan != 0 && bytes >= kEthernetBytes + kVlanTagBytes &&
+      load16(frame + 12) == kEtherVlan) {
+    if (frame != buffer_.data()) std::memcpy(buffer_.data(), frame, bytes);
+    std::memmove(buffer_.data() + kVlanTagBytes, buffer_.data(), 12);
+    whole = {buffer_.data() + kVlanTagBytes, bytes - kVlanTagBytes};
+  }
+  const TapIo io = twin->tap.write(whole);
+  if (io.status == TapStatus::kOk) return Reason::kNone;
+  if (io.status == TapStatus::kGone) twin->gone.store(true, std::memory_order_relaxed);
+  if (io.status == TapStatus::kDown) return Reason::kInterfaceDown;
+  return io.status == TapStatus::kGone ? Reason::kNoLinux : Reason::kTapFull;
+}
+
+void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
+  const auto index = static_cast<size_t>(entry.reason);
+  Reason dropped = entry.reason;
+  if (buckets_[index].take(now)) dropped = write(entry);
+  const bool delivered = dropped == Reason::kNone;
+  if (delivered)
+    counters_->reasons.punted[index].add(1);
+  else
+    counters_->reasons.dropped[static_cast<size_t>(dropped)].add(1);
+  if (entry.trace != 0 && snapshot_->trace) {
+    TraceEvent event;
+    event.number = entry.trace;
+    event.kind = delivered ? TraceKind::kDelivered : TraceKind::kDropped;
+    event.stage = Stage::kPunt;
+    event.reason = delivered ? entry.reason : dropped;
+    event.interface = entry.interface;
+    snapshot_->trace->record(event);
+  }
+  rte_pktmbuf_free(entry.packet);
+}
+
+unsigned SlowPath::deliver_punts() {
+  unsigned total = 0;
+  const uint64_t now = rte_rdtsc();
+  for (rte_ring* ring : options_.punts) {
+    PuntEntry entries[kBurst];
+    const unsigned count =
+        rte_ring_sc_dequeue_burst_elem(ring, entries, sizeof(PuntEntry), kBurst, nullptr);
+    for (unsigned i = 0; i < count; ++i) deliver(entries[i], now);
+    total += count;
+  }
+  return total;
+}
+
+unsigned SlowPath::inject(Twin& twin) {
+  unsigned frames = 0;
+  // Room in front for a tag.
+  const std::span<uint8_t> room(buffer_.data() + kVlanTagBytes, buffer_.size() - kVlanTagBytes);
+  for (; frames < kBurst; ++frames) {
+    const TapIo io = twin.tap.read(room);
+    if (io.status == TapStatus::kGone) twin.gone.store(true, std::memory_order_relaxed);
+    if (io.status != TapStatus::kOk) break;
+    counters_->injected.add(1);
+    uint8_t* frame = room.data();
+    size_t bytes = io.bytes;
+    if (twin.vlan != 0) {
+      frame -= kVlanTagBytes;
+      std::memmove(frame, frame + kVlanTagBytes, 12);
+      const uint16_t tag[2] = {kEtherVlan, __builtin_bswap16(twin.vlan)};
+      std::memcpy(frame + 12, tag, sizeof tag);
+      bytes += kVlanTagBytes;
+    }
+    rte_mbuf* packet = rte_pktmbuf_alloc(twin.pool);
+    char* space =
+        packet == nullptr ? nullptr : rte_pktmbuf_append(packet, static_cast<uint16_t>(bytes));
+    if (space == nullptr) {
+      rte_pktmbuf_free(packet);
+      counters_->no_mbuf.add(1);
+      counters_->reasons.dropped[static_cast<size_t>(Reason::kTransmitFull)].add(1);
+      continue;
+    }
+    std::memcpy(space, frame, bytes);
+    packet->port = twin.port;
+    counters_->injected_handed.add(1);
+    transmitter_.enqueue(twin.port, packet);
+  }
+  return frames;
+}
+
+void SlowPath::wait_for_work(unsigned idle_turns) {
+  std::vector<pollfd> fds;
+  for (const auto& twin : twins_->twins)
+    if (!twin->gone.load(std::memory_order_relaxed)) fds.push_back({twin->tap.fd(), POLLIN, 0});
+  const timespec time{0, idle_turns < kTurnsBeforeLongWait ? kShortWait_ns : kLongWait_ns};
+  rte_rcu_qsbr_thread_offline(options_.qsbr, options_.qsbr_thread);
+  ppoll(fds.data(), fds.size(), &time, nullptr);
+  rte_rcu_qsbr_thread_online(options_.qsbr, options_.qsbr_thread);
+}
+
+void SlowPath::run() {
+  const bool registered = rte_thread_register() == 0;  // gives this thread a mempool cache
+  rte_rcu_qsbr_thread_register(options_.qsbr, options_.qsbr_thread);
+  rte_rcu_qsbr_thread_online(options_.qsbr, options_.qsbr_thread);
+  unsigned idle_turns = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    refresh();
+    unsigned work = deliver_punts();
+    for (const auto& twin : twins_->twins)
+      if (!twin->gone.load(std::memory_order_relaxed)) work += inject(*twin);
+    transmitter_.flush_all();
+    rte_rcu_qsbr_quiescent(options_.qsbr, options_.qsbr_thread);
+    idle_turns = work > 0 ? 0 : idle_turns + 1;
+    if (work == 0) wait_for_work(idle_turns);
+  }
+  deliver_punts();
+  rte_rcu_qsbr_thread_offline(options_.qsbr, options_.qsbr_thread);
+  rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.qsbr_thread);
+  if (registered) rte_thread_unregister();
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,157 @@
+// hectod's heart: the control thread. It owns everything, takes events from Linux, orders from the
+// API and the clock, and is the only writer of what the workers read.
+//
+//   netlink ─┐
+//   API ─────┼─► run(): one event at a time ─► Routing (tables) and Dataplane (snapshots)
+//   timers ──┘
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "config/diff.hpp"
+#include "config/placement.hpp"
+#include "config/topology.hpp"
+#include "router/commands.hpp"
+#include "router/dataplane.hpp"
+#include "router/interface_table.hpp"
+#include "router/linux_side.hpp"
+#include "router/ports/eal.hpp"
+#include "router/show/sampler.hpp"
+#include "router/tables.hpp"
+
+namespace hecto::router {
+
+void keep_worker_ids(config::Placement& placement, const config::Placement& running);
+
+class Router {
+ public:
+  // Brings everything up but the workers. Errors are one line for the operator.
+  static Result<std::unique_ptr<Router>> create(const config::Config& config);
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  void run();            // until stop(); the calling thread becomes control
+  void stop() noexcept;  // from any thread or a signal handler
+  Commands& commands() { return commands_; }
+
+  // Control thread only, from here on.
+  const config::Config& config() const { return config_; }
+  const config::Topology& topology() const { return topology_; }
+  const config::Placement& placement() const { return placement_; }
+  Tables& tables() { return *tables_; }
+  Routing& routing() { return tables_->routing(); }
+  Dataplane& dataplane() { return *dataplane_; }
+  InterfaceTable& interfaces() { return interfaces_; }
+  const Sampler& sampler() const { return *sampler_; }
+  const LinuxSide* linux_side() const { return linux_side_.get(); }
+  std::chrono::seconds uptime() const;
+  int64_t loaded_unix_s() const { return loaded_unix_s_; }
+  std::vector<std::string> warnings() const;
+
+  // The wanted configuration, whole or not at all. Returns the changes in words, or the problems.
+  tl::expected<std::vector<std::string>, std::vector<std::string>> reload(
+      const config::Config& wanted);
+
+  Result<bool> add_route(const config::RouteConfig& route, RouteOrigin origin);
+  Result<void> remove_route(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin);
+  // Goes on over several turns; `done` runs on the control thread.
+  void load_routes(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
+                   std::function<void(Result<LoadCounts>)> done);
+  void set_trace(std::shared_ptr<TraceSession> trace);
+  Result<NextHop> next_hop(const config::NextHopConfig& config);
+
+ private:
+  explicit Router(const config::Config& config);
+
+  // startup.cpp
+  Result<void> start_environment();
+  Result<void> probe_ports(std::vector<std::unique_ptr<Port>>& ports);
+  Result<void> start_tables();
+  Result<void> start_linux_side();
+  Result<void> bring_up(std::unique_ptr<Port> port);
+  void apply_settings();
+  Result<void> apply_static_state();
+  Result<void> load_route_files();
+  Result<void> load_route_file(const std::string& file, std::shared_ptr<const RouteTable> table);
+  void log_start();
+
+  // interfaces.cpp
+  Result<void> add_interfaces(Port& port, const config::PortConfig& config);
+  Result<Interface*> add_interface(Interface interface);
+  void remove_interface(InterfaceId id);
+  void update_twins();
+  void refresh_interface(Interface& interface);  // what depends on links
+  void poll_links();
+  void update_mtus(const Port& port);
+  void on_linux_link(const LinuxLink& link, bool removed);
+  void adopt_vlan_device(const LinuxLink& link);
+  void restore_linux_state(const Interface& interface);
+
+  // reload.cpp
+  struct Rollback;
+  Result<void> add_ports(const config::Config& wanted, const config::Difference& difference,
+                         Rollback& rollback);
+  Result<void> change_mtus(const config::Difference& difference, Rollback& rollback);
+  config::Placement place_beside(const config::Config& wanted, const std::string& port,
+                                 std::string& error) const;
+  std::vector<std::string> check_references(const config::Config& wanted,
+                                            const config::Difference& difference);
+  void change_port(const config::PortConfig& wanted);
+  void remove_port(const std::string& name);
+
+  // routes.cpp
+  Result<Route> route_of(const config::RouteConfig& config, RouteOrigin origin);
+  void write_file_routes(const std::vector<config::RouteConfig>& routes, bool remove);
+  Result<std::shared_ptr<const RouteTable>> read_route_file(const std::string& path);
+  void continue_loads();
+
+  // router.cpp
+  void turn(int timeout_ms);
+  void housekeeping();
+  void probe_stale_neighbors();
+  void watch_for_trouble();
+  void publish_if_dirty();
+  void note(const std::string& line);
+
+  config::Config config_;
+  config::Topology topology_;
+  config::Placement placement_;
+  int64_t loaded_unix_s_ = 0;
+  std::chrono::steady_clock::time_point started_;
+  std::atomic<bool> stop_{false};
+  Commands commands_;
+  FileDescriptor poll_, timer_;
+
+  // In the order of birth: what comes later goes first.
+  std::unique_ptr<Eal> eal_;
+  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Dataplane> dataplane_;
+  InterfaceTable interfaces_;
+  std::unique_ptr<FilteredEvents> events_;
+  std::unique_ptr<LinuxSide> linux_side_;
+  std::unique_ptr<Sampler> sampler_;
+
+  struct PendingLoad {
+    LoadId id;
+    std::function<void(Result<LoadCounts>)> done;
+  };
+  std::list<PendingLoad> loads_;
+  std::map<std::string, LoadId> file_loads_;  // by route file
+  bool snapshot_dirty_ = false;
+  bool namespace_lost_ = false;
+  bool checksums_told_ = false;
+  std::map<std::string, bool> port_gone_;
+  uint64_t ticks_ = 0;
+  std::vector<std::string> notes_;  // warnings of the running router
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,100 @@
+// Building a snapshot from the state of the data plane, and retiring the one before.
+#include "router/snapshot.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "router/dataplane.hpp"
+#include "router/dpdk.hpp"
+
+namespace hecto::router {
+
+void Dataplane::fill_ports(Snapshot& snapshot) const {
+  using ByVlan = std::array<InterfaceId, 4096>;
+  std::array<std::shared_ptr<ByVlan>, kMaxPorts> vlans, down;
+  const auto put = [](std::shared_ptr<ByVlan>& table, uint16_t vlan, InterfaceId id) {
+    if (!table) {
+      table = std::make_shared<ByVlan>();
+      table->fill(kNoInterface);
+    }
+    (*table)[vlan] = id;
+  };
+  for (const auto& [name, port] : ports_) {
+    PortView& view = snapshot.ports[port->id()];
+    const MacAddress mac = port->mac();
+    view.present = true;
+    view.check_checksums = port->kernel_interface();
+    std::memcpy(&view.mac, mac.data(), mac.size());
+  }
+  for (const auto& [id, interface] : interfaces_) {
+    PortView& view = snapshot.ports[interface.port];
+    if (!view.present) continue;
+    snapshot.interfaces[id] = {interface.up, interface.urpf, interface.counters};
+    if (interface.urpf != UrpfMode::kOff) snapshot.features |= kFeatureUrpf;
+    if (interface.counters) snapshot.features |= kFeatureCounters;
+    if (interface.vlan != 0) snapshot.features |= kFeatureVlan;
+    // Down: the fast loop clears nothing, `diagnose` names the reason.
+    if (!interface.up)
+      put(down[interface.port], interface.vlan, id);
+    else if (interface.vlan == 0)
+      view.untagged = id;
+    else
+      put(vlans[interface.port], interface.vlan, id);
+  }
+  for (unsigned i = 0; i < kMaxPorts; ++i) {
+    snapshot.ports[i].vlans = std::move(vlans[i]);
+    snapshot.ports[i].down = std::move(down[i]);
+  }
+}
+
+void Dataplane::fill_workers(Snapshot& snapshot) const {
+  snapshot.workers.resize(workers_.size());
+  for (const auto& [name, port] : ports_) {
+    const auto& owners = queue_workers_.at(name);
+    for (uint16_t queue = 0; queue < owners.size(); ++queue)
+      snapshot.workers[owners[queue]].queues.push_back({port->id(), queue});
+    const bool linear = !port->sends_segments();
+    const auto handoff = handoffs_.find(name);
+    if (handoff == handoffs_.end()) {
+      for (size_t i = 0; i < workers_.size(); ++i)
+        snapshot.workers[i].transmit[port->id()] = {static_cast<uint16_t>(i), linear, nullptr};
+      snapshot.slow_path[port->id()] = {static_cast<uint16_t>(workers_.size()), linear, nullptr};
+      continue;
+    }
+    rte_ring* ring = handoff->second.ring.get();
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      const bool owner = i == handoff->second.owner;
+      snapshot.workers[i].transmit[port->id()] = {0, linear, owner ? nullptr : ring};
+      if (owner) snapshot.workers[i].handoffs.push_back({ring, port->id()});
+    }
+    snapshot.slow_path[port->id()] = {0, linear, ring};
+  }
+}
+
+std::unique_ptr<Snapshot> Dataplane::build() const {
+  auto snapshot = std::make_unique<Snapshot>();
+  snapshot->generation = generation_ + 1;
+  snapshot->linux_side = options_.linux_side;
+  snapshot->burst = settings_.burst;
+  snapshot->idle_sleep_us = settings_.idle_sleep_us;
+  snapshot->punt_pps = settings_.punt_pps;
+  snapshot->trace = settings_.trace;
+  fill_ports(*snapshot);
+  fill_workers(*snapshot);
+  return snapshot;
+}
+
+void Dataplane::publish() {
+  std::unique_ptr<Snapshot> next = build();
+  const Snapshot* before = current_.exchange(next.release(), std::memory_order_acq_rel);
+  ++generation_;
+  if (before != nullptr)
+    retired_.push_back({std::unique_ptr<const Snapshot>(before), tables_.qsbr().start()});
+  reclaim();
+}
+
+void Dataplane::reclaim() {
+  while (!retired_.empty() && tables_.qsbr().passed(retired_.front().token)) retired_.pop_front();
+}
+
+}  // namespace hecto::router

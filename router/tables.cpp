@@ -1,0 +1,91 @@
+#include "router/tables.hpp"
+
+#include <fmt/format.h>
+#include <numa.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "router/dpdk.hpp"
+
+namespace hecto::router {
+namespace {
+
+template <typename Table>
+std::unique_ptr<Table> created(tl::expected<std::unique_ptr<Table>, lookup::Error> result,
+                               const char* what) {
+  if (result) return std::move(*result);
+  throw std::runtime_error(fmt::format("tables: no memory for the {}: {}; reduce `tables`", what,
+                                       lookup::to_string(result.error())));
+}
+
+}  // namespace
+
+Qsbr::Qsbr(unsigned threads) {
+  const size_t bytes = rte_rcu_qsbr_get_memsize(threads);
+  const size_t rounded =
+      (bytes + RTE_CACHE_LINE_SIZE - 1) / RTE_CACHE_LINE_SIZE * RTE_CACHE_LINE_SIZE;
+  variable_ = static_cast<rte_rcu_qsbr*>(std::aligned_alloc(RTE_CACHE_LINE_SIZE, rounded));
+  if (variable_ == nullptr) throw std::bad_alloc();
+  std::memset(variable_, 0, rounded);
+  rte_rcu_qsbr_init(variable_, threads);
+}
+
+Qsbr::~Qsbr() {
+  std::free(variable_);
+}
+
+uint64_t Qsbr::start() noexcept {
+  return rte_rcu_qsbr_start(variable_);
+}
+
+bool Qsbr::passed(uint64_t token) noexcept {
+  return rte_rcu_qsbr_check(variable_, token, false) == 1;
+}
+
+void Qsbr::synchronize() noexcept {
+  const uint64_t token = start();
+  while (!passed(token)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void* SocketMemory::allocate(size_t bytes, int socket) noexcept {
+  void* block = lookup::Memory::system().allocate(bytes, socket);
+  // Not touched yet, so the binding decides where the pages will lie.
+  if (block != nullptr && numa_available() >= 0 && numa_max_node() > 0)
+    numa_tonode_memory(block, bytes, socket);
+  return block;
+}
+
+void SocketMemory::release(void* block, size_t bytes) noexcept {
+  lookup::Memory::system().release(block, bytes);
+}
+
+Tables::Tables(const config::TablesConfig& config, const std::vector<int>& sockets,
+               unsigned threads, std::function<void(LogLevel, const std::string&)> log,
+               std::function<void(const LinuxLink&, bool)> on_link)
+    : qsbr_(threads), max_groups_(config.groups) {
+  fib4_ = created(lookup::Fib4::create({sockets, config.ipv4_nodes}, memory_, qsbr_), "IPv4 FIB");
+  fib6_ = created(lookup::Fib6::create({sockets, config.ipv6_nodes}, memory_, qsbr_), "IPv6 FIB");
+  lookup::NextHopOptions next_hops;
+  next_hops.sockets = sockets;
+  next_hops.max_groups = config.groups;
+  next_hops.no_route_kind = lookup::RecordKind::kPunt;
+  next_hops.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
+  next_hops_ = created(lookup::NextHopTable::create(next_hops, memory_, qsbr_), "next hops");
+  RoutingOptions options;
+  options.sockets = sockets;
+  options.max_groups = config.groups;
+  options.memory = &memory_;
+  options.log = std::move(log);
+  options.on_link = std::move(on_link);
+  routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
+}
+
+TableViews Tables::views(int socket) const {
+  return {fib4_->view(socket), fib6_->view(socket), next_hops_->view(socket),
+          routing_->urpf(socket)};
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,202 @@
+#include "router/trace.hpp"
+
+#include <algorithm>
+
+#include "router/stages/wire.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr unsigned kEventsPerPacket = 10;
+
+uint16_t capture(const rte_mbuf* packet, std::array<uint8_t, 96>& bytes) noexcept {
+  const auto count = std::min<size_t>(packet->data_len, bytes.size());
+  std::memcpy(bytes.data(), rte_pktmbuf_mtod(packet, const uint8_t*), count);
+  return static_cast<uint16_t>(count);
+}
+
+struct Headers {
+  std::optional<IpAddress> source, destination;
+  uint16_t vlan = 0;
+};
+
+// What a match asks about, as far as the first segment holds it.
+Headers read_headers(const rte_mbuf* packet) noexcept {
+  Headers h;
+  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const uint32_t bytes = packet->data_len;
+  uint32_t at = kEthernetBytes;
+  if (bytes < at) return h;
+  uint16_t ether_type = load16(frame + 12);
+  if (ether_type == kEtherVlan && bytes >= at + kVlanTagBytes) {
+    ether_type = load16(frame + 16);
+    h.vlan = load16_be(frame + 14) & 0xfff;
+    at += kVlanTagBytes;
+  }
+  const uint8_t* ip = frame + at;
+  if (ether_type == kEtherIpv4 && bytes >= at + kIpv4Bytes) {
+    h.source = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 12)});
+    h.destination = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 16)});
+  } else if (ether_type == kEtherIpv6 && bytes >= at + kIpv6Bytes) {
+    lookup::Ipv6Address source, destination;
+    std::memcpy(source.bytes.data(), ip + 8, 16);
+    std::memcpy(destination.bytes.data(), ip + 24, 16);
+    h.source = IpAddress::from(source);
+    h.destination = IpAddress::from(destination);
+  }
+  return h;
+}
+
+bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress>& address) {
+  return !prefix || (address && prefix->contains(*address));
+}
+
+}  // namespace
+
+TraceSession::TraceSession(TraceMatch match, unsigned packets)
+    : match_(std::move(match)), packets_(packets), slots_(packets * kEventsPerPacket) {}
+
+bool TraceSession::wants(const rte_mbuf* packet) const noexcept {
+  if (full()) return false;
+  if (match_.port && *match_.port != packet->port) return false;
+  const Headers h = read_headers(packet);
+  if (!inside(match_.from, h.source) || !inside(match_.to, h.destination)) return false;
+  if (match_.vlan && *match_.vlan != h.vlan) return false;
+  return true;
+}
+
+uint32_t TraceSession::begin() noexcept {
+  const uint32_t number = started_.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number <= packets_ ? number : 0;
+}
+
+void TraceSession::record(const TraceEvent& event) noexcept {
+  const uint32_t at = used_.fetch_add(1, std::memory_order_relaxed);
+  if (at >= slots_.size()) return;
+  slots_[at].event = event;
+  slots_[at].event.tsc = rte_rdtsc();
+  slots_[at].ready.store(true, std::memory_order_release);
+}
+
+std::vector<TraceEvent> TraceSession::events() const {
+  std::vector<TraceEvent> out;
+  const size_t used = std::min<size_t>(used_.load(std::memory_order_relaxed), slots_.size());
+  for (size_t i = 0; i < used; ++i)
+    if (slots_[i].ready.load(std::memory_order_acquire)) out.push_back(slots_[i].event);
+  return out;
+}
+
+TracedPackets::Entry* TracedPackets::find(const rte_mbuf* packet) noexcept {
+  for (unsigned i = 0; i < count_; ++i)
+    if (packets_[i].packet == packet) return &packets_[i];
+  return nullptr;
+}
+
+TraceEvent TracedPackets::event(const Entry& entry, TraceKind kind, Stage stage) const noexcept {
+  TraceEvent e;
+  e.number = entry.number;
+  e.kind = kind;
+  e.stage = stage;
+  e.length = entry.packet->pkt_len;
+  e.captured = capture(entry.packet, e.bytes);
+  return e;
+}
+
+void TracedPackets::start(TraceSession* session, const Chunk& chunk, uint16_t worker, uint16_t port,
+                          uint16_t queue) noexcept {
+  session_ = session;
+  for (unsigned i = 0; i < chunk.count && count_ < kMax; ++i) {
+    if (!session->wants(chunk.packets[i])) continue;
+    const uint32_t number = session->begin();
+    if (number == 0) return;
+    Entry& entry = packets_[count_++] = {chunk.packets[i], number, 0, false};
+    TraceEvent e = event(entry, TraceKind::kReceived, Stage::kReceive);
+    e.port = port;
+    e.queue = queue;
+    e.worker = worker;
+    session->record(e);
+  }
+}
+
+void TracedPackets::after_classify(const Chunk& chunk) noexcept {
+  const auto note = [this](const auto& lane) {
+    for (unsigned i = 0; i < lane.count; ++i) {
+      Entry* entry = find(lane.packets[i]);
+      if (entry == nullptr) continue;
+      TraceEvent e = event(*entry, TraceKind::kClassified, Stage::kClassify);
+      e.interface = lane.ingress[i].interface();
+      session_->record(e);
+    }
+  };
+  note(chunk.v4);
+  note(chunk.v6);
+}
+
+void TracedPackets::after_lookup(const Chunk& chunk) noexcept {
+  const auto note = [this](const auto& lane) {
+    for (unsigned i = 0; i < lane.count; ++i) {
+      Entry* entry = find(lane.packets[i]);
+      if (entry == nullptr) continue;
+      TraceEvent e = event(*entry, TraceKind::kLookedUp, Stage::kLookup);
+      e.group = lane.groups[i];
+      session_->record(e);
+    }
+  };
+  note(chunk.v4);
+  note(chunk.v6);
+}
+
+void TracedPackets::after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept {
+  Entry* entry = find(packet);
+  if (entry == nullptr || entry->queued) return;
+  entry->queued = true;
+  entry->egress = port;
+  TraceEvent e = event(*entry, TraceKind::kRewritten, Stage::kRewrite);
+  e.port = port;
+  session_->record(e);
+}
+
+void TracedPackets::refused(const rte_mbuf* packet, Reason reason, bool punted,
+                            InterfaceId interface) noexcept {
+  Entry* entry = find(packet);
+  if (entry == nullptr) return;
+  TraceEvent e = event(*entry, punted ? TraceKind::kPunted : TraceKind::kDropped,
+                       punted ? Stage::kPunt : info(reason).stage);
+  e.reason = reason;
+  e.interface = interface;
+  session_->record(e);
+  // A punted one is asked for its number yet, and may still be dropped where the queue is full.
+  if (!punted) entry->packet = nullptr;
+}
+
+void TracedPackets::not_sent(const rte_mbuf* packet, Reason reason) noexcept {
+  Entry* entry = find(packet);
+  if (entry == nullptr) return;
+  TraceEvent e = event(*entry, TraceKind::kDropped, Stage::kTransmit);
+  e.reason = reason;
+  e.port = entry->egress;
+  session_->record(e);
+  entry->packet = nullptr;
+}
+
+void TracedPackets::sent(uint16_t port) noexcept {
+  for (unsigned i = 0; i < count_; ++i) {
+    Entry& entry = packets_[i];
+    if (entry.packet == nullptr || !entry.queued || entry.egress != port) continue;
+    TraceEvent e;  // the packet is the driver's now: nothing of it may be read
+    e.number = entry.number;
+    e.kind = TraceKind::kTransmitted;
+    e.stage = Stage::kTransmit;
+    e.port = port;
+    session_->record(e);
+    entry.packet = nullptr;
+  }
+}
+
+uint32_t TracedPackets::number(const rte_mbuf* packet) const noexcept {
+  for (unsigned i = 0; i < count_; ++i)
+    if (packets_[i].packet == packet) return packets_[i].number;
+  return 0;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,223 @@
+#include "router/worker.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "router/stages/wire.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr uint32_t kSampleEvery = 64;  // chunks between two that are timed stage by stage
+constexpr unsigned kPausePolls = 256;  // empty polls before the first sleep
+constexpr unsigned kSampledChecksums = 1000;
+
+// True when the transport checksum is still the pseudo header's sum: a sender left it to its NIC,
+// and there was none (the far end of a veth).
+bool unfinished_checksum(const rte_mbuf* packet, bool& checked) noexcept {
+  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const uint32_t bytes = packet->data_len;
+  checked = false;
+  if (bytes < kEthernetBytes + kIpv4Bytes || load16(frame + 12) != kEtherIpv4) return false;
+  const uint8_t* ip = frame + kEthernetBytes;
+  const uint32_t header = (ip[0] & 0xf) * 4u;
+  const uint32_t total = load16_be(ip + 2);
+  const bool tcp = ip[9] == 6;
+  if ((!tcp && ip[9] != 17) || header < kIpv4Bytes || total < header + (tcp ? 20u : 8u) ||
+      bytes < kEthernetBytes + total || (load16_be(ip + 6) & 0x3fff) != 0)
+    return false;
+  checked = true;
+  uint32_t sum = ip[9] + total - header;
+  for (unsigned i = 12; i < 20; i += 2) sum += load16_be(ip + i);
+  sum = (sum >> 16) + (sum & 0xffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  return load16_be(ip + header + (tcp ? 16 : 6)) == sum;
+}
+
+}  // namespace
+
+Worker::Worker(const Options& options)
+    : options_(options),
+      counters_(std::make_unique<WorkerCounters>()),
+      transmitter_(counters_->ports, counters_->reasons) {}
+
+void Worker::refresh() noexcept {
+  const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);
+  // By number: the new one may lie where an old one was freed.
+  if (newest->generation == generation_) [[likely]]
+    return;
+  generation_ = newest->generation;
+  snapshot_ = newest;
+  view_ = &newest->workers[options_.id];
+  transmitter_.use(&view_->transmit);
+  pipeline_ = pipeline_for(newest->features);
+  idle_sleep_us_ = newest->idle_sleep_us;
+  if (newest->punt_pps == punt_pps_) return;
+  punt_pps_ = newest->punt_pps;
+  for (size_t i = 0; i < kReasonCount; ++i)
+    buckets_[i].configure(rte_get_tsc_hz(), newest->punt_pps[i], punt_burst(newest->punt_pps[i]));
+}
+
+unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
+  const bool sampled = ++chunks_ % kSampleEvery == 0;
+  if (sampled) stage_mark_ = rte_rdtsc();
+  chunk_.count = rte_eth_rx_burst(queue.port, queue.queue, chunk_.packets, snapshot_->burst);
+  if (chunk_.count == 0) return 0;
+  counters_->ports[queue.port].rx_packets.add(chunk_.count);
+  if (sampled) {
+    const uint64_t now = rte_rdtsc();
+    counters_->cycles.stage_cycles[0].add(now - stage_mark_);
+    counters_->cycles.sampled_packets.add(chunk_.count);
+    stage_mark_ = now;
+  }
+  const PortView& port = snapshot_->ports[queue.port];
+  if (snapshot_->trace && !snapshot_->trace->full()) [[unlikely]] {
+    traced_.start(snapshot_->trace.get(), chunk_, static_cast<uint16_t>(options_.id), queue.port,
+                  queue.queue);
+    transmitter_.follow(&traced_);
+  }
+  if (port.check_checksums && counters_->checked_checksums.get() < kSampledChecksums) [[unlikely]] {
+    bool checked = false;
+    if (unfinished_checksum(chunk_.packets[0], checked)) counters_->unfinished_checksums.add(1);
+    if (checked) counters_->checked_checksums.add(1);
+  }
+  pipeline_(*this, port, sampled);
+  counters_->ports[queue.port].rx_bytes.add(chunk_.bytes);
+  if (chunk_.refused_count > 0) dispose_refused();
+  if (sampled || traced_.active()) {
+    transmitter_.flush_all();
+    if (sampled) counters_->cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
+    traced_.clear();
+    transmitter_.follow(nullptr);
+  }
+  return chunk_.count;
+}
+
+unsigned Worker::poll_once() noexcept {
+  unsigned packets = 0;
+  for (const ReceiveQueue& queue : view_->queues) packets += poll(queue);
+  for (const HandoffQueue& handoff : view_->handoffs) packets += transmitter_.drain(handoff);
+  transmitter_.flush_all();
+  return packets;
+}
+
+void Worker::count_refused(const Refused& refused, bool punted, bool keep_example) noexcept {
+  const auto index = static_cast<size_t>(refused.reason);
+  ReasonCounters& reasons = counters_->reasons;
+  (punted ? reasons.punted : reasons.dropped)[index].add(1);
+  if (!keep_example) return;
+  Example& example = reasons.examples[index];
+  const rte_mbuf* packet = refused.packet;
+  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  if (packet->data_len < kEthernetBytes) return;
+  uint32_t at = kEthernetBytes;
+  uint16_t ether_type = load16(frame + 12);
+  if (ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
+    ether_type = load16(frame + 16);
+    at += kVlanTagBytes;
+  }
+  uint64_t words[4] = {};
+  if (ether_type == kEtherIpv4 && packet->data_len >= at + kIpv4Bytes) {
+    words[0] = load32(frame + at + 12);
+    words[2] = load32(frame + at + 16);
+  } else if (ether_type == kEtherIpv6 && packet->data_len >= at + kIpv6Bytes) {
+    std::memcpy(words, frame + at + 8, sizeof words);
+  }
+  const uint32_t sequence = example.sequence.load(std::memory_order_relaxed);
+  example.sequence.store(sequence + 1, std::memory_order_release);
+  example.interface.store(refused.interface, std::memory_order_relaxed);
+  example.ether_type.store(ether_type, std::memory_order_relaxed);
+  for (unsigned i = 0; i < 2; ++i) {
+    example.source[i].store(words[i], std::memory_order_relaxed);
+    example.destination[i].store(words[2 + i], std::memory_order_relaxed);
+  }
+  example.sequence.store(sequence + 2, std::memory_order_release);
+}
+
+// Into the punt queue when Linux should see it, the bucket allows it and there is room; else the
+// reason to drop it is left in `refused`.
+bool Worker::punt(Refused& refused, uint64_t now) noexcept {
+  const auto index = static_cast<size_t>(refused.reason);
+  if (!buckets_[index].take(now)) return false;
+  PuntEntry entry{refused.packet, refused.reason, 0, refused.interface, 0};
+  if (traced_.active()) [[unlikely]]
+    entry.trace = traced_.number(refused.packet);
+  if (rte_ring_sp_enqueue_elem(options_.punts, &entry, sizeof entry) == 0) return true;
+  refused.reason = Reason::kPuntQueueFull;
+  return false;
+}
+
+void Worker::dispose_refused() noexcept {
+  rte_mbuf* dead[kChunkSize];
+  unsigned dead_count = 0;
+  const uint64_t now = rte_rdtsc();
+  for (unsigned i = 0; i < chunk_.refused_count; ++i) {
+    Refused& refused = chunk_.refused[i];
+    const bool wanted = info(refused.reason).punt;
+    bool punted = false;
+    if (wanted && (options_.punts == nullptr || !snapshot_->linux_side)) {
+      refused.reason = Reason::kNoLinux;
+    } else if (wanted) {
+      // Count and note before the slow path can own (and free) the packet.
+      if (traced_.active()) [[unlikely]]
+        traced_.refused(refused.packet, refused.reason, true, refused.interface);
+      punted = punt(refused, now);
+    }
+    const bool keep_example = i % 32 == 0;
+    if (punted) {
+      counters_->reasons.punted[static_cast<size_t>(refused.reason)].add(1);
+      continue;
+    }
+    count_refused(refused, false, keep_example);
+    if (traced_.active()) [[unlikely]]
+      traced_.refused(refused.packet, refused.reason, false, refused.interface);
+    dead[dead_count++] = refused.packet;
+  }
+  rte_pktmbuf_free_bulk(dead, dead_count);
+  chunk_.refused_count = 0;
+}
+
+// Sleeps double from 1 us to the configured bound; the thread is offline for QSBR meanwhile.
+void Worker::rest(unsigned empty_polls) noexcept {
+  if (idle_sleep_us_ == 0 || empty_polls < kPausePolls) {
+    rte_pause();
+    return;
+  }
+  const unsigned doublings = std::min((empty_polls - kPausePolls) / 8, 16u);
+  const uint32_t us = std::min<uint32_t>(1u << doublings, idle_sleep_us_);
+  const timespec time{us / 1'000'000, static_cast<long>(us % 1'000'000) * 1000};
+  rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
+  nanosleep(&time, nullptr);
+  rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
+}
+
+void Worker::run() noexcept {
+  rte_rcu_qsbr_thread_register(options_.qsbr, options_.id);
+  rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
+  CycleCounters& cycles = counters_->cycles;
+  unsigned empty_polls = 0;
+  uint64_t before = rte_rdtsc();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    refresh();
+    const unsigned packets = poll_once();
+    rte_rcu_qsbr_quiescent(options_.qsbr, options_.id);
+    if (packets == 0) rest(++empty_polls);
+    const uint64_t now = rte_rdtsc();
+    cycles.iterations.add(1);
+    if (packets > 0) {
+      empty_polls = 0;
+      cycles.busy.add(now - before);
+      cycles.busy_iterations.add(1);
+      cycles.packets.add(packets);
+    } else {
+      cycles.idle.add(now - before);
+    }
+    before = now;
+  }
+  transmitter_.flush_all();
+  rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
+  rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.id);
+}
+
+}  // namespace hecto::router

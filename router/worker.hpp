@@ -1,0 +1,96 @@
+// A worker: one core, one loop. It polls its receive queues, takes each chunk through the pipeline
+// that its snapshot's features ask for, sends, reports a quiescent state, and rests when idle.
+//
+// Everything in it is written by the worker alone; control reads the counters. Control allocates
+// it: on a box with several sockets the chunk and the counters lie on control's.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "lookup/fib.hpp"
+#include "lookup/nexthop.hpp"
+#include "router/chunk.hpp"
+#include "router/control/urpf.hpp"
+#include "router/counters.hpp"
+#include "router/dpdk.hpp"
+#include "router/punt/punt_queue.hpp"
+#include "router/punt/token_bucket.hpp"
+#include "router/snapshot.hpp"
+#include "router/stages/transmit.hpp"
+#include "router/trace.hpp"
+
+namespace hecto::router {
+
+// The tables as one socket's workers see them. The views stay valid while the router runs.
+struct TableViews {
+  lookup::Fib4View fib4;
+  lookup::Fib6View fib6;
+  lookup::NextHopView next_hops;
+  UrpfView urpf;
+};
+
+struct WorkerCounters {
+  std::array<PortCounters, kMaxPorts> ports;
+  std::array<InterfaceCounters, kMaxInterfaces> interfaces;
+  ReasonCounters reasons;
+  CycleCounters cycles;
+  Counter unfinished_checksums, checked_checksums;  // of kernel-interface ports, sampled
+};
+
+class Worker {
+ public:
+  struct Options {
+    unsigned id = 0;  // also its QSBR thread id
+    unsigned cpu = 0;
+    int socket = 0;
+    TableViews tables;
+    rte_ring* punts = nullptr;  // of PuntEntry; null without a Linux side
+    rte_rcu_qsbr* qsbr = nullptr;
+    const std::atomic<const Snapshot*>* snapshot = nullptr;
+  };
+  explicit Worker(const Options& options);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void run() noexcept;  // until stop(); on the worker's own core
+  void stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
+  // One pass over all queues, for benchmarks that bring their own loop. Returns packets received.
+  unsigned poll_once() noexcept;
+  void refresh() noexcept;  // takes the newest snapshot
+
+  const Options& options() const { return options_; }
+  const WorkerCounters& counters() const { return *counters_; }
+
+ private:
+  using Pipeline = void (*)(Worker&, const PortView&, bool sampled);
+
+  unsigned poll(const ReceiveQueue& queue) noexcept;
+  void dispose_refused() noexcept;
+  bool punt(Refused& refused, uint64_t now) noexcept;
+  void count_refused(const Refused& refused, bool punted, bool keep_example) noexcept;
+  void rest(unsigned empty_polls) noexcept;
+  template <unsigned Features>
+  static void pipeline(Worker& worker, const PortView& port, bool sampled) noexcept;
+  static Pipeline pipeline_for(unsigned features) noexcept;
+
+  Options options_;
+  std::atomic<bool> stop_{false};
+  const Snapshot* snapshot_ = nullptr;
+  uint64_t generation_ = 0;  // of the snapshot
+  const WorkerView* view_ = nullptr;
+  Pipeline pipeline_ = nullptr;
+  uint32_t chunks_ = 0;
+  uint64_t stage_mark_ = 0;
+  std::unique_ptr<WorkerCounters> counters_;
+  Chunk chunk_;
+  Transmitter transmitter_;
+  TracedPackets traced_;
+  std::array<TokenBucket, kReasonCount> buckets_;
+  // Copies: needed after a quiescent state is reported, when the snapshot may be freed.
+  std::array<uint32_t, kReasonCount> punt_pps_{};
+  uint32_t idle_sleep_us_ = 0;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,145 @@
+"""FRR, unmodified, in the router's namespace; BIRD is its neighbor on host b."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab import sh, wait_for
+from stream import Stream
+
+FRR = Path("/usr/lib/frr")
+V4_ROUTES, V6_ROUTES = 100_000, 10_000
+
+BIRD = """
+router id 10.2.0.1;
+log stderr all;
+protocol device {{}}
+protocol static s4 {{ ipv4; {v4} }}
+protocol static s6 {{ ipv6; {v6} }}
+protocol static inner {{ ipv4; route 10.50.0.0/16 unreachable; }}
+protocol bgp b4 {{
+  local 10.2.0.1 as 65002; neighbor 10.2.0.254 as 65001; connect delay time 1;
+  ipv4 {{ import none; export where proto = "s4"; next hop self; }};
+}}
+protocol bgp b6 {{
+  local fd00:2::1 as 65002; neighbor fd00:2::fe as 65001; connect delay time 1;
+  ipv6 {{ import none; export where proto = "s6"; next hop self; }};
+}}
+protocol ospf v2 o4 {{
+  ipv4 {{ import none; export where proto = "inner"; }};
+  area 0 {{ interface "e0" {{ type broadcast; hello 1; dead 4; wait 2; }}; }};
+}}
+"""
+
+ZEBRA = """hostname router
+router bgp 65001
+ bgp router-id 10.2.0.254
+ no bgp ebgp-requires-policy
+ no bgp default ipv4-unicast
+ neighbor 10.2.0.1 remote-as 65002
+ neighbor 10.2.0.1 timers connect 1
+ neighbor fd00:2::1 remote-as 65002
+ neighbor fd00:2::1 timers connect 1
+ address-family ipv4 unicast
+  neighbor 10.2.0.1 activate
+ address-family ipv6 unicast
+  neighbor fd00:2::1 activate
+ exit-address-family
+router ospf
+ ospf router-id 10.2.0.254
+ network 10.2.0.0/24 area 0
+interface b0
+ ip ospf hello-interval 1
+ ip ospf dead-interval 4
+"""
+
+
+class Frr:
+    """zebra, bgpd and ospfd in the namespace of the router's twins, as `ip netns exec` would."""
+
+    def __init__(self, router):
+        self.router, self.name = router, router.linux
+        self.folder = Path("/var/run/frr") / self.name
+        self.processes = []
+
+    def start(self):
+        account = pwd.getpwnam("frr")
+        self.folder.mkdir(parents=True)
+        for folder in (self.folder.parent, self.folder):
+            os.chown(folder, account.pw_uid, account.pw_gid)
+        config = self.folder / "frr.conf"
+        config.write_text(ZEBRA)
+        os.chown(config, account.pw_uid, account.pw_gid)
+
+        for daemon in ("zebra", "bgpd", "ospfd"):
+            words = ["nsenter", f"--net=/run/netns/{self.router.linux}", "--", str(FRR / daemon),
+                     "-N", self.name, "-f", str(config), "-P", "0",
+                     "-i", str(self.folder / f"{daemon}.pid")]
+            process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.processes.append(process)
+            wait_for((self.folder / f"{daemon}.vty").exists, 10, f"{daemon} runs")
+
+    def ask(self, command):
+        return sh(["vtysh", "-N", self.name, "-c", command], check=False)
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(Path("/etc/frr") / self.name, ignore_errors=True)
+
+
+@pytest.fixture
+def frr(pair):
+    for program in (FRR / "zebra", shutil.which("bird") or "/usr/sbin/bird"):
+        if not Path(program).exists():
+            pytest.skip(f"{program} is not installed: make deps")
+    frr = Frr(pair.router)
+    try:
+        frr.start()
+        yield frr
+    finally:
+        frr.stop()
+
+
+def bird(pair):
+    v4 = "".join(f"route {20 + i // 65536}.{i // 256 % 256}.{i % 256}.0/24 unreachable;\n"
+                 for i in range(V4_ROUTES))
+    v6 = "".join(f"route 2001:db8:{i:x}::/48 unreachable;\n" for i in range(V6_ROUTES))
+    config = pair.lab.folder / "bird.conf"
+    config.write_text(BIRD.format(v4=v4, v6=v6))
+    sh(["bird", "-p", "-c", config])  # a mistake in it would be silent below
+    return pair.b.start(["bird", "-f", "-c", config, "-s", pair.lab.folder / "bird.ctl"])
+
+
+def test_bgp_with_100000_routes_and_ospf(pair, frr):
+    pair.b.sh("ip address add 20.1.2.1/32 dev lo")
+    pair.b.sh("ip address add 10.50.1.1/32 dev lo")
+    pair.b.sh("ip -6 address add 2001:db8:77::1/128 dev lo")
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        peer = bird(pair)
+        wait_for(lambda: pair.router.route_count("ospf") >= 1, 40,
+                 "the OSPF route is there: " + frr.ask("show ip ospf neighbor"))
+        wait_for(lambda: pair.router.route_count("bgp") == V4_ROUTES + V6_ROUTES, 120,
+                 "all BGP routes are in the FIB", step=0.5)
+        route = pair.router.explain("20.1.2.1")
+        assert route["match"]["prefix"] == "20.1.2.0/24" and route["verdict"] == "forward", route
+        assert route["candidates"][0]["protocol"] == "bgp"
+        for far in ("20.1.2.1", "2001:db8:77::1", "10.50.1.1"):
+            pair.a.ping(far)
+    stream.expect_no_loss()
+    peer.terminate()
+    peer.wait(20)
+    wait_for(lambda: pair.router.route_count("bgp") == 0, 120, "withdrawn routes are gone",
+             step=0.5)
+    assert pair.router.explain("20.1.2.1")["match"] is None

@@ -1,0 +1,19 @@
+// Any bytes as a configuration: refused in words, or a configuration that survives being written
+// out and read again.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "config/load.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hecto::config;
+  auto config = parse({reinterpret_cast<const char*>(data), size}, "/etc/hecto/fuzz.yaml");
+  if (!config) {
+    if (config.error().empty()) std::abort();
+    return 0;
+  }
+  auto again = parse(to_yaml(*config), config->file);
+  if (!again || !(*again == *config)) std::abort();
+  return 0;
+}

@@ -1,0 +1,40 @@
+// libFuzzer target: the netlink decoders on arbitrary bytes.
+#include <cstdlib>
+
+#include "router/linux/decode.hpp"
+
+using namespace hecto::router;
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  MessageWalker walker({data, size});
+  Message message;
+  while (walker.next(message)) {
+    LinkEvent link;
+    AddressEvent address;
+    NeighborEvent neighbor;
+    NextHopEvent object;
+    RouteEvent route;
+    static_cast<void>(kind_of(message));
+    if (decode_link(message, link) == Decoded::kEvent) require(link.link.name.size() < 16);
+    if (decode_address(message, address) == Decoded::kEvent) {
+      const IpPrefix& prefix = address.address.address;
+      require(prefix.length <= prefix.address.size() * 8);
+    }
+    static_cast<void>(decode_neighbor(message, neighbor));
+    if (decode_nexthop(message, object) == Decoded::kEvent) require(object.object.id != 0);
+    if (decode_route(message, route) == Decoded::kEvent) {
+      const IpPrefix& prefix = route.route.prefix;
+      require(prefix.length <= prefix.address.size() * 8);
+      require(route.route.table >= 253 && route.route.table <= 255);
+    }
+  }
+  return 0;
+}

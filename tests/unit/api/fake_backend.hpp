@@ -1,0 +1,96 @@
+// A backend that remembers what it was asked.
+#pragma once
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "router/api/backend.hpp"
+
+namespace hecto::router::test {
+
+class FakeBackend : public ApiBackend {
+ public:
+  nlohmann::json version() override { return {{"name", "hectod"}, {"version", "0.1.0"}}; }
+  ApiResult show(Noun noun) override {
+    note("show " + std::to_string(static_cast<int>(noun)));
+    if (noun == Noun::kPools) throw std::runtime_error("pools\nfell over");
+    if (noun == Noun::kPlan) return api_fail(503, "the router is stopping");
+    return nlohmann::json{{"noun", static_cast<int>(noun)}};
+  }
+  ApiResult routes(const RoutesQuery& query) override {
+    note("routes" + (query.address ? " address " + query.address->to_string() : "") +
+         (query.prefix ? " prefix " + query.prefix->to_string() : "") +
+         (query.after ? " after " + query.after->to_string() : "") + " limit " +
+         std::to_string(query.limit));
+    return nlohmann::json::object();
+  }
+  ApiResult reload(const std::optional<std::string>& file) override {
+    note("reload " + file.value_or("-"));
+    if (file == "/bad.yaml") {
+      return api_fail(409, "/bad.yaml is refused: 2 problems, nothing was changed", {"a", "b"});
+    }
+    return nlohmann::json{{"changes", nlohmann::json::array()}};
+  }
+  ApiResult add_route(const config::RouteConfig& route) override {
+    std::string text = "add " + route.to.to_string() + " type " +
+                       std::to_string(static_cast<int>(route.type)) + " metric " +
+                       std::to_string(route.metric);
+    for (const auto& hop : route.via) text += " via " + hop_text(hop);
+    note(text);
+    return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override {
+    note("delete " + to.to_string() + " " + (metric ? std::to_string(*metric) : "any"));
+    return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult delete_all_routes() override {
+    note("delete all");
+    return nlohmann::json{{"changed", 5}};
+  }
+  ApiResult delete_routes(std::string body) override {
+    note("delete body " + body);
+    return nlohmann::json{{"changed", 2}};
+  }
+  ApiResult load_routes(std::string body, const ApiLoadOptions& options) override {
+    std::string text = "load " + std::to_string(body.size()) + " metric " +
+                       std::to_string(options.metric) + (options.replace ? " replace" : "");
+    for (const auto& hop : options.via) text += " via " + hop_text(hop);
+    note(text);
+    return nlohmann::json{{"routes", body.size()}};
+  }
+  ApiResult start_trace(const TraceFilter& filter) override {
+    note("trace" + (filter.from ? " from " + filter.from->to_string() : "") +
+         (filter.to ? " to " + filter.to->to_string() : "") + " port " + filter.port +
+         " interface " + filter.interface + " count " + std::to_string(filter.count));
+    return nlohmann::json{{"id", 3}};
+  }
+  ApiResult read_trace(uint32_t id, uint32_t after) override {
+    note("read trace " + std::to_string(id) + " after " + std::to_string(after));
+    if (id != 3) return api_fail(404, "no trace " + std::to_string(id));
+    return nlohmann::json{{"id", 3}};
+  }
+  ApiResult stop_trace(uint32_t id) override {
+    note("stop trace " + std::to_string(id));
+    return nlohmann::json{{"id", id}};
+  }
+
+  std::string asked() const {
+    const std::lock_guard guard(mutex_);
+    return asked_;
+  }
+
+ private:
+  static std::string hop_text(const config::NextHopConfig& hop) {
+    return hop.gateway.to_string() + (hop.interface.empty() ? "" : "%" + hop.interface) + "*" +
+           std::to_string(hop.weight);
+  }
+  void note(std::string text) {
+    const std::lock_guard guard(mutex_);
+    asked_ = std::move(text);
+  }
+
+  mutable std::mutex mutex_;
+  std::string asked_;
+};
+
+}  // namespace hecto::router::test

@@ -1,0 +1,428 @@
+#include "router/api/http.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "scratch.hpp"
+
+namespace hecto::router {
+namespace {
+
+using namespace std::chrono_literals;
+using test::RawClient;
+using test::Scratch;
+
+HttpLimits small() {
+  HttpLimits limits;
+  limits.connections = 8;
+  limits.body_bytes = 1 << 20;
+  limits.upload_bytes = 2 << 20;
+  limits.idle = 300ms;
+  limits.request = 500ms;
+  limits.stall = 300ms;
+  return limits;
+}
+
+HttpAnswer echo(HttpRequest& request) {
+  return {200, request.method + " " + request.path + " " + std::to_string(request.body.size())};
+}
+
+class HttpTest : public ::testing::Test {
+ protected:
+  void start(const HttpLimits& limits = small(), HttpHandler handler = echo) {
+    auto server = HttpServer::start(path_, limits, std::move(handler));
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+  Result<HttpAnswer> ask(const std::string& method, const std::string& where,
+                         std::string body = {}) {
+    HttpRequest request;
+    request.method = method;
+    request.path = where;
+    request.body = std::move(body);
+    return http_request(path_, request, 5s);
+  }
+  // The router is fine as long as it answers this.
+  void expect_alive() {
+    const auto answer = ask("GET", "/alive");
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->body, "GET /alive 0");
+  }
+
+  const Scratch scratch_;
+  const std::string path_ = scratch_ / "hecto.sock";
+  std::unique_ptr<HttpServer> server_;
+};
+
+bool starts(const std::string& text, const std::string& with) {
+  return text.rfind(with, 0) == 0;
+}
+
+TEST_F(HttpTest, AnswersEveryMethodWithItsBody) {
+  start();
+  EXPECT_EQ(ask("GET", "/a")->body, "GET /a 0");
+  EXPECT_EQ(ask("POST", "/b", std::string(70'000, 'x'))->body, "POST /b 70000");
+  EXPECT_EQ(ask("POST", "/b")->body, "POST /b 0");
+  EXPECT_EQ(ask("DELETE", "/c")->body, "DELETE /c 0");
+  EXPECT_EQ(ask("DELETE", "/c", "12345")->body, "DELETE /c 5");
+}
+
+TEST_F(HttpTest, PassesParametersThroughWhateverTheyHold) {
+  std::string seen;
+  start(small(), [&](HttpRequest& request) {
+    seen = request.query["via"];
+    return HttpAnswer{200, "{}"};
+  });
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/v1/x";
+  request.query["via"] = "fe80::1%lan 0,192.0.2.1&x=+%41";
+  ASSERT_TRUE(http_request(path_, request, 5s));
+  EXPECT_EQ(seen, request.query["via"]);
+}
+
+TEST_F(HttpTest, KeepsAConnectionForSeveralRequests) {
+  start();
+  RawClient client(path_);
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_TRUE(client.send(get + get + "GET /z HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  const std::string text = client.read_all();
+  size_t answers = 0;
+  for (size_t at = 0; (at = text.find("HTTP/1.1 200", at)) != std::string::npos; ++at) ++answers;
+  EXPECT_EQ(answers, 3u) << text;
+  EXPECT_NE(text.find("GET /z 0"), std::string::npos) << text;
+}
+
+TEST_F(HttpTest, TakesAFormTypedBodyOfAnyLengthAsCurlSendsIt) {
+  start();
+  const std::string body(20'000, 'x');
+  RawClient client(path_);
+  const std::string text = client.ask(
+      "POST /load HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+      "Connection: close\r\nContent-Length: 20000\r\n\r\n" +
+      body);
+  EXPECT_NE(text.find("POST /load 20000"), std::string::npos) << text;
+}
+
+TEST_F(HttpTest, TakesChunksAndAPostWithoutAnyLength) {
+  start();
+  RawClient chunks(path_);
+  EXPECT_NE(chunks
+                .ask("POST /load HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+                     "\r\n5\r\nabcde\r\n3\r\nfgh\r\n0\r\n\r\n")
+                .find("POST /load 8"),
+            std::string::npos);
+  RawClient bare(path_);
+  EXPECT_NE(bare.ask("POST /reload HTTP/1.1\r\nConnection: close\r\n\r\n").find("POST /reload 0"),
+            std::string::npos);
+}
+
+TEST_F(HttpTest, UnpacksGzipUpToTheLimit) {
+  start();
+  const auto pack = [](const std::string& text) {
+    std::string packed(compressBound(text.size()) + 64, '\0');
+    z_stream stream{};
+    deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    deflate(&stream, Z_FINISH);
+    packed.resize(stream.total_out);
+    deflateEnd(&stream);
+    return packed;
+  };
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/load";
+  request.gzip_body = true;
+  request.body = pack(std::string(500'000, 'a'));
+  auto answer = http_request(path_, request, 5s);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "POST /load 500000");
+  request.body = pack(std::string(50'000'000, 'a'));  // 49 KB on the wire
+  answer = http_request(path_, request, 5s);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 413);
+  expect_alive();
+}
+
+TEST_F(HttpTest, RefusesABodyOverTheLimitBeforeItIsSent) {
+  start();
+  RawClient declared(path_);
+  std::string text = declared.ask("POST /load HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n");
+  EXPECT_TRUE(starts(text, "HTTP/1.1 413")) << text;
+  EXPECT_NE(text.find("{\"error\":\"the body is too large\"}"), std::string::npos) << text;
+  RawClient expecting(path_);
+  text = expecting.ask(
+      "POST /load HTTP/1.1\r\nContent-Length: 1048577\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_TRUE(starts(text, "HTTP/1.1 413")) << text;
+  RawClient absurd(path_);
+  text = absurd.ask("POST /load HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n");
+  EXPECT_TRUE(starts(text, "HTTP/1.1 413")) << text;
+  expect_alive();
+}
+
+TEST_F(HttpTest, RefusesChunksOverTheLimit) {
+  start();
+  RawClient client(path_);
+  ASSERT_TRUE(client.send("POST /load HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"));
+  const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
+  bool open = true;
+  for (int i = 0; i < 17 && open; ++i) open = client.send(chunk);
+  const std::string text = client.read_all();
+  EXPECT_TRUE(starts(text, "HTTP/1.1 413")) << text.substr(0, 200);
+  expect_alive();
+}
+
+TEST_F(HttpTest, RefusesLengthsThatContradictOrMeanNothing) {
+  start();
+  for (const std::string head : {"Content-Length: -5\r\n", "Content-Length: 5x\r\n",
+                                 "Content-Length: 4\r\nContent-Length: 5\r\n",
+                                 "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"}) {
+    RawClient client(path_);
+    const std::string text = client.ask("POST /x HTTP/1.1\r\n" + head + "\r\nabcde");
+    EXPECT_TRUE(starts(text, "HTTP/1.1 400")) << head << text;
+    EXPECT_EQ(text.find("HTTP/1.1", 8), std::string::npos) << "answered twice: " << text;
+  }
+  expect_alive();
+}
+
+TEST_F(HttpTest, RefusesMethodsFormsAndLongPaths) {
+  start();
+  EXPECT_TRUE(starts(RawClient(path_).ask("BREW /pot HTTP/1.1\r\n\r\n"), "HTTP/1.1 4"));
+  EXPECT_TRUE(starts(RawClient(path_).ask("PUT /x HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"),
+                     "HTTP/1.1 405"));
+  EXPECT_TRUE(starts(RawClient(path_).ask("POST /x HTTP/1.1\r\nContent-Length: 1\r\n"
+                                          "Content-Type: multipart/form-data; boundary=b\r\n\r\nx"),
+                     "HTTP/1.1 415"));
+  EXPECT_TRUE(starts(RawClient(path_).ask("GET /" + std::string(4000, 'x') + " HTTP/1.1\r\n\r\n"),
+                     "HTTP/1.1 414"));
+  expect_alive();
+}
+
+TEST_F(HttpTest, AnswersNoRangesAndNothingCompressed) {
+  start();
+  const std::string text = RawClient(path_).ask(
+      "GET /abcdefgh HTTP/1.1\r\nRange: bytes=0-1,0-1,0-1\r\nAccept-Encoding: gzip, br\r\n"
+      "Connection: close\r\n\r\n");
+  EXPECT_TRUE(starts(text, "HTTP/1.1 200")) << text;
+  EXPECT_NE(text.find("GET /abcdefgh 0"), std::string::npos) << text;
+}
+
+TEST_F(HttpTest, SurvivesGarbage) {
+  HttpLimits limits = small();
+  limits.request = 100ms;
+  limits.idle = 100ms;
+  start(limits);
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::vector<std::string> starts_with = {
+      "", "GET ", "GET / HTTP/1.1\r\n", "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+      "POST /x HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 50\r\n\r\n"};
+  for (int i = 0; i < 40; ++i) {
+    std::string text = starts_with[i % starts_with.size()];
+    const size_t length = random() % 3000;
+    for (size_t n = 0; n < length; ++n) text += static_cast<char>(random());
+    if (i % 3 == 0) text += "\r\n\r\n";
+    RawClient client(path_);
+    client.send(text);
+    ::usleep(1000);
+  }
+  std::this_thread::sleep_for(250ms);  // those that wait for more run into their deadline
+  expect_alive();
+}
+
+TEST_F(HttpTest, BoundsALineThatNeverEnds) {
+  start();
+  RawClient client(path_);
+  bool open = true;
+  for (int i = 0; i < 100 && open; ++i) open = client.send(std::string(4096, 'x'));
+  const std::string text = client.read_all();
+  EXPECT_TRUE(starts(text, "HTTP/1.1 431")) << text;
+  expect_alive();
+}
+
+TEST_F(HttpTest, BoundsTheNumberOfHeaders) {
+  start();
+  RawClient client(path_);
+  bool open = client.send("GET / HTTP/1.1\r\n");
+  for (int i = 0; i < 5000 && open; ++i) open = client.send("X-Header: something\r\n");
+  const std::string text = client.read_all();
+  EXPECT_TRUE(starts(text, "HTTP/1.1 4")) << text;
+  expect_alive();
+}
+
+TEST_F(HttpTest, ASlowSenderBlocksNobodyAndIsDropped) {
+  HttpLimits limits = small();
+  limits.request = 4000ms;  // twenty quick answers take a hundredth of it
+  start(limits);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::unique_ptr<RawClient>> slow;
+  for (int i = 0; i < 6; ++i) {
+    slow.push_back(std::make_unique<RawClient>(path_));
+    slow.back()->send("GET /slow HT");
+  }
+  for (int i = 0; i < 20; ++i) {
+    for (auto& client : slow) client->send("x");
+    expect_alive();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, limits.request) << "fast clients had to wait";
+  // One byte now and then does not keep the request alive.
+  bool open = true;
+  while (open && std::chrono::steady_clock::now() - begun < 30s) {
+    open = slow[0]->send("x");
+    std::this_thread::sleep_for(20ms);
+  }
+  const std::string text = slow[1]->read_all();
+  EXPECT_TRUE(starts(text, "HTTP/1.1 408")) << text;
+}
+
+TEST_F(HttpTest, DropsAReaderThatTakesNothing) {
+  start(small(), [](HttpRequest& request) {
+    return request.path == "/alive" ? HttpAnswer{200, "GET /alive 0"}
+                                    : HttpAnswer{200, std::string(8 << 20, 'x')};
+  });
+  RawClient client(path_);
+  ASSERT_TRUE(client.send("GET /big HTTP/1.1\r\n\r\n"));
+  std::this_thread::sleep_for(600ms);
+  expect_alive();
+  EXPECT_LT(client.read_all().size(), size_t{8} << 20) << "the rest was cut off";
+}
+
+TEST_F(HttpTest, ClosesAnIdleConnection) {
+  start();
+  RawClient client(path_);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(client.read_all(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 30s);
+}
+
+TEST_F(HttpTest, AnswersTooManyConnectionsWith503AndRecovers) {
+  start();
+  {
+    std::vector<std::unique_ptr<RawClient>> held;
+    for (int i = 0; i < 8; ++i) {
+      held.push_back(std::make_unique<RawClient>(path_));
+      held.back()->send("GET /x HT");
+    }
+    const auto answer = ask("GET", "/alive");
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->status, 503);
+  }
+  std::this_thread::sleep_for(100ms);
+  expect_alive();
+}
+
+TEST_F(HttpTest, BoundsAllUploadsTogether) {
+  HttpLimits limits = small();
+  limits.request = 5s;
+  start(limits);
+  std::vector<std::unique_ptr<RawClient>> held;
+  for (int i = 0; i < 2; ++i) {
+    held.push_back(std::make_unique<RawClient>(path_));
+    ASSERT_TRUE(held.back()->send("POST /load HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" +
+                                  std::string(900'000, 'x')));
+  }
+  std::this_thread::sleep_for(50ms);
+  const std::string head = "POST /load HTTP/1.1\r\nContent-Length: 500000\r\n\r\n";
+  const std::string text = RawClient(path_).ask(head + std::string(500'000, 'x'));
+  EXPECT_TRUE(starts(text, "HTTP/1.1 503")) << text;
+  held.clear();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(ask("POST", "/load", std::string(500'000, 'x'))->body, "POST /load 500000");
+}
+
+TEST_F(HttpTest, AnswersConcurrentClients) {
+  HttpLimits limits = small();
+  limits.connections = 64;
+  std::atomic<int> answered{0};
+  start(limits);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string where = fmt::format("/{}", t * 100 + i);
+        const auto answer = ask("POST", where, std::string(static_cast<size_t>(i), 'x'));
+        answered += answer && answer->body == fmt::format("POST {} {}", where, i);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(answered, 16 * 20);
+}
+
+TEST_F(HttpTest, AHandlerThatThrowsIsA500InOneLine) {
+  start(small(), [](HttpRequest&) -> HttpAnswer { throw std::runtime_error("a\n\"b\""); });
+  const auto answer = ask("GET", "/x");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 500);
+  EXPECT_EQ(answer->body, "{\"error\":\"a \\\"b\\\"\"}\n");
+}
+
+TEST_F(HttpTest, StopLetsARequestEndAndDropsWhoOnlyWaits) {
+  std::atomic<bool> inside{false};
+  start(small(), [&](HttpRequest&) {
+    inside = true;
+    std::this_thread::sleep_for(200ms);
+    return HttpAnswer{200, "done"};
+  });
+  RawClient waiting(path_);
+  std::string got;
+  std::thread client([&] {
+    const auto answer = ask("GET", "/x");
+    if (answer) got = answer->body;
+  });
+  while (!inside) std::this_thread::sleep_for(1ms);
+  const auto begun = std::chrono::steady_clock::now();
+  server_->stop();
+  server_->stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 30s);
+  client.join();
+  EXPECT_EQ(got, "done");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST(HttpClient, SaysWhichSocketAndWhatToDo) {
+  const Scratch scratch;
+  const std::string path = scratch / "none.sock";
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/";
+  const auto answer = http_request(path, request, 1s);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message,
+            "no router at " + path +
+                ": start hectod, or name the socket of a running one with --socket PATH");
+}
+
+TEST(HttpClient, GivesUpOnARouterThatDoesNotAnswer) {
+  const Scratch scratch;
+  const std::string path = scratch / "mute.sock";
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(fd, 5), 0);
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/";
+  const auto answer = http_request(path, request, 1s);
+  ::close(fd);
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message.find(path + " did not answer: nothing for 1 s"),
+            std::string::npos)
+      << answer.error().message;
+}
+
+}  // namespace
+}  // namespace hecto::router

@@ -1,0 +1,89 @@
+// The whole table of a real router, where one is at hand (HECTO_DATA, or shared/data beside the
+// project).
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "family.hpp"
+#include "lookup/naive.hpp"
+#include "lookup/radix_tree.hpp"
+#include "random_table.hpp"
+
+namespace hecto::lookup {
+namespace {
+
+constexpr const char* kName = "/full-table.prefixes.txt.gz";
+
+std::vector<std::string> read_table() {
+  const char* named = std::getenv("HECTO_DATA");
+  std::string path = std::string(named != nullptr ? named : HECTO_DEFAULT_DATA) + kName;
+  std::vector<std::string> lines;
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) return lines;
+  char line[128];
+  while (gzgets(file, line, sizeof(line)) != nullptr) {
+    std::string text(line);
+    while (!text.empty() && text.back() <= ' ') text.pop_back();
+    if (!text.empty()) lines.push_back(text);
+  }
+  gzclose(file);
+  return lines;
+}
+
+GroupId group_of(const std::string& text) {
+  uint32_t hash = 2166136261u;
+  for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
+  return static_cast<GroupId>(1 + hash % 64);
+}
+
+template <typename Family>
+class RealTableTest : public ::testing::Test {};
+TYPED_TEST_SUITE(RealTableTest, Families);
+
+TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
+  using Address = typename TypeParam::Address;
+  using PrefixType = Prefix<Address>;
+  auto lines = read_table();
+  if (lines.empty()) GTEST_SKIP() << "no " << kName + 1 << " in HECTO_DATA or ../shared/data";
+  uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  Rng rng(seed);
+
+  auto fib = TypeParam::Fib::create({}).value();
+  RadixTree<Address, GroupId> tree;
+  std::vector<PrefixType> prefixes;
+  for (const std::string& text : lines) {
+    auto prefix = PrefixType::parse(text);
+    if (!prefix) continue;
+    prefixes.push_back(*prefix);
+    ASSERT_TRUE(fib->add(*prefix, group_of(text)));
+    tree.insert(*prefix, group_of(text));
+  }
+  ASSERT_GT(prefixes.size(), 100000u);
+  EXPECT_EQ(fib->statistics().prefixes, tree.size());
+
+  auto verify = [&](size_t count) {
+    std::vector<Address> destinations(count);
+    for (auto& destination : destinations) {
+      destination = random_address(rng, Address{});
+      if (rng() % 8) destination = put_inside(prefixes[rng() % prefixes.size()], destination);
+    }
+    auto groups = lookup_all<TypeParam>(*fib, destinations);
+    for (size_t i = 0; i < count; ++i) {
+      auto match = tree.longest_match(destinations[i]);
+      ASSERT_EQ(groups[i], match ? *match->value : kNoRoute) << destinations[i].to_string();
+    }
+  };
+  verify(200000);
+  for (int i = 0; i < 50000; ++i) {
+    const PrefixType& prefix = prefixes[rng() % prefixes.size()];
+    ASSERT_EQ(fib->remove(prefix).has_value(), tree.erase(prefix));
+  }
+  fib->publish();
+  verify(100000);
+}
+
+}  // namespace
+}  // namespace hecto::lookup
