@@ -55,13 +55,15 @@ const char* to_string(Error error) noexcept {
     case Error::kBadPrefix:
       return "the prefix has host bits set or its length is out of range";
     case Error::kNotFound:
-      return "the prefix is not in the table";
+      return "the prefix or route is not in the table";
     case Error::kUnknownGroup:
       return "the next-hop group does not exist";
     case Error::kTableFull:
       return "the table is full";
     case Error::kNoMemory:
       return "no memory";
+    case Error::kExists:
+      return "the route is in the table already";
     case Error::kBadGroup:
       return "the next-hop group cannot hold that, or is a member of another group";
   }
