@@ -29,18 +29,18 @@ std::string_view table_word(uint32_t table) {
 
 // Why `better` comes before `worse` among the routes of one prefix; about `worse` if `loses`.
 std::string reason(const Candidate& better, const Candidate& worse, bool loses) {
-  if (better.origin == RouteOrigin::kNeighbor) return "a neighbor's own route comes first";
-  if (better.table != worse.table) {
-    return fmt::format("table {} comes before table {}", table_word(kTableLocal - better.table),
-                       table_word(kTableLocal - worse.table));
+  if (origin_of(better) == RouteOrigin::kNeighbor) return "a neighbor's own route comes first";
+  if (table_of(better) != table_of(worse)) {
+    return fmt::format("table {} comes before table {}", table_word(table_of(better)),
+                       table_word(table_of(worse)));
   }
   if (better.metric != worse.metric) {
     return loses ? fmt::format("metric {} is above {}", worse.metric, better.metric)
                  : fmt::format("metric {} is below {}", better.metric, worse.metric);
   }
-  if (better.origin != worse.origin) {
-    return fmt::format("the same metric, and {} comes before {}", word(better.origin),
-                       word(worse.origin));
+  if (better.source != worse.source) {
+    return fmt::format("the same metric, and {} comes before {}", word(origin_of(better)),
+                       word(origin_of(worse)));
   }
   return loses ? "the same metric, and it came later" : "the same metric, and it came first";
 }
@@ -51,31 +51,30 @@ template <typename Address>
 void Routing::explain_in(const Address& address, Explanation& explanation) const {
   const Rib<Address>& rib = table<Address>().rib;
   size_t prefixes = 0, routes = 0;
-  const RibEntry* chosen = nullptr;
+  const RibEntry<Address>* chosen = nullptr;
   const Candidate* first = nullptr;
   const Candidate* second = nullptr;
-  for (auto match = rib.tree().longest_match(address); match;
-       match = rib.tree().parent(match->prefix)) {
-    const RibEntry& entry = *match->value;
-    bool usable = entry.in_fib && chosen == nullptr;
+  for (auto match = rib.longest_match(address); match; match = rib.parent(match->prefix)) {
+    const RibEntry<Address>& entry = *match->value;
+    bool usable = entry.tag.in_fib && chosen == nullptr;
     if (usable) {
       chosen = &entry;
       explanation.match = IpPrefix{IpAddress::from(match->prefix.address), match->prefix.length};
     }
     ++prefixes;
-    const Candidate* best = rib.best(entry);
-    for (uint32_t at = entry.first; at != Rib<Address>::kEnd; at = rib.at(at).next) {
-      const Candidate& candidate = rib.at(at);
-      RouteView route = view(match->prefix, entry, candidate);
-      if (!entry.in_fib) {
+    const Candidate& best = rib.best(entry);
+    for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
+      const Candidate& candidate = rib.route(id);
+      RouteView route = view(match->prefix, entry, id);
+      if (!entry.tag.in_fib) {
         route.why = "the forwarding table was full";
       } else if (&entry != chosen) {
         route.why = "a shorter prefix";
       } else {
         ++routes;
-        if (&candidate == best) first = &candidate;
+        if (id == entry.first) first = &candidate;
         if (routes == 2) second = &candidate;
-        route.why = &candidate == best ? "selected" : reason(*best, candidate, true);
+        route.why = id == entry.first ? "selected" : reason(best, candidate, true);
       }
       explanation.candidates.push_back(std::move(route));
     }
@@ -94,12 +93,12 @@ void Routing::explain_in(const Address& address, Explanation& explanation) const
           : fmt::format("{} is the longest of {} prefixes that hold {}", match, prefixes, held));
   if (second != nullptr) {
     explanation.why.push_back(fmt::format("of its {} routes the one of {} is selected: {}", routes,
-                                          word(first->origin), reason(*first, *second, false)));
+                                          word(origin_of(*first)), reason(*first, *second, false)));
   }
-  if (chosen->incomplete) {
+  if (chosen->tag.incomplete) {
     explanation.why.push_back("no next-hop group was left: Linux forwards its packets");
   }
-  explanation.group = next_hop(chosen->installed);
+  explanation.group = next_hop(chosen->tag.group);
 }
 
 Explanation Routing::explain(const IpAddress& address) const {

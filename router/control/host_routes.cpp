@@ -82,31 +82,29 @@ void Routing::reconsider(const IpAddress& address) {
 template <typename Address>
 SetId Routing::cover_of_host(const Address& address) const {
   const Rib<Address>& rib = table<Address>().rib;
-  for (auto match = rib.tree().longest_match(address); match;
-       match = rib.tree().parent(match->prefix)) {
-    uint32_t index = rib.find_if(*match->value, [](const Candidate& candidate) {
-      return candidate.origin != RouteOrigin::kNeighbor;
+  for (auto match = rib.longest_match(address); match; match = rib.parent(match->prefix)) {
+    RouteId id = rib.find_route(match->value, [](const Candidate& candidate) {
+      return origin_of(candidate) != RouteOrigin::kNeighbor;
     });
-    if (index != Rib<Address>::kEnd) return rib.at(index).set;
+    if (id != kNoRouteId) return rib.route(id).next_hop_set;
   }
   return kNoSet;
 }
 
 void Routing::set_host_route(const IpAddress& address, const std::optional<NextHop>& wanted) {
-  Candidate candidate;
+  Candidate candidate = slot_of(RouteOrigin::kNeighbor, kTableMain, 0);
+  candidate.next_hop_set = kNoSet;
+  candidate.protocol = kProtocolKernel;
   if (wanted) {
-    candidate.set =
+    candidate.next_hop_set =
         sets_.acquire({address.family, RouteType::kUnicast, 0, std::span(&*wanted, size_t{1})});
-    candidate.origin = RouteOrigin::kNeighbor;
-    candidate.protocol = kProtocolKernel;
-    candidate.table = kTableLocal - kTableMain;
     // Without a group the connected route still serves, by way of Linux.
-    if (sets_.group(candidate.set) == lookup::kNoRoute) {
-      sets_.release(std::exchange(candidate.set, kNoSet));
+    if (sets_.group(candidate.next_hop_set) == lookup::kNoRoute) {
+      sets_.release(std::exchange(candidate.next_hop_set, kNoSet));
       host_route_refused_ = true;
     }
   }
-  if (candidate.set == kNoSet) {
+  if (candidate.next_hop_set == kNoSet) {
     if (host_routes_.erase(address) == 0) return;
   } else {
     host_routes_[address] = *wanted;
@@ -115,13 +113,13 @@ void Routing::set_host_route(const IpAddress& address, const std::optional<NextH
   with_prefix(host, [&]<typename Address>(const Prefix<Address>& prefix) {
     Rib<Address>& rib = table<Address>().rib;
     auto is_neighbor = [](const Candidate& other) {
-      return other.origin == RouteOrigin::kNeighbor;
+      return origin_of(other) == RouteOrigin::kNeighbor;
     };
-    if (candidate.set == kNoSet) {
-      drop(prefix, rib.find_if(*rib.find(prefix), is_neighbor));
-    } else {
-      RibEntry& entry = rib.insert(prefix);
-      put(prefix, entry, rib.find_if(entry, is_neighbor), candidate);
+    RouteId id = rib.find_route(rib.find(prefix), is_neighbor);
+    if (candidate.next_hop_set != kNoSet) {
+      put(prefix, id, candidate);
+    } else if (id != kNoRouteId) {
+      drop(prefix, id);
     }
   });
 }

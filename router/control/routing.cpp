@@ -45,7 +45,7 @@ void Routing::commit() {
 }
 
 void Routing::resync_begin(const std::string& why) {
-  ++generation_;
+  if (++generation_ == 0) generation_ = 1;
   ++statistics_.resyncs;
   resyncing_ = true;
   log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
@@ -60,14 +60,14 @@ void Routing::resync_end() {
   sets_.sweep_objects(generation_);
   for (const Neighbor& neighbor : neighbors_.sweep(generation_)) neighbor_changed(neighbor);
   auto stale = [this](const Candidate& candidate) {
-    return candidate.origin == RouteOrigin::kLinux && candidate.generation != generation_;
+    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation_;
   };
   size_t swept = drop_all<Ipv4Address>(stale) + drop_all<Ipv6Address>(stale);
   statistics_.swept += swept;
   reconsider_all_ = true;
   log(LogLevel::kInfo,
       fmt::format("routes: Linux's state is read: {} IPv4 and {} IPv6 prefixes, {} old routes gone",
-                  table4_.rib.tree().size(), table6_.rib.tree().size(), swept));
+                  table4_.rib.size(), table6_.rib.size(), swept));
   if (options_.on_link) {
     for (const LinuxLink& link : gone) options_.on_link(link, true);
   }
@@ -75,8 +75,8 @@ void Routing::resync_end() {
 
 RouteCounts Routing::counts() const {
   RouteCounts counts;
-  counts.ipv4 = table4_.routes;
-  counts.ipv6 = table6_.routes;
+  counts.ipv4 = table4_.rib.routes();
+  counts.ipv6 = table6_.rib.routes();
   counts.total = counts.ipv4 + counts.ipv6;
   counts.by_origin = by_origin_;
   for (unsigned protocol = 0; protocol < by_protocol_.size(); ++protocol) {
@@ -90,8 +90,8 @@ RouteCounts Routing::counts() const {
 RoutingStatistics Routing::statistics() const {
   RoutingStatistics statistics = statistics_;
   NextHopSets::Statistics sets = sets_.statistics();
-  statistics.prefixes4 = table4_.rib.tree().size();
-  statistics.prefixes6 = table6_.rib.tree().size();
+  statistics.prefixes4 = table4_.rib.size();
+  statistics.prefixes6 = table6_.rib.size();
   statistics.rib_bytes = table4_.rib.bytes() + table6_.rib.bytes();
   statistics.records_written = sets.records_written;
   statistics.groups_refused = sets.groups_refused;

@@ -18,11 +18,11 @@
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
+#include "router/control/candidate.hpp"
 #include "router/control/interfaces.hpp"
 #include "router/control/neighbors.hpp"
 #include "router/control/next_hop_sets.hpp"
 #include "router/control/result.hpp"
-#include "router/control/rib.hpp"
 #include "router/control/route.hpp"
 #include "router/control/route_table.hpp"
 #include "router/control/routing_views.hpp"
@@ -125,7 +125,6 @@ class Routing final : public LinuxEvents {
     explicit Table(Fib& its_fib) : fib(its_fib) {}
     Fib& fib;
     Rib<Address> rib;
-    uint64_t routes = 0;
     uint64_t incomplete = 0;
     bool removed_since_retry = false;
     std::chrono::steady_clock::time_point retry_at{};
@@ -155,15 +154,19 @@ class Routing final : public LinuxEvents {
   }
 
   // routing_rib.cpp: changes of candidates, and the FIB kept up with them.
+  struct Put {
+    RouteId id = kNoRouteId;   // none: the RIB did not take it
+    bool fell_behind = false;  // the FIB or the groups were full for it
+  };
   template <typename Address>
-  void put(const lookup::Prefix<Address>& prefix, RibEntry& entry, uint32_t index,
-           const Candidate& candidate);
+  Put put(const lookup::Prefix<Address>& prefix, RouteId id, const Candidate& candidate);
   template <typename Address>
-  void drop(const lookup::Prefix<Address>& prefix, uint32_t index);
+  void drop(const lookup::Prefix<Address>& prefix, RouteId id);
   template <typename Address>
-  bool install(const lookup::Prefix<Address>& prefix, RibEntry& entry);
+  bool install(const lookup::Prefix<Address>& prefix, Installed& installed, const Candidate* best);
   template <typename Address>
-  void install_best(const lookup::Prefix<Address>& prefix, RibEntry& entry);
+  void install_best(const lookup::Prefix<Address>& prefix, Installed& installed,
+                    const Candidate* best);
   template <typename Address>
   size_t drop_all(const CandidateTest& wanted);  // every candidate that passes
   template <typename Address>
@@ -175,7 +178,8 @@ class Routing final : public LinuxEvents {
   enum class Placed : uint8_t { kAdded, kReplaced, kUnchanged, kRefused };
   Result<void> check(const Route& route) const;
   Result<void> check_next_hops(const IpPrefix& prefix, const std::vector<NextHop>& next_hops) const;
-  Candidate make_candidate(const Route& route, const std::vector<NextHop>& next_hops);
+  Candidate make_candidate(const Route& route, RouteOrigin origin,
+                           const std::vector<NextHop>& next_hops);
   template <typename Address>
   Placed place(const lookup::Prefix<Address>& prefix, const Candidate& candidate);
   template <typename Address>
@@ -197,7 +201,7 @@ class Routing final : public LinuxEvents {
   template <typename Address>
   void linux_remove(const lookup::Prefix<Address>& prefix, const Route& route);
   template <typename Address>
-  uint32_t linux_victim(const RibEntry& entry, const Candidate& fresh, bool replace) const;
+  RouteId linux_victim(const RibEntry<Address>* entry, const Candidate& fresh, bool replace) const;
 
   // host_routes.cpp
   template <typename Address>
@@ -213,8 +217,8 @@ class Routing final : public LinuxEvents {
   NextHopView next_hop_view(SetId single) const;
   std::vector<NextHopView> next_hop_views(SetId id) const;
   template <typename Address>
-  RouteView view(const lookup::Prefix<Address>& prefix, const RibEntry& entry,
-                 const Candidate& candidate) const;
+  RouteView view(const lookup::Prefix<Address>& prefix, const RibEntry<Address>& entry,
+                 RouteId id) const;
   NeighborView view(const Neighbor& neighbor) const;
   GroupMemberView member_view(SetId single) const;
   GroupView view(SetId id) const;
@@ -242,7 +246,7 @@ class Routing final : public LinuxEvents {
   std::map<IpAddress, NextHop> host_routes_;
   std::map<LoadId, Load> loads_;
   LoadId last_load_ = 0;
-  uint16_t generation_ = 1;
+  uint16_t generation_ = 1;  // of Linux's state, never 0
   bool resyncing_ = false;
   bool reconsider_all_ = false;
   bool host_route_refused_ = false;

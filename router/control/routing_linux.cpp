@@ -79,87 +79,82 @@ void Routing::route(const Route& route, bool removed, bool replace) {
 
 template <typename Address>
 void Routing::linux_add(const Prefix<Address>& prefix, const Route& route, bool replace) {
-  constexpr uint32_t kEnd = Rib<Address>::kEnd;
   Rib<Address>& rib = table<Address>().rib;
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
-  Candidate fresh = make_candidate(route, next_hops);
-  fresh.origin = RouteOrigin::kLinux;
-  RibEntry& entry = rib.insert(prefix);
-  uint32_t same = rib.find_if(entry, [&](const Candidate& other) {
-    return other.same_slot(fresh) && other.set == fresh.set;
+  Candidate fresh = make_candidate(route, RouteOrigin::kLinux, next_hops);
+  const RibEntry<Address>* entry = rib.find(prefix);
+  RouteId same = rib.find_route(entry, [&](const Candidate& other) {
+    return other.same_slot(fresh) && other.next_hop_set == fresh.next_hop_set;
   });
-  if (same != kEnd && rib.at(same).generation != generation_) {
-    rib.at(same).generation = generation_;
-    rib.move_behind_equals(entry, same, generation_);
+  if (same != kNoRouteId && rib.route(same).generation != generation_) {
+    (void)rib.confirm(prefix, same, generation_);  // known to be there
   }
-  uint32_t index = same != kEnd ? same : linux_victim<Address>(entry, fresh, replace);
-  put(prefix, entry, index, fresh);
+  RouteId id = same != kNoRouteId ? same : linux_victim<Address>(entry, fresh, replace);
+  put(prefix, id, fresh);
 }
 
-// Which candidate a new route takes the place of, kEnd for none.
+// Which candidate a new route takes the place of, kNoRouteId for none.
 template <typename Address>
-uint32_t Routing::linux_victim(const RibEntry& entry, const Candidate& fresh, bool replace) const {
+RouteId Routing::linux_victim(const RibEntry<Address>* entry, const Candidate& fresh,
+                              bool replace) const {
   constexpr bool kIpv6 = std::is_same_v<Address, Ipv6Address>;
   const Rib<Address>& rib = table<Address>().rib;
-  const std::vector<NextHop>& hops = sets_.set(fresh.set).next_hops;
+  const std::vector<NextHop>& hops = sets_.set(fresh.next_hop_set).next_hops;
   auto slot = [&fresh](const Candidate& other) { return other.same_slot(fresh); };
   auto alike = [&](const Candidate& other) {
-    return slot(other) && has_gateway(sets_.set(other.set).next_hops) == has_gateway(hops);
+    return slot(other) && has_gateway(sets_.set(other.next_hop_set).next_hops) == has_gateway(hops);
   };
   auto grown = [&](const Candidate& other) {
-    const std::vector<NextHop>& old = sets_.set(other.set).next_hops;
+    const std::vector<NextHop>& old = sets_.set(other.next_hop_set).next_hops;
     return slot(other) && has_gateway(old) && contains_all(hops, old);
   };
-  if (!replace) return kIpv6 ? rib.find_if(entry, grown) : Rib<Address>::kEnd;
-  uint32_t victim = kIpv6 ? rib.find_if(entry, alike) : Rib<Address>::kEnd;
-  return victim != Rib<Address>::kEnd ? victim : rib.find_if(entry, slot);
+  if (!replace) return kIpv6 ? rib.find_route(entry, grown) : kNoRouteId;
+  RouteId victim = kIpv6 ? rib.find_route(entry, alike) : kNoRouteId;
+  return victim != kNoRouteId ? victim : rib.find_route(entry, slot);
 }
 
 template <typename Address>
 void Routing::linux_remove(const Prefix<Address>& prefix, const Route& route) {
-  constexpr uint32_t kEnd = Rib<Address>::kEnd;
   Rib<Address>& rib = table<Address>().rib;
-  RibEntry* entry = rib.find(prefix);
+  const RibEntry<Address>* entry = rib.find(prefix);
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
-  Candidate slot;
-  slot.metric = route.metric;
-  slot.table = static_cast<uint8_t>(kTableLocal - route.table);
+  Candidate slot = slot_of(RouteOrigin::kLinux, route.table, route.metric);
   SetId set = sets_.find({prefix_family<Address>(), route.type, route.nexthop_object, next_hops});
-  auto exact = [&](const Candidate& other) { return other.same_slot(slot) && other.set == set; };
+  auto exact = [&](const Candidate& other) {
+    return other.same_slot(slot) && other.next_hop_set == set;
+  };
   // Linux may have marked next hops dead, or changed weights, without telling.
   auto holds = [&](const Candidate& other) {
-    const NextHopSets::Set& known = sets_.set(other.set);
+    const NextHopSets::Set& known = sets_.set(other.next_hop_set);
     return other.same_slot(slot) && known.type == route.type && !next_hops.empty() &&
            contains_all(known.next_hops, next_hops);
   };
   auto in_slot = [&](const Candidate& other) { return other.same_slot(slot); };
-  uint32_t index = kEnd;
-  if (entry != nullptr) {
-    if (set != kNoSet) index = rib.find_if(*entry, exact);
-    if (index == kEnd) index = rib.find_if(*entry, holds);
-    if (index == kEnd) {  // the only one it can mean
-      uint32_t only = rib.find_if(*entry, in_slot);
-      bool more =
-          only != kEnd && rib.at(only).next != kEnd && rib.at(rib.at(only).next).same_slot(slot);
-      if (!more) index = only;
-    }
+  RouteId id = set == kNoSet ? kNoRouteId : rib.find_route(entry, exact);
+  if (id == kNoRouteId) id = rib.find_route(entry, holds);
+  if (id == kNoRouteId) {  // the only one it can mean
+    RouteId only = rib.find_route(entry, in_slot);
+    RouteId second = only == kNoRouteId ? kNoRouteId : rib.next(only);
+    bool more = second != kNoRouteId && rib.route(second).same_slot(slot);
+    if (!more) id = only;
   }
-  if (index == kEnd) {
+  if (id == kNoRouteId) {
     ++statistics_.unmatched_removals;
     return;
   }
-  std::vector<NextHop> left = sets_.set(rib.at(index).set).next_hops;
+  const std::vector<NextHop>& known = sets_.set(rib.route(id).next_hop_set).next_hops;
+  std::vector<NextHop> left = known;
   std::erase_if(left, [&](const NextHop& hop) { return contains(next_hops, hop); });
-  if (left.empty() || left.size() == sets_.set(rib.at(index).set).next_hops.size()) {
-    drop(prefix, index);
+  if (left.empty() || left.size() == known.size()) {
+    drop(prefix, id);
     return;
   }
-  Candidate rest = rib.at(index);
+  Candidate rest = rib.route(id);
   canonicalize(left);
-  rest.set = sets_.acquire({prefix_family<Address>(), route.type, 0, left});
-  put(prefix, *entry, index, rest);
+  rest.next_hop_set = sets_.acquire({prefix_family<Address>(), route.type, 0, left});
+  if (put(prefix, id, rest).id == kNoRouteId) drop(prefix, id);  // another has just these
 }
 
 }  // namespace hecto::router

@@ -100,14 +100,10 @@ size_t Routing::continue_load(LoadId id, size_t max_entries) {
 
 template <typename Address>
 void Routing::load_entry(const Prefix<Address>& prefix, SetId set, Load& load, LoadId id) {
-  Candidate candidate;
-  candidate.set = set;
-  candidate.metric = load.options.metric;
-  candidate.load = id;
-  candidate.generation = generation_;
-  candidate.origin = load.options.origin;
+  Candidate candidate = slot_of(load.options.origin, kTableMain, load.options.metric);
+  candidate.next_hop_set = set;
+  candidate.owner = id;
   candidate.protocol = load.options.protocol;
-  candidate.table = kTableLocal - kTableMain;
   sets_.reference(set);
   switch (place(prefix, candidate)) {
     case Placed::kAdded:
@@ -136,7 +132,7 @@ LoadCounts Routing::end_load(LoadId id) {
   loads_.erase(found);
   if (load.options.replace) {
     auto old = [&load, id](const Candidate& candidate) {
-      return candidate.origin == load.options.origin && candidate.load != id &&
+      return origin_of(candidate) == load.options.origin && candidate.owner != id &&
              candidate.protocol != kProtocolKernel;
     };
     load.counts.removed = drop_all<Ipv4Address>(old) + drop_all<Ipv6Address>(old);
@@ -159,15 +155,12 @@ size_t Routing::remove_load(LoadId id) {
     release_sets(found->second);
     loads_.erase(found);
   }
-  auto of_load = [id](const Candidate& candidate) { return candidate.load == id; };
+  auto of_load = [id](const Candidate& candidate) { return candidate.owner == id; };
   return id == 0 ? 0 : drop_all<Ipv4Address>(of_load) + drop_all<Ipv6Address>(of_load);
 }
 
 size_t Routing::remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric) {
-  Candidate slot;
-  slot.metric = metric;
-  slot.origin = origin;
-  slot.table = kTableLocal - kTableMain;
+  Candidate slot = slot_of(origin, kTableMain, metric);
   size_t removed = 0;
   for (const RouteTable::Entry& entry : table.entries) {
     removed +=

@@ -107,34 +107,30 @@ void Routing::renew_own_routes(const InterfaceState* state, InterfaceId id) {
 
 // Two interfaces may well have the same route, so these are told apart by their next hops too.
 void Routing::change_own_route(const Route& route, bool add) {
-  Candidate candidate = make_candidate(route, route.next_hops);
+  Candidate candidate = make_candidate(route, route.origin, route.next_hops);
   with_prefix(route.prefix, [&]<typename Address>(const Prefix<Address>& prefix) {
-    Rib<Address>& rib = table<Address>().rib;
     if (add) {
-      put(prefix, rib.insert(prefix), Rib<Address>::kEnd, candidate);
+      put(prefix, kNoRouteId, candidate);
       return;
     }
-    RibEntry* entry = rib.find(prefix);
-    uint32_t index =
-        entry == nullptr ? Rib<Address>::kEnd : rib.find_if(*entry, [&](const Candidate& other) {
-          return other.same_slot(candidate) && other.protocol == kProtocolKernel &&
-                 other.set == candidate.set;
-        });
-    if (index != Rib<Address>::kEnd) drop(prefix, index);
-    sets_.release(candidate.set);
+    const Rib<Address>& rib = table<Address>().rib;
+    RouteId id = rib.find_route(rib.find(prefix), [&](const Candidate& other) {
+      return other.same_slot(candidate) && other.protocol == kProtocolKernel &&
+             other.next_hop_set == candidate.next_hop_set;
+    });
+    if (id != kNoRouteId) drop(prefix, id);
+    sets_.release(candidate.next_hop_set);
   });
 }
 
 // With a reference to the set. `next_hops` must be canonical.
-Candidate Routing::make_candidate(const Route& route, const std::vector<NextHop>& next_hops) {
-  Candidate candidate;
-  candidate.set =
+Candidate Routing::make_candidate(const Route& route, RouteOrigin origin,
+                                  const std::vector<NextHop>& next_hops) {
+  Candidate candidate = slot_of(origin, route.table, route.metric);
+  candidate.next_hop_set =
       sets_.acquire({route.prefix.address.family, route.type, route.nexthop_object, next_hops});
-  candidate.metric = route.metric;
-  candidate.generation = generation_;
-  candidate.origin = route.origin;
   candidate.protocol = route.protocol;
-  candidate.table = static_cast<uint8_t>(kTableLocal - route.table);
+  if (origin == RouteOrigin::kLinux) candidate.generation = generation_;
   return candidate;
 }
 
@@ -219,9 +215,9 @@ Result<bool> Routing::add(const Route& route) {
   if (auto checked = check(route); !checked) return tl::unexpected(checked.error());
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
-  Candidate candidate = make_candidate(route, next_hops);
-  if (sets_.group(candidate.set) == lookup::kNoRoute) {
-    sets_.release(candidate.set);
+  Candidate candidate = make_candidate(route, route.origin, next_hops);
+  if (sets_.group(candidate.next_hop_set) == lookup::kNoRoute) {
+    sets_.release(candidate.next_hop_set);
     return fail(fmt::format("route {}: all {} next-hop groups are in use; raise tables.groups",
                             route.prefix.to_string(), options_.max_groups),
                 ENOSPC);
@@ -241,30 +237,22 @@ Result<bool> Routing::add(const Route& route) {
 template <typename Address>
 Routing::Placed Routing::place(const Prefix<Address>& prefix, const Candidate& candidate) {
   Rib<Address>& rib = table<Address>().rib;
-  RibEntry& entry = rib.insert(prefix);
-  uint32_t index = rib.find_if(entry, [&](const Candidate& other) {
+  RouteId id = rib.find_route(rib.find(prefix), [&](const Candidate& other) {
     return other.same_slot(candidate) && other.protocol != kProtocolKernel;
   });
-  if (index == Rib<Address>::kEnd) {
-    bool was_incomplete = entry.incomplete;
-    put(prefix, entry, index, candidate);
-    RibEntry* placed = rib.find(prefix);
-    if (!placed->incomplete || was_incomplete) return Placed::kAdded;
-    drop(prefix, rib.find_if(*placed, [&](const Candidate& other) {
-      return other.same_slot(candidate) && other.set == candidate.set;
-    }));
-    return Placed::kRefused;
+  if (id != kNoRouteId) {
+    bool same = rib.route(id).next_hop_set == candidate.next_hop_set;
+    put(prefix, id, candidate);
+    return same ? Placed::kUnchanged : Placed::kReplaced;
   }
-  bool same = rib.at(index).set == candidate.set;
-  put(prefix, entry, index, candidate);
-  return same ? Placed::kUnchanged : Placed::kReplaced;
+  Put done = put(prefix, id, candidate);
+  if (done.id != kNoRouteId && !done.fell_behind) return Placed::kAdded;
+  if (done.id != kNoRouteId) drop(prefix, done.id);
+  return Placed::kRefused;
 }
 
 Result<void> Routing::remove(const Route& route) {
-  Candidate slot;
-  slot.metric = route.metric;
-  slot.origin = route.origin;
-  slot.table = static_cast<uint8_t>(kTableLocal - route.table);
+  Candidate slot = slot_of(route.origin, route.table, route.metric);
   bool found =
       host_bits_clear(route.prefix) && route.origin != RouteOrigin::kLinux &&
       with_prefix(route.prefix, [&](const auto& prefix) { return remove_slot(prefix, slot); });
@@ -274,20 +262,18 @@ Result<void> Routing::remove(const Route& route) {
 
 template <typename Address>
 bool Routing::remove_slot(const Prefix<Address>& prefix, const Candidate& slot) {
-  Rib<Address>& rib = table<Address>().rib;
-  RibEntry* entry = rib.find(prefix);
-  if (entry == nullptr) return false;
-  uint32_t index = rib.find_if(*entry, [&](const Candidate& other) {
+  const Rib<Address>& rib = table<Address>().rib;
+  RouteId id = rib.find_route(rib.find(prefix), [&](const Candidate& other) {
     return other.same_slot(slot) && other.protocol != kProtocolKernel;
   });
-  if (index == Rib<Address>::kEnd) return false;
-  drop(prefix, index);
+  if (id == kNoRouteId) return false;
+  drop(prefix, id);
   return true;
 }
 
 size_t Routing::remove_origin(RouteOrigin origin) {
   auto wanted = [origin](const Candidate& candidate) {
-    return candidate.origin == origin &&
+    return origin_of(candidate) == origin &&
            (origin != RouteOrigin::kFile || candidate.protocol != kProtocolKernel);
   };
   return drop_all<lookup::Ipv4Address>(wanted) + drop_all<lookup::Ipv6Address>(wanted);

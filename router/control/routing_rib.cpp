@@ -31,48 +31,56 @@ const Routing::Table<Ipv6Address>& Routing::table() const {
 }
 
 void Routing::count(const Candidate& candidate, int change) {
-  by_origin_[static_cast<size_t>(candidate.origin)] += static_cast<uint64_t>(change);
+  by_origin_[candidate.source] += static_cast<uint64_t>(change);
   by_protocol_[candidate.protocol] += static_cast<uint64_t>(change);
 }
 
-// Adds the candidate (index kEnd), or lets it take the place of one of its rank. The candidate
-// brings its reference to the set along.
+// Adds the candidate (without id), or lets it take the place of the route of this id. The candidate
+// brings its reference to the set along. Where the RIB does not take it, because its twin is there
+// or for want of memory, the reference goes.
 template <typename Address>
-void Routing::put(const Prefix<Address>& prefix, RibEntry& entry, uint32_t index,
-                  const Candidate& candidate) {
-  Table<Address>& table = this->table<Address>();
-  SetId old = kNoSet;
-  if (index == Rib<Address>::kEnd) {
-    table.rib.add(entry, candidate, generation_);
-    ++table.routes;
-  } else {
-    Candidate& place = table.rib.at(index);
-    count(place, -1);
-    old = place.set;
-    uint32_t next = place.next;
-    place = candidate;
-    place.next = next;
+Routing::Put Routing::put(const Prefix<Address>& prefix, RouteId id, const Candidate& candidate) {
+  Rib<Address>& rib = table<Address>().rib;
+  Candidate old;
+  old.next_hop_set = kNoSet;
+  if (id != kNoRouteId) old = rib.route(id);
+  auto change =
+      id == kNoRouteId ? rib.insert(prefix, candidate) : rib.replace(prefix, id, candidate);
+  if (!change) {
+    sets_.release(candidate.next_hop_set);
+    if (change.error() != lookup::Error::kExists) {
+      log(LogLevel::kWarning, fmt::format("routes: {} is left out: {}", prefix.to_string(),
+                                          lookup::to_string(change.error())));
+    }
+    return {};
   }
+  if (id != kNoRouteId) count(old, -1);
   count(candidate, 1);
-  install_best(prefix, entry);
-  if (old != kNoSet) sets_.release(old);
-  if (old != candidate.set && candidate.origin != RouteOrigin::kNeighbor) {
+  bool was_incomplete = change->tag->incomplete;
+  install_best(prefix, *change->tag, &rib.route(change->first));
+  Put done{change->route, change->tag->incomplete && !was_incomplete};
+  if (old.next_hop_set != kNoSet) sets_.release(old.next_hop_set);
+  if (old.next_hop_set != candidate.next_hop_set &&
+      origin_of(candidate) != RouteOrigin::kNeighbor) {
     reconsider_inside(prefix);
   }
+  return done;
 }
 
 template <typename Address>
-void Routing::drop(const Prefix<Address>& prefix, uint32_t index) {
-  Table<Address>& table = this->table<Address>();
-  RibEntry& entry = *table.rib.find(prefix);
-  Candidate gone = table.rib.at(index);
-  table.rib.remove(entry, index);
-  --table.routes;
+void Routing::drop(const Prefix<Address>& prefix, RouteId id) {
+  Rib<Address>& rib = table<Address>().rib;
+  Candidate gone = rib.route(id);
+  Installed last = *rib.tag(prefix);
+  auto change = rib.erase(prefix, id).value();
   count(gone, -1);
-  install_best(prefix, entry);
-  sets_.release(gone.set);
-  if (entry.first == Rib<Address>::kEnd) table.rib.erase(prefix);
-  if (gone.origin != RouteOrigin::kNeighbor) reconsider_inside(prefix);
+  if (change.best == lookup::BestPath::kGone) {
+    install_best(prefix, last, nullptr);
+  } else {
+    install_best(prefix, *change.tag, &rib.route(change.first));
+  }
+  sets_.release(gone.next_hop_set);
+  if (origin_of(gone) != RouteOrigin::kNeighbor) reconsider_inside(prefix);
 }
 
 template <typename Address>
@@ -84,39 +92,39 @@ void Routing::reconsider_inside(const Prefix<Address>& prefix) {
   for (const IpAddress& host : hosts) reconsider(host);
 }
 
-// Whether the FIB now says what the best candidate wants.
+// Whether the FIB now says what the best candidate wants; none: that nothing is there.
 template <typename Address>
-bool Routing::install(const Prefix<Address>& prefix, RibEntry& entry) {
+bool Routing::install(const Prefix<Address>& prefix, Installed& installed, const Candidate* best) {
   Table<Address>& table = this->table<Address>();
-  const Candidate* best = table.rib.best(entry);
-  GroupId group = best == nullptr ? lookup::kNoRoute : sets_.group(best->set);
+  GroupId group = best == nullptr ? lookup::kNoRoute : sets_.group(best->next_hop_set);
   bool no_group = best != nullptr && group == lookup::kNoRoute;
   if (no_group) group = overflow_group_;
-  if (best != nullptr && entry.in_fib && entry.installed == group) return !no_group;
-  if (best == nullptr && !entry.in_fib) return true;
+  if (best != nullptr && installed.in_fib && installed.group == group) return !no_group;
+  if (best == nullptr && !installed.in_fib) return true;
 
   ++statistics_.fib_writes;
   table.unpublished = true;
-  if (entry.in_fib) --routes_of_group_[entry.installed];
+  if (installed.in_fib) --routes_of_group_[installed.group];
   bool added = best != nullptr && table.fib.add(prefix, group).has_value();
-  if (!added && entry.in_fib) {
+  if (!added && installed.in_fib) {
     (void)table.fib.remove(prefix);  // known to be there
     table.removed_since_retry = true;
   }
-  entry.in_fib = added;
-  entry.installed = added ? group : lookup::kNoRoute;
+  installed.in_fib = added;
+  installed.group = added ? group : lookup::kNoRoute;
   if (added) ++routes_of_group_[group];
   if (best != nullptr && (!added || no_group)) refused(prefix.to_string(), !added);
   return best == nullptr || (added && !no_group);
 }
 
 template <typename Address>
-void Routing::install_best(const Prefix<Address>& prefix, RibEntry& entry) {
-  bool incomplete = !install(prefix, entry);
+void Routing::install_best(const Prefix<Address>& prefix, Installed& installed,
+                           const Candidate* best) {
+  bool incomplete = !install(prefix, installed, best);
   Table<Address>& table = this->table<Address>();
-  if (incomplete && !entry.incomplete) ++table.incomplete;
-  if (!incomplete && entry.incomplete) --table.incomplete;
-  entry.incomplete = incomplete;
+  if (incomplete && !installed.incomplete) ++table.incomplete;
+  if (!incomplete && installed.incomplete) --table.incomplete;
+  installed.incomplete = incomplete;
 }
 
 void Routing::refused(const std::string& prefix, bool fib_full) {
@@ -140,19 +148,14 @@ template <typename Address>
 size_t Routing::drop_all(const CandidateTest& wanted) {
   Rib<Address>& rib = table<Address>().rib;
   std::vector<Prefix<Address>> found;
-  rib.tree().walk(Prefix<Address>{}, [&](const Prefix<Address>& prefix, const RibEntry& entry) {
-    if (rib.find_if(entry, wanted) != Rib<Address>::kEnd) found.push_back(prefix);
-    return true;
-  });
+  rib.walk_routes(wanted, [&](const Prefix<Address>& prefix, RouteId) { found.push_back(prefix); });
   size_t dropped = 0;
   for (const Prefix<Address>& prefix : found) {
-    // Dropping one may take the entry away, or a neighbor's candidate with it.
-    while (RibEntry* entry = rib.find(prefix)) {
-      uint32_t index = rib.find_if(*entry, wanted);
-      if (index == Rib<Address>::kEnd) break;
-      drop(prefix, index);
-      ++dropped;
-    }
+    // Dropping one may take a neighbor's candidate with it.
+    RouteId id = rib.find_route(rib.find(prefix), wanted);
+    if (id == kNoRouteId) continue;
+    drop(prefix, id);
+    ++dropped;
   }
   return dropped;
 }
@@ -167,28 +170,26 @@ void Routing::retry_incomplete(bool found_group) {
   bool due = found_group || (table.removed_since_retry && now >= table.retry_at);
   if (!due || table.incomplete == 0) return;
   std::vector<Prefix<Address>> found;
-  table.rib.tree().walk(Prefix<Address>{},
-                        [&](const Prefix<Address>& prefix, const RibEntry& entry) {
-                          if (entry.incomplete) found.push_back(prefix);
-                          return true;
-                        });
+  table.rib.walk(Prefix<Address>{},
+                 [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
+                   if (entry.tag.incomplete) found.push_back(prefix);
+                   return true;
+                 });
   bool full = false;
   for (const Prefix<Address>& prefix : found) {
-    RibEntry& entry = *table.rib.find(prefix);
-    install_best(prefix, entry);
-    full = !entry.in_fib;
+    Installed& installed = *table.rib.tag(prefix);
+    install_best(prefix, installed, &table.rib.best(*table.rib.find(prefix)));
+    full = !installed.in_fib;
     if (full) break;
   }
   table.removed_since_retry = full;
   table.retry_at = now + kRetryInterval;
 }
 
-template void Routing::put(const lookup::Prefix4&, RibEntry&, uint32_t, const Candidate&);
-template void Routing::put(const lookup::Prefix6&, RibEntry&, uint32_t, const Candidate&);
-template void Routing::drop(const lookup::Prefix4&, uint32_t);
-template void Routing::drop(const lookup::Prefix6&, uint32_t);
-template void Routing::install_best(const lookup::Prefix4&, RibEntry&);
-template void Routing::install_best(const lookup::Prefix6&, RibEntry&);
+template Routing::Put Routing::put(const lookup::Prefix4&, RouteId, const Candidate&);
+template Routing::Put Routing::put(const lookup::Prefix6&, RouteId, const Candidate&);
+template void Routing::drop(const lookup::Prefix4&, RouteId);
+template void Routing::drop(const lookup::Prefix6&, RouteId);
 template size_t Routing::drop_all<Ipv4Address>(const CandidateTest&);
 template size_t Routing::drop_all<Ipv6Address>(const CandidateTest&);
 template void Routing::retry_incomplete<Ipv4Address>(bool);

@@ -44,27 +44,30 @@ std::vector<NextHopView> Routing::next_hop_views(SetId id) const {
 }
 
 template <typename Address>
-RouteView Routing::view(const Prefix<Address>& prefix, const RibEntry& entry,
-                        const Candidate& candidate) const {
-  const NextHopSets::Set& set = sets_.set(candidate.set);
+RouteView Routing::view(const Prefix<Address>& prefix, const RibEntry<Address>& entry,
+                        RouteId id) const {
+  const Candidate& candidate = table<Address>().rib.route(id);
+  const NextHopSets::Set& set = sets_.set(candidate.next_hop_set);
   RouteView view;
   view.prefix = {IpAddress::from(prefix.address), prefix.length};
   view.type = set.type;
-  view.origin = candidate.origin;
+  view.origin = origin_of(candidate);
   view.protocol = candidate.protocol;
-  view.table = kTableLocal - candidate.table;
+  view.table = table_of(candidate);
   view.metric = candidate.metric;
-  view.load = candidate.load;
+  view.load = candidate.owner;
   view.nexthop_object = set.object;
-  view.selected = &candidate == table<Address>().rib.best(entry);
-  view.installed = view.selected && entry.in_fib && !entry.incomplete;
+  view.selected = id == entry.first;
+  view.installed = view.selected && entry.tag.in_fib && !entry.tag.incomplete;
   view.group = set.group;
-  view.next_hops = next_hop_views(candidate.set);
+  view.next_hops = next_hop_views(candidate.next_hop_set);
   return view;
 }
 
-template RouteView Routing::view(const lookup::Prefix4&, const RibEntry&, const Candidate&) const;
-template RouteView Routing::view(const lookup::Prefix6&, const RibEntry&, const Candidate&) const;
+template RouteView Routing::view(const lookup::Prefix4&, const RibEntry<Ipv4Address>&,
+                                 RouteId) const;
+template RouteView Routing::view(const lookup::Prefix6&, const RibEntry<Ipv6Address>&,
+                                 RouteId) const;
 
 NeighborView Routing::view(const Neighbor& neighbor) const {
   NeighborView view;
@@ -166,22 +169,22 @@ template <typename Address>
 bool Routing::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
                       const RouteFilter& filter, RoutePage& page, size_t& shown) const {
   const Rib<Address>& rib = table<Address>().rib;
-  rib.tree().walk(from, [&](const Prefix<Address>& prefix, const RibEntry& entry) {
+  rib.walk(from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
     if (skip_from && prefix == from) return true;
     IpAddress address = IpAddress::from(prefix.address);
     if (filter.within && !filter.within->contains(address)) return false;  // behind it
     if (filter.within && prefix.length < filter.within->length) return true;
     size_t before = page.routes.size();
-    for (uint32_t at = entry.first; at != Rib<Address>::kEnd; at = rib.at(at).next) {
-      const Candidate& candidate = rib.at(at);
-      if (filter.selected_only && at != entry.first) break;
-      if (filter.origin && candidate.origin != *filter.origin) continue;
+    for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
+      const Candidate& candidate = rib.route(id);
+      if (filter.selected_only && id != entry.first) break;
+      if (filter.origin && origin_of(candidate) != *filter.origin) continue;
       if (filter.protocol && candidate.protocol != *filter.protocol) continue;
       if (shown == limit) {
         page.next = page.routes.back().prefix;
         return false;
       }
-      page.routes.push_back(view(prefix, entry, candidate));
+      page.routes.push_back(view(prefix, entry, id));
     }
     shown += page.routes.size() != before;
     return true;

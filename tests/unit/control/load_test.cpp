@@ -126,7 +126,7 @@ TEST_F(LoadTable, FullSyntheticTableFitsInTimeAndMemory) {
   uint64_t bytes_per_prefix = bed.routing->statistics().rib_bytes / prefixes.size();
   RecordProperty("seconds", fmt::format("{:.2f}", seconds));
   RecordProperty("rib_bytes_per_prefix", fmt::format("{}", bytes_per_prefix));
-  EXPECT_LE(bytes_per_prefix, 150u);
+  EXPECT_LE(bytes_per_prefix, kTableScale < 1 ? 200u : 100u);
   // Generous: the machine may be shared, the build instrumented.
   EXPECT_LT(seconds, 15.0);
   EXPECT_EQ(bed.routing->remove_origin(RouteOrigin::kApi), prefixes.size());

@@ -222,6 +222,21 @@ TEST(Routing, InterfaceWithoutTwinMakesItsOwnRoutes) {
   EXPECT_EQ(bed.routing->counts().total, 0u);
 }
 
+TEST(Routing, TwoAddressesOfOneNetworkShareItsRoutes) {
+  Bed bed;
+  bed.add_plain_interface(0, {"192.0.2.1/24", "192.0.2.2/24"});
+  EXPECT_EQ(bed.routing->counts().total, 4u);  // two local, the network, its broadcast
+  InterfaceState fewer = bed.routing->interfaces().all().at(0);
+  fewer.addresses.pop_back();
+  ASSERT_TRUE(bed.routing->update_interface(fewer));
+  bed.routing->commit();
+  EXPECT_EQ(bed.verdict("192.0.2.2"), "punt glean");
+  EXPECT_EQ(bed.verdict("192.0.2.255"), "punt broadcast");
+  ASSERT_TRUE(bed.routing->remove_interface(0));
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+  EXPECT_EQ(bed.routing->statistics().sets, 0u);
+}
+
 TEST(Routing, FileRouteFindsItsInterfaceByAddress) {
   Bed bed;
   bed.add_plain_interface(0, {"192.0.2.1/24"});
