@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxRouteFileBytes = size_t{512} << 20;
+constexpr size_t kMaxRouteFileBytes = size_t{512} << 20;  // unpacked
 
 ApiResult stopping() {
   return api_fail(503, "the router is stopping; try again");
@@ -133,6 +133,7 @@ ApiResult RouterBackend::delete_routes(std::string body) {
   RouteFileOptions options;
   options.via = {NextHop{IpAddress::from(lookup::Ipv4Address{1})},
                  NextHop{IpAddress::from(lookup::Ipv6Address{})}};  // not looked at
+  options.max_bytes = kMaxRouteFileBytes;
   auto file = parse_routes(body, options, "body");
   if (!file) return api_fail(400, file.error().message);
   return on_control([&]() -> ApiResult {
@@ -155,6 +156,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   if (!prepared) return stopping();
   if (!*prepared) return api_fail(409, prepared->error().message);
   parse.ecmp = true;
+  parse.skip_bad = options.skip_bad;
   parse.max_bytes = kMaxRouteFileBytes;
   std::map<std::string, InterfaceId, std::less<>> names;
   router_.commands().call<bool>([&] {
@@ -197,6 +199,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
               {"replaced", c.replaced},
               {"removed", c.removed},
               {"skipped", file->skipped + c.refused},
+              {"bad", file->bad},
               {"problems", problems},
               {"duration_s", seconds.count()}};
 }

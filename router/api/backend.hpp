@@ -56,6 +56,7 @@ struct ApiLoadOptions {
   std::vector<config::NextHopConfig> via;  // empty: every line says its own
   uint32_t metric = 0;
   bool replace = false;
+  bool skip_bad = false;  // what is malformed is passed over and told
 };
 
 struct TraceFilter {

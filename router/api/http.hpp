@@ -19,7 +19,6 @@ struct HttpRequest {
   std::string path;    // decoded, without the query
   std::map<std::string, std::string> query;
   std::string body;
-  bool gzip_body = false;  // client: the body is a gzip file, say so
 };
 
 struct HttpAnswer {

@@ -102,7 +102,6 @@ httplib::Result send(UnixClient& client, const HttpRequest& request) {
   const std::string where = target(request);
   if (request.method == "GET") return client.Get(where);
   httplib::Headers headers;
-  if (request.gzip_body) headers.emplace("Content-Encoding", "gzip");
   if (request.method == "DELETE") {
     if (request.body.empty()) return client.Delete(where);
     return client.Delete(where, headers, request.body, "text/plain");

@@ -46,7 +46,7 @@ const char* words(int status) {
     case 414:
       return "the path is too long";
     case 415:
-      return "send the body as it is, not as a form";
+      return "send the body as it is: no form, no Content-Encoding (a gzip file is recognised)";
     case 431:
       return "the request has too long headers";
     case 503:
@@ -202,6 +202,8 @@ class Http final : public httplib::Server {
                (request.method == "GET" || request.method == "HEAD")) {
       return 400;
     }
+    // httplib does not tell an encoded body that is cut off from a whole one.
+    if (request.has_header("Content-Encoding")) return 415;
     return request.get_header_value("Content-Type").rfind("multipart/", 0) == 0 ? 415 : 0;
   }
 

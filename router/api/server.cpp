@@ -140,7 +140,7 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
 }
 
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
-  const Parameters parameters(request, {"via", "metric", "replace"});
+  const Parameters parameters(request, {"via", "metric", "replace", "skip_bad"});
   ApiLoadOptions options;
   if (const auto via = parameters.text("via")) {
     auto hops = parse_via(*via);
@@ -149,6 +149,7 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
   }
   options.metric = parameters.number("metric", 0, UINT32_MAX).value_or(0);
   options.replace = parameters.flag("replace");
+  options.skip_bad = parameters.flag("skip_bad");
   if (request.body.empty()) throw Wrong{400, "the body is empty; send a route file"};
   return backend.load_routes(std::move(request.body), options);
 }

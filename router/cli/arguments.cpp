@@ -53,6 +53,7 @@ void add_verbs(CLI::App& app, Arguments& a) {
   load->add_option("--via", a.via);
   load->add_option("--metric", a.metric);
   load->add_flag("--replace", a.replace);
+  load->add_flag("--skip-bad", a.skip_bad);
   CLI::App* route = app.add_subcommand("route");
   route->add_option("WORDS", a.words)->required();
   route->add_flag("--all", a.all);

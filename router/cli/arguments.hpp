@@ -23,6 +23,7 @@ struct Arguments {
   std::string topology;                   // plan
   std::string via;                        // load-routes
   bool replace = false;                   // load-routes
+  bool skip_bad = false;                  // load-routes
   bool all = false;                       // show routes, route delete
   uint32_t limit = 100;                   // show routes
   uint32_t metric = 0;                    // load-routes

@@ -50,10 +50,6 @@ tl::expected<std::string, std::string> read_file(const std::string& name) {
   return body;
 }
 
-bool is_gzip(const std::string& body) {
-  return body.rfind("\x1f\x8b", 0) == 0;
-}
-
 const char* other_compression(const std::string& body) {
   if (body.rfind("BZh", 0) == 0) return "bzip2";
   if (body.rfind("\xfd"
@@ -81,9 +77,15 @@ std::string render_load(const json& answer, Style style) {
       text(answer, "format"), duration(number(answer, "duration_s")), count(whole(answer, "added")),
       count(whole(answer, "replaced")), count(whole(answer, "removed")));
   const uint64_t skipped = whole(answer, "skipped");
-  if (skipped == 0) return out;
-  out +=
-      painted(fmt::format("! {} entries could not be used\n", count(skipped)), Paint::kWarn, style);
+  const uint64_t bad = whole(answer, "bad");
+  if (skipped != 0) {
+    out += painted(fmt::format("! {} entries could not be used\n", count(skipped)), Paint::kWarn,
+                   style);
+  }
+  if (bad != 0) {
+    out += painted(fmt::format("! {} bad lines or records are left out\n", count(bad)),
+                   Paint::kWarn, style);
+  }
   for (const json& problem : list(answer, "problems")) out += paragraph("  ", plain(problem));
   return out;
 }
@@ -184,11 +186,11 @@ int load_routes(const Session& session) {
                     arguments.object, packed, packed));
   }
   HttpRequest made = request("POST", "/v1/routes/load");
-  made.gzip_body = is_gzip(*body);
   made.body = std::move(*body);
   if (!arguments.via.empty()) made.query["via"] = arguments.via;
   if (arguments.metric != 0) made.query["metric"] = std::to_string(arguments.metric);
   if (arguments.replace) made.query["replace"] = "1";
+  if (arguments.skip_bad) made.query["skip_bad"] = "1";
   return session.show(session.ask(made, kLoadTime), render_load);
 }
 

@@ -107,7 +107,7 @@ constexpr std::string_view kLoadRoutes =
     R"(hecto load-routes: loads a whole table as one transaction.
 
 USAGE
-  hecto load-routes FILE [--via GW[,GW...]] [--metric N] [--replace]
+  hecto load-routes FILE [--via GW[,GW...]] [--metric N] [--replace] [--skip-bad]
 
 OPTIONS
   FILE               list of prefixes, bgpdump -m text, or MRT (TABLE_DUMP_V2); also gzipped;
@@ -115,6 +115,8 @@ OPTIONS
   --via GW,...       the next hop of all routes; several: ECMP; fe80::1%lan0 names an interface
   --metric N         of all routes (default 0)
   --replace          deletes the routes of origin api that the file does not hold
+  --skip-bad         loads what is good of a damaged file and tells each bad line or record; without
+                     it a file that is malformed anywhere, or cut off, changes nothing
 )";
 
 constexpr std::string_view kCheck = R"(hecto check: what is wrong with a configuration file.

@@ -21,6 +21,8 @@ enum Subtype : uint16_t {
   kRibIpv6UnicastAddPath = 10,
 };
 
+constexpr uint8_t kPeerIpv6 = 1;  // RFC 6396 section 4.3.1
+constexpr uint8_t kPeerAs4 = 2;
 constexpr uint8_t kExtendedLength = 0x10;  // RFC 4271 section 4.3
 constexpr uint8_t kNextHop = 3;
 constexpr uint8_t kMpReachNlri = 14;
@@ -69,56 +71,84 @@ IpAddress address_from(std::string_view bytes, Family family) {
   return address;
 }
 
+// RFC 6396 section 4, without the deprecated ones of its appendix B.
+bool is_mrt_type(uint16_t type) {
+  return (type >= 11 && type <= 13) || type == 16 || type == 17 || type == 32 || type == 33 ||
+         type == 48 || type == 49;
+}
+
+// Where and why a record is bad.
+struct Damage {
+  size_t offset;
+  std::string what;
+};
+template <typename T>
+using Parsed = tl::expected<T, Damage>;
+
 class MrtParser {
  public:
   MrtParser(const RouteFileOptions& options, const std::string& label)
-      : builder_(options, RouteFileFormat::kMrt), label_(label) {}
+      : builder_(options, RouteFileFormat::kMrt, label) {}
 
   Result<RouteFile> parse(std::string_view bytes);
 
  private:
-  Result<void> record(uint16_t type, uint16_t subtype, Cursor body);
-  Result<void> rib(Cursor body, Family family, bool add_path);
-  Result<void> table_dump(Cursor body, Family family);
-  Result<std::optional<IpAddress>> next_hop(Cursor attributes);
+  Parsed<void> record(Cursor& input);
+  Parsed<void> contents(uint16_t type, uint16_t subtype, Cursor body);
+  Parsed<void> peer_index_table(Cursor body);
+  Parsed<void> rib(Cursor body, Family family, bool add_path);
+  Parsed<void> table_dump(Cursor body, Family family);
+  Parsed<std::optional<IpAddress>> next_hop(Cursor attributes);
   std::optional<IpAddress> mp_next_hop(Cursor value);
   void add(const IpPrefix& prefix, const std::optional<IpAddress>& gateway, size_t offset);
-  tl::unexpected<Error> at(size_t offset, const std::string& what) const {
-    return fail(fmt::format("{}: byte {}: {}", label_, offset, what), EINVAL);
+  static tl::unexpected<Damage> at(size_t offset, std::string what) {
+    return tl::unexpected<Damage>(Damage{offset, std::move(what)});
+  }
+  // A length that is wrong shows here, before it makes nonsense of the records that follow.
+  static Parsed<void> at_end(const Cursor& body, size_t start) {
+    if (body.left() == 0) return {};
+    return at(start, fmt::format("a record is {} bytes longer than what it holds", body.left()));
   }
 
   RouteBuilder builder_;
-  const std::string& label_;
 };
 
 Result<RouteFile> MrtParser::parse(std::string_view bytes) {
   Cursor input(bytes, 0);
   while (input.left() != 0) {
-    size_t start = input.offset();
-    input.take(4);  // time
-    auto type = static_cast<uint16_t>(input.number(2));
-    auto subtype = static_cast<uint16_t>(input.number(2));
-    uint32_t length = input.number(4);
-    if (!input.ok()) return at(start, "an MRT header is cut off");
-    if (length > input.left()) {
-      return at(start,
-                fmt::format("a record says {} bytes, but {} are left", length, input.left()));
-    }
-    if (auto done = record(type, subtype, input.sub(length)); !done) {
-      return tl::unexpected(done.error());
-    }
+    auto parsed = record(input);
+    if (parsed) continue;
+    auto passed_over = builder_.bad_byte(parsed.error().offset, parsed.error().what);
+    if (!passed_over) return tl::unexpected(passed_over.error());
   }
   return builder_.finish();
 }
 
-Result<void> MrtParser::record(uint16_t type, uint16_t subtype, Cursor body) {
+// Takes one record off the input, or all of it where nobody can say any more where one begins.
+Parsed<void> MrtParser::record(Cursor& input) {
+  size_t start = input.offset();
+  input.take(4);  // time
+  auto type = static_cast<uint16_t>(input.number(2));
+  auto subtype = static_cast<uint16_t>(input.number(2));
+  uint32_t length = input.number(4);
+  if (!input.ok()) return at(start, "an MRT header is cut off");
+  if (!is_mrt_type(type) || length > input.left()) {
+    size_t left = input.left();
+    input.take(left);
+    if (!is_mrt_type(type)) return at(start, fmt::format("there is no MRT type {}", type));
+    return at(start, fmt::format("a record says {} bytes, but {} are left", length, left));
+  }
+  return contents(type, subtype, input.sub(length));
+}
+
+Parsed<void> MrtParser::contents(uint16_t type, uint16_t subtype, Cursor body) {
   if (type == kTableDump && (subtype == 1 || subtype == 2)) {  // AFI
     return table_dump(body, subtype == 1 ? Family::kIpv4 : Family::kIpv6);
   }
   if (type == kTableDumpV2) {
     switch (subtype) {
       case kPeerIndexTable:
-        return {};  // only names the peers
+        return peer_index_table(body);
       case kRibIpv4Unicast:
       case kRibIpv4UnicastAddPath:
         return rib(body, Family::kIpv4, subtype == kRibIpv4UnicastAddPath);
@@ -134,8 +164,21 @@ Result<void> MrtParser::record(uint16_t type, uint16_t subtype, Cursor body) {
   return {};
 }
 
+// RFC 6396 section 4.3.1. Only names the peers: nothing of it is kept.
+Parsed<void> MrtParser::peer_index_table(Cursor body) {
+  size_t start = body.offset();
+  body.take(4);               // collector
+  body.take(body.number(2));  // view name
+  for (uint32_t peers = body.number(2); peers > 0 && body.ok(); --peers) {
+    uint32_t flags = body.number(1);
+    body.take(4 + ((flags & kPeerIpv6) != 0 ? 16 : 4) + ((flags & kPeerAs4) != 0 ? 4 : 2));
+  }
+  if (!body.ok()) return at(start, "a table of peers is cut off");
+  return at_end(body, start);
+}
+
 // RFC 6396 sections 4.3.2 and 4.3.4.
-Result<void> MrtParser::rib(Cursor body, Family family, bool add_path) {
+Parsed<void> MrtParser::rib(Cursor body, Family family, bool add_path) {
   size_t start = body.offset();
   body.take(4);  // sequence number
   uint32_t length = body.number(1);
@@ -157,12 +200,13 @@ Result<void> MrtParser::rib(Cursor body, Family family, bool add_path) {
     if (!found) return tl::unexpected(found.error());
     if (!gateway) gateway = *found;
   }
+  if (auto ended = at_end(body, start); !ended) return ended;
   add(prefix, gateway, start);
   return {};
 }
 
 // RFC 6396 section 4.2: one path a record.
-Result<void> MrtParser::table_dump(Cursor body, Family family) {
+Parsed<void> MrtParser::table_dump(Cursor body, Family family) {
   size_t start = body.offset();
   const size_t address_bytes = family == Family::kIpv4 ? 4 : 16;
   body.take(4);  // view, sequence number
@@ -178,11 +222,12 @@ Result<void> MrtParser::table_dump(Cursor body, Family family) {
   prefix.length = static_cast<uint8_t>(length);
   auto gateway = next_hop(attributes);
   if (!gateway) return tl::unexpected(gateway.error());
+  if (auto ended = at_end(body, start); !ended) return ended;
   add(prefix.network(), *gateway, start);
   return {};
 }
 
-Result<std::optional<IpAddress>> MrtParser::next_hop(Cursor attributes) {
+Parsed<std::optional<IpAddress>> MrtParser::next_hop(Cursor attributes) {
   std::optional<IpAddress> found;
   while (attributes.left() != 0) {
     size_t start = attributes.offset();

@@ -13,7 +13,8 @@ namespace hecto::router {
 
 class RouteBuilder {
  public:
-  RouteBuilder(const RouteFileOptions& options, RouteFileFormat format);
+  // `options` must outlive the builder.
+  RouteBuilder(const RouteFileOptions& options, RouteFileFormat format, std::string label);
 
   bool has_via() const { return !options_.via.empty(); }
   uint32_t add_set(std::vector<NextHop> next_hops);
@@ -28,11 +29,17 @@ class RouteBuilder {
     return !file_.table.entries.empty() && file_.table.entries.back().prefix == prefix;
   }
   void skip(std::string problem);
+  // What is malformed: refuses the file, or notes the problem and lets the parser go on.
+  Result<void> bad_line(size_t line, const std::string& what);
+  Result<void> bad_byte(size_t offset, const std::string& what);
   void reserve(size_t entries) { file_.table.entries.reserve(entries); }
   RouteFile finish() { return std::move(file_); }
 
  private:
+  Result<void> bad(std::string problem, std::string refusal);
+
   const RouteFileOptions& options_;
+  std::string label_;
   RouteFile file_;
   std::vector<uint32_t> via4_, via6_;  // sets to choose from
   std::map<IpAddress, uint32_t> gateways_;

@@ -15,7 +15,8 @@ namespace hecto::router {
 
 namespace {
 
-constexpr size_t kMaxProblems = 10;
+constexpr size_t kMaxSkippedTold = 10;
+constexpr size_t kMaxBadTold = 1000;
 constexpr size_t kMrtHeaderBytes = 12;
 
 std::vector<NextHop> of_family(const std::vector<NextHop>& hops, Family family) {
@@ -71,8 +72,9 @@ uint32_t fnv1a32(std::string_view text) noexcept {
   return hash;
 }
 
-RouteBuilder::RouteBuilder(const RouteFileOptions& options, RouteFileFormat format)
-    : options_(options) {
+RouteBuilder::RouteBuilder(const RouteFileOptions& options, RouteFileFormat format,
+                           std::string label)
+    : options_(options), label_(std::move(label)) {
   file_.format = format;
   std::vector<NextHop> hops4 = of_family(options.via, Family::kIpv4);
   std::vector<NextHop> hops6 = of_family(options.via, Family::kIpv6);
@@ -113,27 +115,48 @@ bool RouteBuilder::add_by_via(const IpPrefix& prefix, std::string_view text) {
 }
 
 void RouteBuilder::skip(std::string problem) {
-  ++file_.skipped;
-  if (file_.problems.size() < kMaxProblems) file_.problems.push_back(std::move(problem));
+  if (++file_.skipped <= kMaxSkippedTold) file_.problems.push_back(std::move(problem));
 }
 
-Result<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
-  if (!bytes.starts_with("\x1f\x8b")) return std::string(bytes);
+Result<void> RouteBuilder::bad(std::string problem, std::string refusal) {
+  if (!options_.skip_bad) return fail(std::move(refusal), EINVAL);
+  if (++file_.bad <= kMaxBadTold) file_.problems.push_back(std::move(problem));
+  return {};
+}
+
+Result<void> RouteBuilder::bad_line(size_t line, const std::string& what) {
+  return bad(fmt::format("line {}: {}", line, what), fmt::format("{}:{}: {}", label_, line, what));
+}
+
+Result<void> RouteBuilder::bad_byte(size_t offset, const std::string& what) {
+  return bad(fmt::format("byte {}: {}", offset, what),
+             fmt::format("{}: byte {}: {}", label_, offset, what));
+}
+
+namespace {
+
+// What gzip data holds, up to where it is damaged.
+struct Unpacked {
+  std::string bytes;
+  std::optional<Error> damage;
+};
+
+Unpacked gunzip(std::string_view bytes, size_t max_bytes) {
+  Unpacked result;
+  std::string& out = result.bytes;
   z_stream stream{};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return fail("zlib gave no memory", ENOMEM);
-  struct End {
-    z_stream* stream;
-    ~End() { inflateEnd(stream); }
-  } end{&stream};
-  std::string out;
+  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) {
+    result.damage = Error{"zlib gave no memory", ENOMEM};
+    return result;
+  }
   size_t taken = 0;
   size_t filled = 0;
-  for (;;) {
+  auto damaged = [&](const char* what) {
+    result.damage = Error{fmt::format("byte {}: {}", taken, what), EINVAL};
+  };
+  while (!result.damage) {
     if (filled == out.size()) {
-      if (filled > max_bytes) {
-        return fail(fmt::format("it is larger than {} bytes after decompression", max_bytes),
-                    EFBIG);
-      }
+      if (filled > max_bytes) break;
       out.resize(std::max<size_t>(size_t{1} << 20, out.size() * 2));
     }
     size_t chunk = std::min<size_t>(bytes.size() - taken, size_t{1} << 30);
@@ -148,22 +171,39 @@ Result<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
     if (status == Z_STREAM_END) {
       if (taken == bytes.size()) break;
       // RFC 1952 section 2.2: members follow one another.
-      if (!bytes.substr(taken).starts_with("\x1f\x8b")) {
-        return fail(fmt::format("byte {}: there is more behind the gzip data", taken), EINVAL);
+      if (bytes.substr(taken).starts_with("\x1f\x8b")) {
+        inflateReset(&stream);
+      } else {
+        damaged("there is more behind the gzip data");
       }
-      inflateReset(&stream);
     } else if (status == Z_BUF_ERROR && stream.avail_out != 0) {
-      return fail("the gzip data ends too early", EINVAL);
+      damaged("the gzip data ends too early");
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      return fail(fmt::format("byte {}: the gzip data is damaged", taken), EINVAL);
+      damaged("the gzip data is damaged");
     }
   }
-  if (filled > max_bytes) {
-    return fail(fmt::format("it is larger than {} bytes after decompression", max_bytes), EFBIG);
-  }
+  inflateEnd(&stream);
   out.resize(filled);
-  return out;
+  return result;
 }
+
+Result<RouteFile> parse_unpacked(std::string_view bytes, const RouteFileOptions& options,
+                                 const std::string& label) {
+  if (bytes.size() > options.max_bytes) {
+    return fail(fmt::format("{}: is larger than {} bytes", label, options.max_bytes), EFBIG);
+  }
+  if (bytes.starts_with("BZh")) {
+    return fail(fmt::format("{}: is compressed with bzip2; unpack it with bunzip2", label));
+  }
+  // An MRT header has zero bytes among its first twelve (type and length), a text none.
+  if (bytes.substr(0, kMrtHeaderBytes).find('\0') != std::string_view::npos) {
+    return parse_mrt(bytes, options, label);
+  }
+  return is_bgpdump(bytes) ? parse_bgpdump(bytes, options, label)
+                           : parse_prefixes(bytes, options, label);
+}
+
+}  // namespace
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   auto failed = [&path] { return fail(fmt::format("{}: {}", path, std::strerror(errno)), errno); };
@@ -194,28 +234,29 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
 
 Result<RouteFile> parse_routes(std::string_view bytes, const RouteFileOptions& options,
                                const std::string& label) {
-  std::string unpacked;
-  if (bytes.starts_with("\x1f\x8b")) {
-    auto inflated = gunzip(bytes, options.max_bytes);
-    if (!inflated) {
-      return fail(fmt::format("{}: {}", label, inflated.error().message),
-                  inflated.error().error_number);
+  if (!bytes.starts_with("\x1f\x8b")) return parse_unpacked(bytes, options, label);
+  Unpacked unpacked = gunzip(bytes, options.max_bytes);
+  if (!unpacked.damage) {
+    // Told before the parsers see it, whose own words are for files that are not packed.
+    if (unpacked.bytes.size() > options.max_bytes) {
+      return fail(fmt::format("{}: it is larger than {} bytes after decompression", label,
+                              options.max_bytes),
+                  EFBIG);
     }
-    unpacked = std::move(*inflated);
-    bytes = unpacked;
+    return parse_unpacked(unpacked.bytes, options, label);
   }
-  if (bytes.size() > options.max_bytes) {
-    return fail(fmt::format("{}: is larger than {} bytes", label, options.max_bytes), EFBIG);
+  const Error& damage = *unpacked.damage;
+  if (!options.skip_bad || damage.error_number != EINVAL) {
+    return fail(fmt::format("{}: {}", label, damage.message), damage.error_number);
   }
-  if (bytes.starts_with("BZh")) {
-    return fail(fmt::format("{}: is compressed with bzip2; unpack it with bunzip2", label));
-  }
-  // An MRT header has zero bytes among its first twelve (type and length), a text none.
-  if (bytes.substr(0, kMrtHeaderBytes).find('\0') != std::string_view::npos) {
-    return parse_mrt(bytes, options, label);
-  }
-  return is_bgpdump(bytes) ? parse_bgpdump(bytes, options, label)
-                           : parse_prefixes(bytes, options, label);
+  // Of a text the last line may be cut off, and still look like a line.
+  std::string_view good = unpacked.bytes;
+  if (good.find('\0') == std::string_view::npos) good = good.substr(0, good.rfind('\n') + 1);
+  auto file = parse_unpacked(good, options, label);
+  if (!file) return file;
+  ++file->bad;
+  file->problems.push_back(damage.message + "; nothing behind it is read");
+  return file;
 }
 
 Result<RouteFile> read_routes(const std::string& path, const RouteFileOptions& options) {

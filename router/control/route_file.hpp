@@ -4,9 +4,11 @@
 //   bgpdump   the text of `bgpdump -m`: TABLE_DUMP2|time|B|peer|as|prefix|path|origin|next hop|...
 //   MRT       RFC 6396 TABLE_DUMP_V2 (also RFC 8050 additional paths) and TABLE_DUMP
 //
-// The input is not trusted. A file that is malformed anywhere is refused as a whole, with its line
-// or byte; well-formed entries that are of no use here (multicast, updates) are passed over and
-// counted. Where several peers tell a prefix one after another the first counts.
+// The input is not trusted. A file that is malformed anywhere (a bad line or record, gzip data that
+// is cut off or fails its checksum) is refused as a whole, with its line or byte, unless skip_bad
+// asks for what is good of it. Well-formed entries that are of no use here (multicast, updates) are
+// passed over and counted. Where several peers tell a prefix one after another the first counts.
+// Not seen: that an unpacked file ends too early, when it ends where a line or record does.
 //
 // Pure functions, thread-safe.
 #pragma once
@@ -35,21 +37,23 @@ struct RouteFileOptions {
   // Turns the name behind `dev` into a next hop's interface; kNoInterface for unknown names.
   std::function<InterfaceId(std::string_view name)> find_interface;
   size_t max_bytes = size_t{1} << 30;  // after decompression
+  // A bad line or record is passed over and told instead of refusing the file. Where nothing says
+  // how long a damaged part is (gzip, lengths of MRT) the rest of the file goes with it.
+  bool skip_bad = false;
 };
 
 struct RouteFile {
   RouteFileFormat format = RouteFileFormat::kPrefixes;
   RouteTable table;
-  size_t skipped = 0;
-  std::vector<std::string> problems;  // of the first ten skipped
+  size_t skipped = 0;                 // well-formed
+  size_t bad = 0;                     // with skip_bad
+  std::vector<std::string> problems;  // of the first ten skipped, of the first thousand bad
 };
 
 // `label` names the input in errors.
 Result<RouteFile> parse_routes(std::string_view bytes, const RouteFileOptions& options,
                                const std::string& label = "input");
 Result<RouteFile> read_routes(const std::string& path, const RouteFileOptions& options);
-// The bytes themselves where they are not compressed.
-Result<std::string> gunzip(std::string_view bytes, size_t max_bytes);
 Result<std::string> read_file(const std::string& path, size_t max_bytes);
 
 uint32_t fnv1a32(std::string_view text) noexcept;

@@ -129,83 +129,111 @@ std::string_view nth_field(std::string_view line, unsigned n) {
   return line.substr(0, line.find('|'));
 }
 
-}  // namespace
+// Why a line is bad.
+using LineResult = tl::expected<void, std::string>;
 
-Result<RouteFile> parse_prefixes(std::string_view text, const RouteFileOptions& options,
-                                 const std::string& label) {
-  RouteBuilder builder(options, RouteFileFormat::kPrefixes);
-  builder.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
-  // Next hops by their text: lists have few different ones.
-  std::unordered_map<std::string_view, uint32_t> known;
-  std::string_view line;
-  for (Lines lines(text); lines.next(line);) {
+class PrefixListParser {
+ public:
+  PrefixListParser(const RouteFileOptions& options, RouteBuilder& builder)
+      : options_(options), builder_(builder) {}
+
+  LineResult line(std::string_view line, size_t number) {
     line = line.substr(0, line.find('#'));
     while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
     std::string_view first = word(line);
-    if (first.empty()) continue;
-    auto at = [&](const std::string& what) {
-      return fail(fmt::format("{}:{}: {}", label, lines.number(), what), EINVAL);
-    };
+    if (first.empty()) return {};
     auto prefix = first == "default" ? IpPrefix::parse("0.0.0.0/0") : IpPrefix::parse(first);
-    if (!prefix) return at(no_prefix(first));
+    if (!prefix) return tl::unexpected(no_prefix(first));
     if (line.empty()) {
-      if (builder.add_by_via(*prefix, first)) continue;
-      if (!builder.has_via()) return at(no_via(*prefix));
-      builder.skip(fmt::format("line {}: {}", lines.number(), no_via(*prefix)));
-      continue;
+      if (builder_.add_by_via(*prefix, first)) return {};
+      if (!builder_.has_via()) return tl::unexpected(no_via(*prefix));
+      builder_.skip(fmt::format("line {}: {}", number, no_via(*prefix)));
+      return {};
     }
-    auto found = known.find(line);
-    if (found == known.end()) {
-      auto hops = parse_next_hops(line, options);
-      if (!hops) return at(hops.error());
-      found = known.emplace(line, builder.add_set(std::move(*hops))).first;
+    auto found = known_.find(line);
+    if (found == known_.end()) {
+      auto hops = parse_next_hops(line, options_);
+      if (!hops) return tl::unexpected(hops.error());
+      found = known_.emplace(line, builder_.add_set(std::move(*hops))).first;
     }
-    if (!fits(builder.set(found->second), prefix->address.family)) {
-      return at(fmt::format("{} is an IPv6 prefix with an IPv4 gateway", prefix->to_string()));
+    if (!fits(builder_.set(found->second), prefix->address.family)) {
+      return tl::unexpected(
+          fmt::format("{} is an IPv6 prefix with an IPv4 gateway", prefix->to_string()));
     }
-    builder.add(*prefix, found->second);
+    builder_.add(*prefix, found->second);
+    return {};
+  }
+
+ private:
+  const RouteFileOptions& options_;
+  RouteBuilder& builder_;
+  // Next hops by their text: lists have few different ones.
+  std::unordered_map<std::string_view, uint32_t> known_;
+};
+
+LineResult bgpdump_line(std::string_view line, size_t number, RouteBuilder& builder) {
+  if (line.empty() || line[0] == '#') return {};
+  if (line.starts_with("BGP4MP")) {
+    builder.skip(fmt::format("line {}: an update, not a table", number));
+    return {};
+  }
+  if (!line.starts_with("TABLE_DUMP")) {
+    return tl::unexpected(fmt::format("\"{}\" is no line of bgpdump -m", shown(line)));
+  }
+  std::string_view prefix_text = nth_field(line, 5);
+  auto prefix = IpPrefix::parse(prefix_text);
+  if (!prefix) return tl::unexpected(no_prefix(prefix_text));
+  if (builder.repeats_last(*prefix)) return {};
+  if (builder.has_via()) {
+    if (!builder.add_by_via(*prefix, prefix_text)) {
+      builder.skip(fmt::format("line {}: {}", number, no_via(*prefix)));
+    }
+    return {};
+  }
+  std::string_view gateway_text = nth_field(line, 8);
+  auto gateway = IpAddress::parse(gateway_text.substr(0, gateway_text.find(' ')));
+  if (!gateway) {
+    return tl::unexpected(fmt::format("next hop \"{}\" is no address", shown(gateway_text)));
+  }
+  if (gateway->family == Family::kIpv4 && prefix->address.family == Family::kIpv6) {
+    builder.skip(fmt::format("line {}: {} has an IPv4 next hop", number, prefix_text));
+    return {};
+  }
+  builder.add(*prefix, builder.set_of_gateway(*gateway));
+  return {};
+}
+
+// Calls parse(line, number) for every line.
+template <typename Parse>
+Result<RouteFile> parse_lines(std::string_view text, RouteBuilder& builder, Parse parse) {
+  std::string_view line;
+  for (Lines lines(text); lines.next(line);) {
+    if (LineResult parsed = parse(line, lines.number()); !parsed) {
+      auto passed_over = builder.bad_line(lines.number(), parsed.error());
+      if (!passed_over) return tl::unexpected(passed_over.error());
+    }
   }
   return builder.finish();
 }
 
+}  // namespace
+
+Result<RouteFile> parse_prefixes(std::string_view text, const RouteFileOptions& options,
+                                 const std::string& label) {
+  RouteBuilder builder(options, RouteFileFormat::kPrefixes, label);
+  builder.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
+  PrefixListParser parser(options, builder);
+  return parse_lines(text, builder, [&parser](std::string_view line, size_t number) {
+    return parser.line(line, number);
+  });
+}
+
 Result<RouteFile> parse_bgpdump(std::string_view text, const RouteFileOptions& options,
                                 const std::string& label) {
-  RouteBuilder builder(options, RouteFileFormat::kBgpdump);
-  std::string_view line;
-  for (Lines lines(text); lines.next(line);) {
-    if (line.empty() || line[0] == '#') continue;
-    auto at = [&](const std::string& what) {
-      return fail(fmt::format("{}:{}: {}", label, lines.number(), what), EINVAL);
-    };
-    if (line.starts_with("BGP4MP")) {
-      builder.skip(fmt::format("line {}: an update, not a table", lines.number()));
-      continue;
-    }
-    if (!line.starts_with("TABLE_DUMP")) {
-      return at(fmt::format("\"{}\" is no line of bgpdump -m", shown(line)));
-    }
-    std::string_view prefix_text = nth_field(line, 5);
-    auto prefix = IpPrefix::parse(prefix_text);
-    if (!prefix) return at(no_prefix(prefix_text));
-    if (builder.repeats_last(*prefix)) continue;
-    if (builder.has_via()) {
-      if (!builder.add_by_via(*prefix, prefix_text)) {
-        builder.skip(fmt::format("line {}: {}", lines.number(), no_via(*prefix)));
-      }
-      continue;
-    }
-    std::string_view gateway_text = nth_field(line, 8);
-    auto gateway = IpAddress::parse(gateway_text.substr(0, gateway_text.find(' ')));
-    if (!gateway) {
-      return at(fmt::format("next hop \"{}\" is no address", shown(gateway_text)));
-    }
-    if (gateway->family == Family::kIpv4 && prefix->address.family == Family::kIpv6) {
-      builder.skip(fmt::format("line {}: {} has an IPv4 next hop", lines.number(), prefix_text));
-      continue;
-    }
-    builder.add(*prefix, builder.set_of_gateway(*gateway));
-  }
-  return builder.finish();
+  RouteBuilder builder(options, RouteFileFormat::kBgpdump, label);
+  return parse_lines(text, builder, [&builder](std::string_view line, size_t number) {
+    return bgpdump_line(line, number, builder);
+  });
 }
 
 }  // namespace hecto::router

@@ -129,7 +129,7 @@ std::vector<IpPrefix> synthetic_prefixes(uint64_t seed, double scale) {
 }
 
 RouteFile with_next_hops(std::span<const IpPrefix> prefixes, const RouteFileOptions& options) {
-  RouteBuilder builder(options, RouteFileFormat::kPrefixes);
+  RouteBuilder builder(options, RouteFileFormat::kPrefixes, "synthetic table");
   builder.reserve(prefixes.size());
   for (const IpPrefix& prefix : prefixes) {
     std::string text = prefix.to_string();

@@ -53,7 +53,8 @@ class FakeBackend : public ApiBackend {
   }
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override {
     std::string text = "load " + std::to_string(body.size()) + " metric " +
-                       std::to_string(options.metric) + (options.replace ? " replace" : "");
+                       std::to_string(options.metric) + (options.replace ? " replace" : "") +
+                       (options.skip_bad ? " skip bad" : "");
     for (const auto& hop : options.via) text += " via " + hop_text(hop);
     note(text);
     return nlohmann::json{{"routes", body.size()}};

@@ -170,6 +170,8 @@ TEST(ApiServer, LoadsRoutesWithOptions) {
   FakeBackend backend;
   ask(backend, "POST /v1/routes/load?via=192.0.2.1,fe80::1%lan0&replace=1&metric=5", "abc");
   EXPECT_EQ(backend.asked(), "load 3 metric 5 replace via 192.0.2.1*1 via fe80::1%lan0*1");
+  ask(backend, "POST /v1/routes/load?skip_bad=1", "abc");
+  EXPECT_EQ(backend.asked(), "load 3 metric 0 skip bad");
   EXPECT_EQ(ask(backend, "POST /v1/routes/load").status, 400);
   EXPECT_EQ(ask(backend, "POST /v1/routes/load?via=", "abc").status, 400);
   EXPECT_EQ(ask(backend, "POST /v1/routes/load?via=192.0.2.1,", "abc").status, 400);

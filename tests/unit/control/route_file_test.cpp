@@ -1,5 +1,6 @@
 // Route files: what they say, and what is refused.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -97,7 +98,11 @@ std::string path4(const std::string& gateway) {
 std::string path6(const std::string& gateway) {
   return kOrigin + attribute(14, number(16, 1) + address_bytes(gateway), true);
 }
-const std::string kPeers = record(13, 1, number(0, 4) + number(0, 2) + number(0, 2));
+// An IPv4 and an IPv6 peer, with AS numbers of two and of four bytes.
+const std::string kPeerTable = number(0, 4) + number(4, 2) + "view" + number(2, 2) +
+                               std::string(1 + 4 + 4 + 2, '\0') + number(3, 1) +
+                               std::string(4 + 16 + 4, '\0');
+const std::string kPeers = record(13, 1, kPeerTable);
 
 }  // namespace
 
@@ -207,8 +212,8 @@ TEST(RouteFile, RefusesMrtWithTheByte) {
   EXPECT_EQ(parsed(good + std::string("\0\0\0", 3)),
             fmt::format("f: byte {}: an MRT header is cut off", good.size()));
   EXPECT_EQ(parsed(good.substr(0, good.size() - 1)),
-            fmt::format("f: byte 20: a record says {} bytes, but {} are left", good.size() - 32,
-                        good.size() - 33));
+            fmt::format("f: byte {}: a record says {} bytes, but {} are left", kPeers.size(),
+                        good.size() - kPeers.size() - 12, good.size() - kPeers.size() - 13));
   std::string long_prefix = number(1, 4) + number(33, 1) + std::string(5, 'x') + number(0, 2);
   EXPECT_EQ(parsed(record(13, 2, long_prefix)), "f: byte 12: a prefix length of 33 is above 32");
   std::string cut = rib_entry("1.0.0.0/24", {path4("192.0.2.1")});
@@ -217,6 +222,14 @@ TEST(RouteFile, RefusesMrtWithTheByte) {
   std::string overlong = kOrigin + number(0x40, 1) + number(3, 1) + number(200, 1) + "abcd";
   EXPECT_EQ(parsed(record(13, 2, rib_entry("1.0.0.0/24", {overlong}))),
             "f: byte 34: a path attribute is cut off");
+  // Lengths that swallow the record behind, or give a part of it away.
+  EXPECT_EQ(
+      parsed(record(13, 2, cut + record(13, 2, cut))),
+      fmt::format("f: byte 12: a record is {} bytes longer than what it holds", cut.size() + 12));
+  EXPECT_EQ(parsed(record(13, 1, kPeerTable + "x")),
+            "f: byte 12: a record is 1 bytes longer than what it holds");
+  EXPECT_EQ(parsed(record(13, 1, kPeerTable.substr(1))), "f: byte 12: a table of peers is cut off");
+  EXPECT_EQ(parsed(record(0x1803, 2, cut)), "f: byte 0: there is no MRT type 6147");
 }
 
 TEST(RouteFile, EveryCutOfAnMrtFileIsSafe) {
@@ -234,6 +247,9 @@ TEST(RouteFile, EveryCutOfAnMrtFileIsSafe) {
       damaged[random() % damaged.size()] = static_cast<char>(random());
     }
     (void)parse_routes(damaged, with_via({}));
+    RouteFileOptions skip_bad = with_via({});
+    skip_bad.skip_bad = true;
+    EXPECT_TRUE(parse_routes(damaged, skip_bad));
   }
 }
 
@@ -243,11 +259,94 @@ TEST(RouteFile, UnpacksGzip) {
   EXPECT_EQ(parsed(gzip(text) + gzip("10.0.0.0/8 via 192.0.2.2\n")),
             "203.0.113.0/24>192.0.2.1 10.0.0.0/8>192.0.2.2");
   std::string packed = gzip(text);
-  EXPECT_EQ(parsed(packed.substr(0, packed.size() - 3)), "f: the gzip data ends too early");
+  EXPECT_EQ(parsed(packed.substr(0, packed.size() - 3)),
+            fmt::format("f: byte {}: the gzip data ends too early", packed.size() - 3));
   packed[15] = static_cast<char>(packed[15] ^ 0xff);
   EXPECT_NE(parsed(packed).find("is damaged"), std::string::npos);
   EXPECT_EQ(parsed(gzip(text) + "x").substr(0, 8), "f: byte ");
   EXPECT_EQ(parsed("BZh91AY"), "f: is compressed with bzip2; unpack it with bunzip2");
+}
+
+TEST(RouteFile, LoadsWhatIsGoodAndTellsEachBadLineWhereAsked) {
+  RouteFileOptions options = with_via({});
+  options.skip_bad = true;
+  const std::string text =
+      "1.0.0.0/24 via 192.0.2.1\n10.1.0.0/8 via 192.0.2.1\n2.0.0.0/24\n"
+      "3.0.0.0/24 via 192.0.2.300\n4.0.0.0/24 via 192.0.2.4\n";
+  auto file = parse_routes(text, options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(words(*file), "1.0.0.0/24>192.0.2.1 4.0.0.0/24>192.0.2.4");
+  EXPECT_EQ(file->bad, 3u);
+  EXPECT_EQ(file->problems,
+            (std::vector<std::string>{
+                "line 2: \"10.1.0.0/8\" is no prefix; use one like 203.0.113.0/24 (host bits zero)",
+                "line 3: 2.0.0.0/24 has no next hop; give a gateway with via",
+                "line 4: via: \"192.0.2.300\" is no address; use one like 192.0.2.1"}));
+  std::string dump =
+      "TABLE_DUMP2|1|B|p|65001|1.0.0.0/24|path|IGP|192.0.2.9|\nTABLE_DUMP2|1|B|p|65001|1.0.0\n"
+      "TABLE_DUMP2|1|B|p|65001|2.0.0.0/24|path|IGP|192.0.2.9|\n";
+  file = parse_routes(dump, options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(words(*file), "1.0.0.0/24>192.0.2.9 2.0.0.0/24>192.0.2.9");
+  EXPECT_EQ(file->bad, 1u);
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "x\n";
+  file = parse_routes(many, options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->bad, 2000u);
+  EXPECT_EQ(file->problems.size(), 1000u);
+}
+
+TEST(RouteFile, GoesOnBehindABadRecordButNotWhereALengthIsWrong) {
+  RouteFileOptions options = with_via({});
+  options.skip_bad = true;
+  const std::string first = record(13, 2, rib_entry("1.0.0.0/24", {path4("192.0.2.1")}));
+  const std::string bad = record(13, 2, number(1, 4) + number(33, 1) + std::string(5, 'x'));
+  const std::string last = record(13, 2, rib_entry("2.0.0.0/24", {path4("192.0.2.2")}));
+  auto file = parse_routes(first + bad + last, options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(words(*file), "1.0.0.0/24>192.0.2.1 2.0.0.0/24>192.0.2.2");
+  EXPECT_EQ(file->problems, (std::vector<std::string>{fmt::format(
+                                "byte {}: a prefix length of 33 is above 32", first.size() + 12)}));
+  std::string shorter = first;
+  shorter[11] = static_cast<char>(shorter[11] - 4);
+  file = parse_routes(shorter + last, options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(words(*file), "");
+  EXPECT_EQ(file->bad, 2u);  // the record, and what is then taken for the next one's header
+  file = parse_routes(first + last.substr(0, last.size() - 1), options, "f");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(words(*file), "1.0.0.0/24>192.0.2.1");
+  EXPECT_EQ(file->bad, 1u);
+}
+
+// Nothing, or what came before the damage: never a line that was cut in two.
+TEST(RouteFile, EveryCutOfAGzipFileIsRefusedOrLoadsItsWholeLines) {
+  std::vector<std::string> lines;
+  std::string text;
+  for (int i = 0; i < 200; ++i) {
+    lines.push_back(fmt::format("20.{}.{}.0/24>192.0.2.{}", i * 7 % 256, i * 13 % 256, i));
+    text += fmt::format("20.{}.{}.0/24 via 192.0.2.{}\n", i * 7 % 256, i * 13 % 256, i);
+  }
+  const std::string packed = gzip(text);
+  RouteFileOptions skip_bad = with_via({});
+  skip_bad.skip_bad = true;
+  size_t most = 0;
+  for (size_t length = 2; length < packed.size(); ++length) {
+    std::string_view cut = std::string_view(packed).substr(0, length);
+    ASSERT_EQ(parsed(cut), fmt::format("f: byte {}: the gzip data ends too early", length));
+    auto file = parse_routes(cut, skip_bad, "f");
+    ASSERT_TRUE(file);
+    ASSERT_EQ(file->bad, 1u);
+    ASSERT_EQ(file->problems,
+              (std::vector<std::string>{fmt::format(
+                  "byte {}: the gzip data ends too early; nothing behind it is read", length)}));
+    const size_t loaded = file->table.entries.size();
+    ASSERT_EQ(words(*file),
+              fmt::format("{}", fmt::join(lines.begin(), lines.begin() + loaded, " ")));
+    most = std::max(most, loaded);
+  }
+  EXPECT_EQ(most, lines.size());
 }
 
 TEST(RouteFile, BoundsWhatItUnpacks) {
