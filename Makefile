@@ -4,7 +4,7 @@ BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
 
-.PHONY: deps build run test test-asan test-tsan bench format format-check clean
+.PHONY: deps build run test test-asan test-tsan bench bench-lookup format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -27,6 +27,10 @@ test-tsan: $(BUILD_TSAN)/build.ninja
 
 bench: build
 	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
+
+bench-lookup: build
+	@HUGEPAGES_MB=2304 bench/with-hugepages $(BUILD)/bench/hecto-bench lookup \
+	  --json $(BUILD)/bench/lookup.json --plot $(BUILD)/bench/lookup.svg
 
 deps:
 	@packaging/install-missing

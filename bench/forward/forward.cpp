@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <sstream>
 
+#include "bench/destinations.hpp"
 #include "bench/forward/replay.hpp"
 #include "bench/machine.hpp"
+#include "bench/statistics.hpp"
 #include "lookup/kernels.hpp"
 #include "router/control/route_file.hpp"
 #include "router/control/synthetic_table.hpp"
@@ -66,27 +65,19 @@ struct Table {
   std::vector<lookup::Ipv6Address> destinations6;
 };
 
-// Random prefix, random host inside it.
 Result<void> choose_destinations(Table& table, unsigned count) {
-  std::mt19937_64 random(7);
-  std::vector<const IpPrefix*> v4, v6;
+  std::vector<lookup::Prefix4> v4;
+  std::vector<lookup::Prefix6> v6;
   for (const RouteTable::Entry& entry : table.routes->entries)
-    (entry.prefix.address.family == lookup::Family::kIpv4 ? v4 : v6).push_back(&entry.prefix);
+    if (entry.prefix.address.family == lookup::Family::kIpv4)
+      v4.push_back(entry.prefix.v4());
+    else
+      v6.push_back(entry.prefix.v6());
   if (v4.empty() || v6.empty())
     return fail(fmt::format("table {}: {} IPv4 and {} IPv6 prefixes; some of both are needed",
                             table.name, v4.size(), v6.size()));
-  for (unsigned i = 0; i < count; ++i) {
-    const lookup::Prefix4 p4 = v4[random() % v4.size()]->v4();
-    const uint32_t host4 = p4.length == 0 ? ~0u : p4.length == 32 ? 0 : ~0u >> p4.length;
-    table.destinations4.push_back(p4.address.value | (static_cast<uint32_t>(random()) & host4));
-    const lookup::Prefix6 p6 = v6[random() % v6.size()]->v6();
-    lookup::Ipv6Address address = p6.address;
-    for (unsigned byte = 0; byte < 16; ++byte) {
-      const unsigned fixed = p6.length > byte * 8 ? std::min(p6.length - byte * 8u, 8u) : 0;
-      address.bytes[byte] |= static_cast<uint8_t>(random()) & static_cast<uint8_t>(0xff >> fixed);
-    }
-    table.destinations6.push_back(address);
-  }
+  table.destinations4 = make_destinations(Destinations::kInTable, v4, count, 7);
+  table.destinations6 = make_destinations(Destinations::kInTable, v6, count, 7);
   return {};
 }
 
@@ -185,11 +176,6 @@ std::array<double, 5> stage_cycles(const WorkerTotals& before, const WorkerTotal
   for (size_t i = 0; i < cycles.size() && packets > 0; ++i)
     cycles[i] = static_cast<double>(after.stage_cycles[i] - before.stage_cycles[i]) / packets;
   return cycles;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // One family's or the floor's rounds.

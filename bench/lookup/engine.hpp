@@ -1,0 +1,57 @@
+// What is compared: one table and its look-up function. Ours and those of DPDK, each set up as its
+// users would.
+//
+//   IPv4  hecto, rte_fib, rte_fib_avx512 (DIR24_8, 4-byte next hops), rte_lpm
+//   IPv6  hecto, rte_fib6, rte_fib6_avx512 (TRIE, 4-byte next hops), rte_lpm6
+//
+// Needs a running EAL. An engine is one thread's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/lookup/family.hpp"
+#include "router/control/result.hpp"
+
+namespace hecto::bench {
+
+// What an engine has to have room for.
+struct EngineSize {
+  uint32_t routes;
+  uint32_t extension_nodes;  // see table.hpp
+  uint32_t reserved_nodes;
+  uint32_t changes;  // routes that will come and go
+  unsigned batch;    // most destinations of one look-up
+};
+
+template <typename Family>
+class Engine {
+ public:
+  using Prefix = typename Family::Prefix;
+  using Destination = typename Family::Destination;
+
+  virtual ~Engine() = default;
+  // Adds the prefix or replaces its group. False where the engine refuses.
+  virtual bool add(const Prefix& prefix, lookup::GroupId group) = 0;
+  virtual bool remove(const Prefix& prefix) = 0;
+  virtual void publish() {}
+  // n up to EngineSize::batch; the answers stay in a buffer of the engine's, in its own form.
+  virtual void lookup(const Destination* destinations, unsigned n) noexcept = 0;
+  // Answer number i of the last look-up.
+  virtual lookup::GroupId group(unsigned i) const noexcept = 0;
+  // What look-ups read, without the routes beside it. Ours: all that it set up; DPDK's: root and
+  // the nodes that the table fills, without room to spare.
+  virtual uint64_t bytes() const = 0;
+};
+
+// Ours first.
+template <typename Family>
+const std::vector<std::string>& engine_names();
+
+// `name`: one of engine_names(). error_number ENOTSUP: not on this machine or with this DPDK.
+template <typename Family>
+router::Result<std::unique_ptr<Engine<Family>>> make_engine(const std::string& name,
+                                                            const EngineSize& size);
+
+}  // namespace hecto::bench

@@ -1,0 +1,128 @@
+#include "bench/lookup/table.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "router/control/route_file.hpp"
+#include "router/control/synthetic_table.hpp"
+
+namespace hecto::bench {
+namespace {
+
+using lookup::GroupId;
+
+// Each family has to have a next hop for the parser to keep its prefixes; which one is no matter.
+router::RouteFileOptions parse_options() {
+  router::RouteFileOptions options;
+  for (const char* gateway : {"100.64.0.1", "2001:db8::1"})
+    options.via.push_back({.gateway = lookup::IpAddress::parse(gateway)});
+  return options;
+}
+
+template <typename Family>
+void sort_out(std::vector<Route<Family>>& routes) {
+  const auto by_prefix = [](const auto& a, const auto& b) { return a.prefix < b.prefix; };
+  const auto same = [](const auto& a, const auto& b) { return a.prefix == b.prefix; };
+  std::sort(routes.begin(), routes.end(), by_prefix);
+  routes.erase(std::unique(routes.begin(), routes.end(), same), routes.end());
+}
+
+void add(Table& table, const lookup::IpPrefix& prefix, unsigned next_hops) {
+  const auto group =
+      static_cast<GroupId>(1 + router::fnv1a32(prefix.to_string()) % uint32_t{next_hops});
+  if (prefix.address.family == lookup::Family::kIpv4)
+    table.v4.push_back({prefix.v4(), group});
+  else
+    table.v6.push_back({prefix.v6(), group});
+}
+
+}  // namespace
+
+router::Result<Table> read_table(const std::string& path, const std::string& root,
+                                 unsigned next_hops) {
+  Table table;
+  const std::string file =
+      path.empty() ? router::find_real_table(root).value_or(std::string{}) : path;
+  if (file.empty()) {
+    table.name = "synthetic";
+    for (const lookup::IpPrefix& prefix : router::synthetic_prefixes())
+      add(table, prefix, next_hops);
+  } else {
+    table.name = std::filesystem::path(file).filename();
+    auto read = router::read_routes(file, parse_options());
+    if (!read) return tl::unexpected(read.error());
+    for (const auto& entry : read->table.entries) add(table, entry.prefix, next_hops);
+  }
+  sort_out(table.v4);
+  sort_out(table.v6);
+  return table;
+}
+
+template <typename Family>
+uint32_t extension_nodes(const std::vector<Route<Family>>& routes) {
+  uint32_t nodes = 0;
+  // Ascending prefixes: a node's prefixes stand together, so the last node of each depth is enough.
+  typename Family::Prefix last[17]{};
+  bool seen[17]{};
+  for (const Route<Family>& route : routes)
+    for (unsigned depth = 24; depth < route.prefix.length; depth += 8) {
+      const auto node = Family::Prefix::make(route.prefix.address, static_cast<uint8_t>(depth));
+      if (seen[depth / 8] && last[depth / 8] == node) continue;
+      seen[depth / 8] = true;
+      last[depth / 8] = node;
+      ++nodes;
+    }
+  return nodes;
+}
+
+template <typename Family>
+std::vector<uint32_t> enclosing_routes(const std::vector<Route<Family>>& routes) {
+  std::vector<uint32_t> enclosing(routes.size(), kNoneAround);
+  for (uint32_t i = 1; i < routes.size(); ++i) {
+    uint32_t around = i - 1;
+    while (around != kNoneAround && !routes[around].prefix.contains(routes[i].prefix))
+      around = enclosing[around];
+    enclosing[i] = around;
+  }
+  return enclosing;
+}
+
+template <typename Family>
+uint32_t reserved_nodes(const std::vector<Route<Family>>& routes) {
+  const auto steps = [](unsigned length) { return (std::max(length, 24u) + 7) / 8; };
+  const std::vector<uint32_t> enclosing = enclosing_routes(routes);
+  uint32_t nodes = 0;
+  for (size_t i = 0; i < routes.size(); ++i) {
+    const unsigned around = enclosing[i] == kNoneAround ? 0u : routes[enclosing[i]].prefix.length;
+    nodes += steps(routes[i].prefix.length) - steps(around);
+  }
+  return nodes;
+}
+
+template <typename Family>
+Reference<Family>::Reference(const std::vector<Route<Family>>& routes)
+    : routes_(routes), enclosing_(enclosing_routes(routes)) {}
+
+template <typename Family>
+GroupId Reference<Family>::find(const typename Family::Destination& destination) const {
+  const typename Family::Address address = Family::address(destination);
+  const auto behind = std::upper_bound(
+      routes_.begin(), routes_.end(), address,
+      [](const auto& a, const Route<Family>& route) { return a < route.prefix.address; });
+  uint32_t match =
+      behind == routes_.begin() ? kNoneAround : static_cast<uint32_t>(behind - routes_.begin() - 1);
+  while (match != kNoneAround && !routes_[match].prefix.contains(address))
+    match = enclosing_[match];
+  return match == kNoneAround ? lookup::kNoRoute : routes_[match].group;
+}
+
+template uint32_t extension_nodes<Ipv4>(const std::vector<Route<Ipv4>>&);
+template uint32_t extension_nodes<Ipv6>(const std::vector<Route<Ipv6>>&);
+template std::vector<uint32_t> enclosing_routes(const std::vector<Route<Ipv4>>&);
+template std::vector<uint32_t> enclosing_routes(const std::vector<Route<Ipv6>>&);
+template uint32_t reserved_nodes(const std::vector<Route<Ipv4>>&);
+template uint32_t reserved_nodes(const std::vector<Route<Ipv6>>&);
+template class Reference<Ipv4>;
+template class Reference<Ipv6>;
+
+}  // namespace hecto::bench

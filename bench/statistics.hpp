@@ -1,0 +1,23 @@
+// What becomes of many measurements of one thing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace hecto::bench {
+
+// The value below which `part` (0 to 1) of the values lie: one of them, no mean. `values` not
+// empty.
+inline double quantile(std::vector<double> values, double part) {
+  const auto index = static_cast<size_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index),
+                   values.end());
+  return values[index];
+}
+
+inline double median(std::vector<double> values) {
+  return quantile(std::move(values), 0.5);
+}
+
+}  // namespace hecto::bench
