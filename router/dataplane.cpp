@@ -53,6 +53,10 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
 Dataplane::~Dataplane() {
   stop();
   for (auto& [name, port] : ports_) port->stop();
+  for (auto& [name, port] : ports_) {
+    port->close();
+    lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
+  }
   ports_.clear();
   for (auto& [name, handoff] : handoffs_) {
     void* packet = nullptr;
@@ -64,7 +68,7 @@ Dataplane::~Dataplane() {
     while (rte_ring_sc_dequeue_elem(ring.get(), &entry, sizeof entry) == 0)
       rte_pktmbuf_free(entry.packet);
   for (const auto& pool : pools_)
-    if (const uint32_t leaked = pool->in_use(); leaked > kept_by_drivers_[pool.get()])
+    if (const uint32_t leaked = pool->in_use(); leaked > lost_mbufs_[pool.get()])
       spdlog::error("pool {}: {} mbufs did not come back", pool->name(), leaked);
   delete current_.load(std::memory_order_relaxed);
 }
@@ -114,17 +118,18 @@ Result<Mempool*> Dataplane::pool_for(const Port& port, const config::Placement& 
   if (wanted == placement.pools.end())
     return fail(fmt::format("port {}: the placement gives it no pool", port.name()));
   // A pool that was made for fewer ports is left alone: later ports get one beside it.
-  std::string name = fmt::format("pool_{}_{}", wanted->socket, wanted->data_room_bytes);
-  uint32_t mbufs = wanted->mbufs;
-  unsigned same = 0;
-  for (const auto& pool : pools_) {
-    if (pool->socket() != wanted->socket || pool->data_room_bytes() != wanted->data_room_bytes)
-      continue;
-    if (pool->size() >= wanted->mbufs) return pool.get();
-    ++same;
-  }
-  if (same > 0) name += fmt::format("_{}", same);
-  auto pool = Mempool::create(name, wanted->socket, mbufs, wanted->data_room_bytes);
+  for (const auto& pool : pools_)
+    if (pool->socket() == wanted->socket && pool->data_room_bytes() == wanted->data_room_bytes &&
+        pool->size() >= wanted->mbufs)
+      return pool.get();
+  const std::string base = fmt::format("pool_{}_{}", wanted->socket, wanted->data_room_bytes);
+  const auto taken = [&](const std::string& name) {
+    return std::any_of(pools_.begin(), pools_.end(),
+                       [&](const auto& pool) { return pool->name() == name; });
+  };
+  std::string name = base;
+  for (unsigned i = 1; taken(name); ++i) name = fmt::format("{}_{}", base, i);
+  auto pool = Mempool::create(name, wanted->socket, wanted->mbufs, wanted->data_room_bytes);
   if (!pool) return tl::unexpected(pool.error());
   pools_.push_back(std::move(*pool));
   return pools_.back().get();
@@ -174,15 +179,19 @@ Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Place
   };
   Result<void> done = begin();
   if (!done && port->can_fall_back()) {
-    kept_by_drivers_[*pool] += port->kept_by_driver();
     done = port->fall_back(done.error().message);
     if (done) done = begin();
   }
-  if (!done) return done;
-  assign_queues(*port, placement);
-  if (done = make_handoff(*port); !done) return done;
+  if (done) {
+    assign_queues(*port, placement);
+    done = make_handoff(*port);
+  }
+  if (!done) {
+    port->close();
+    lost_mbufs_[*pool] += port->lost_mbufs();
+    return done;
+  }
   pool_by_port_[port->name()] = *pool;
-  kept_by_drivers_[*pool] += port->kept_by_driver();
   ports_[port->name()] = std::move(port);
   return {};
 }
@@ -205,10 +214,24 @@ void Dataplane::remove_port(const std::string& name) {
     }
   }
   pool_by_port_.erase(name);
+  port->close();
+  lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   reclaim();
 }
 
 unsigned Dataplane::in_flight() const {
+// A pool goes once no port receives into it and every mbuf is back, also from the transmit queues
+// of others. One that a driver lost mbufs of stays, for the next port that it suits.
+void Dataplane::free_unused_pools() {
+  std::erase_if(pools_, [this](const auto& pool) {
+    const bool used = std::any_of(pool_by_port_.begin(), pool_by_port_.end(),
+                                  [&](const auto& entry) { return entry.second == pool.get(); });
+    if (used || pool->in_use() > 0) return false;
+    lost_mbufs_.erase(pool.get());
+    return true;
+  });
+}
+
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
   return count;

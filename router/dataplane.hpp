@@ -63,7 +63,7 @@ class Dataplane {
   };
   Settings& settings() { return settings_; }
   void publish();
-  void reclaim();  // frees snapshots that nobody reads any more
+  void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
 
   void start();  // launches workers and the slow path
   void stop();
@@ -90,6 +90,7 @@ class Dataplane {
   Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
   void assign_queues(const Port& port, const config::Placement& placement);
   Result<void> make_handoff(const Port& port);
+  void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
   void fill_ports(Snapshot& snapshot) const;
   void fill_workers(Snapshot& snapshot) const;
@@ -99,7 +100,7 @@ class Dataplane {
   Settings settings_;
   std::vector<std::unique_ptr<Mempool>> pools_;  // ports hold their buffers: pools go last
   std::map<std::string, Mempool*> pool_by_port_;
-  std::map<const Mempool*, uint32_t> kept_by_drivers_;  // of each pool, over all ports so far
+  std::map<const Mempool*, uint32_t> lost_mbufs_;  // of each pool, over all ports so far
   std::map<std::string, std::unique_ptr<Port>> ports_;
   std::map<std::string, std::vector<unsigned>> queue_workers_;  // by port: worker of each queue
   std::map<std::string, Handoff> handoffs_;

@@ -95,6 +95,7 @@ void Dataplane::publish() {
 
 void Dataplane::reclaim() {
   while (!retired_.empty() && tables_.qsbr().passed(retired_.front().token)) retired_.pop_front();
+  if (retired_.empty()) free_unused_pools();
 }
 
 }  // namespace hecto::router

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "router/chunk.hpp"
 #include "router/dpdk.hpp"
 #include "router/ports/eal.hpp"
 #include "router/ports/port.hpp"
@@ -42,13 +41,6 @@ Result<void> Port::describe() {
   if (kernel_) socket_ = kernel_->numa_node();
   watch_removal(true);
   return {};
-}
-
-// DPDK's net_af_xdp (22.11) fills 2048 buffers a queue into the kernel's fill ring, and closes
-// without taking them, or the last burst in the completion ring, out again.
-uint32_t Port::kept_by_driver() const {
-  constexpr uint32_t kFillRing = 2048;
-  return driver_ == "net_af_xdp" ? rx_queues_ * (kFillRing + kChunkSize) : 0;
 }
 
 void Port::watch_removal(bool on) {
@@ -97,7 +89,6 @@ Result<void> Port::create_vdev(const std::string& name, const std::string& argum
   }
   device_ = name;
   attached_ = true;
-  hotplugged_vdev_ = true;
   return {};
 }
 
@@ -159,11 +150,11 @@ Result<void> Port::attach_af_packet(const std::string& why) {
 
 // The kernel says only when the sockets are made whether AF_XDP works on the interface.
 bool Port::can_fall_back() const {
-  return kernel_.has_value() && driver_ == "net_af_xdp";
+  return af_xdp();
 }
 
 Result<void> Port::fall_back(const std::string& why) {
-  detach();
+  close();
   asked_.clear();
   given_.clear();
   if (auto done = attach_af_packet(why); !done) return done;

@@ -1,6 +1,7 @@
 #include "router/ports/port.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,16 @@ constexpr uint64_t kRssFields =
     RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP;
 // Bytes of a frame beyond its L3 packet: Ethernet header, two tags, FCS.
 constexpr uint32_t kL2Overhead = 14 + 8 + 4;
+constexpr uint32_t kAfXdpFill = 2048;  // mbufs that net_af_xdp gives to a socket that it makes
+
+bool carries_ports(const rte_device* device) {
+  uint16_t id = 0;
+  RTE_ETH_FOREACH_DEV(id) {
+    rte_eth_dev_info other{};
+    if (rte_eth_dev_info_get(id, &other) == 0 && other.device == device) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -77,6 +88,7 @@ Result<void> Port::configure(const PortSetup& setup) {
                     "hand packets to the owner",
                     setup.tx_queues, driver_, most_tx));
   data_room_bytes_ = setup.data_room_bytes;
+  pool_ = setup.pool;
 
   rte_eth_conf conf{};
   PortSetup actual = setup;
@@ -131,11 +143,17 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
     refuse(fmt::format("{}/{} descriptors: the driver {} takes {}/{}", config_.rx_descriptors,
                        config_.tx_descriptors, driver_, rx, tx));
   const auto where = static_cast<unsigned>(rte_eth_dev_socket_id(id_));
+  const std::vector<AfXdpSocket> before = af_xdp() ? af_xdp_sockets() : std::vector<AfXdpSocket>{};
   int code = 0;
   for (uint16_t q = 0; q < rx_queues_ && code == 0; ++q)
     code = rte_eth_rx_queue_setup(id_, q, rx, where, nullptr, setup.pool);
   for (uint16_t q = 0; q < tx_queues_ && code == 0; ++q)
     code = rte_eth_tx_queue_setup(id_, q, tx, where, nullptr);
+  if (af_xdp()) {
+    sockets_ = std::make_unique<AfXdpSockets>(before);
+    // What the driver had filled in for a socket that it did not get it does not take back.
+    if (code != 0) lost_mbufs_ += kAfXdpFill;
+  }
   if (code != 0)
     return fail(fmt::format("port {} ({}): the driver {} refused a queue: {}; {}", config_.name,
                             config_.device, driver_, dpdk_error(code), Eal::last_complaint()),
@@ -175,16 +193,24 @@ void Port::stop() {
 }
 
 Port::~Port() {
-  detach();
+  close();
 }
 
-void Port::detach() {
+void Port::close() {
   if (!attached_) return;
   attached_ = false;
   stop();
   watch_removal(false);
+  rte_eth_dev_info info{};
+  rte_eth_dev_info_get(id_, &info);
   rte_eth_dev_close(id_);
-  if (hotplugged_vdev_) rte_eal_hotplug_remove("vdev", device_.c_str());
+  if (sockets_) lost_mbufs_ += sockets_->release(pool_);
+  sockets_.reset();
+  // A device may carry other ports, and they theirs: the last one takes it off its bus.
+  if (info.device == nullptr || carries_ports(info.device)) return;
+  if (const int code = rte_dev_remove(info.device); code != 0)
+    spdlog::warn("port {} ({}): DPDK keeps the device: {}", config_.name, config_.device,
+                 dpdk_error(code));
 }
 
 MacAddress Port::mac() const {
@@ -212,7 +238,9 @@ LinkState Port::link() const {
 PortStatistics Port::statistics() const {
   rte_eth_stats s{};
   if (rte_eth_stats_get(id_, &s) != 0) return {};
-  return {s.imissed, s.rx_nombuf, s.ierrors, s.oerrors};
+  // The driver forgets those for which the socket's ring had no room.
+  const uint64_t missed = sockets_ ? sockets_->missed() : s.imissed;
+  return {missed, s.rx_nombuf, s.ierrors, s.oerrors};
 }
 
 Result<void> Port::set_mtu(uint16_t mtu) {

@@ -11,6 +11,7 @@
 
 #include "config/config.hpp"
 #include "router/control/result.hpp"
+#include "router/ports/af_xdp.hpp"
 #include "router/ports/kernel_interface.hpp"
 
 struct rte_mempool;
@@ -32,7 +33,7 @@ struct LinkState {
 };
 
 struct PortStatistics {
-  uint64_t missed = 0;   // the receive queue was full
+  uint64_t missed = 0;   // the receive queue was full, AF_XDP: or the kernel had no buffer
   uint64_t no_mbuf = 0;  // the pool was empty
   uint64_t rx_errors = 0, tx_errors = 0;
 };
@@ -41,7 +42,7 @@ class Port {
  public:
   // Finds or creates the device. Nothing is configured yet.
   static Result<std::unique_ptr<Port>> probe(const config::PortConfig& config);
-  ~Port();  // stops, closes, and removes a device that probe created
+  ~Port();  // closes
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
@@ -51,6 +52,8 @@ class Port {
   Result<void> configure(const PortSetup& setup);
   Result<void> start();
   void stop();
+  // Stops, and gives the device back: to be found again it must be probed. Nobody uses it any more.
+  void close();
 
   uint16_t id() const { return id_; }
   const std::string& name() const { return config_.name; }
@@ -68,8 +71,9 @@ class Port {
   bool present() const;                                    // false once the device has gone
   LinkState link() const;
   PortStatistics statistics() const;
-  // Buffers that the driver keeps for good: to be looked for in no pool once the port is closed.
-  uint32_t kept_by_driver() const;
+  bool af_xdp() const { return driver_ == "net_af_xdp"; }
+  // Buffers of its pool that a close or a refused start lost for good in driver and kernel.
+  uint32_t lost_mbufs() const { return lost_mbufs_; }
 
   // While running. A refusal leaves the port as it was.
   Result<void> set_mtu(uint16_t mtu);
@@ -86,7 +90,6 @@ class Port {
   Result<void> attach_kernel_interface();
   Result<void> attach_af_packet(const std::string& why);
   Result<void> describe();
-  void detach();
   Result<void> create_vdev(const std::string& name, const std::string& arguments);
   void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
   Result<void> set_up_queues(const PortSetup& setup);
@@ -99,7 +102,6 @@ class Port {
   uint16_t id_ = 0;
   bool attached_ = false;
   bool started_ = false;
-  bool hotplugged_vdev_ = false;
   std::string device_;
   std::string driver_;
   int socket_ = -1;
@@ -109,6 +111,9 @@ class Port {
   uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
   bool sends_segments_ = false;
   uint32_t data_room_bytes_ = 0;
+  rte_mempool* pool_ = nullptr;
+  std::unique_ptr<AfXdpSockets> sockets_;
+  uint32_t lost_mbufs_ = 0;
   std::atomic<bool> removed_{false};  // set from DPDK's interrupt thread
   std::optional<KernelInterface> kernel_;
   std::vector<std::string> asked_, given_, refused_;
