@@ -93,6 +93,12 @@ struct TablesConfig {
   bool operator==(const TablesConfig&) const = default;
 };
 
+// Where a file says something; not part of what it says.
+struct SourceLine {
+  uint32_t number = 0;  // 0: nowhere
+  bool operator==(const SourceLine&) const { return true; }
+};
+
 struct Config {
   std::string file;  // where it was read from
   // Cores by NUMA socket; empty: `auto`.
@@ -112,6 +118,7 @@ struct Config {
   std::string api_socket = "/run/hecto/hecto.sock";
   std::string log_level = "info";
   std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan
+  SourceLine memory_line;
   bool operator==(const Config&) const = default;
 };
 

@@ -51,6 +51,7 @@ void load_log(const Value& value, Loading& loading) {
 }
 
 void load_memory(const Value& value, Loading& loading) {
+  loading.config.memory_line = {value.line()};
   if (value.is_word("auto")) return;
   if (auto bytes = value.size(kMinMemory, kMaxMemory)) loading.config.memory_bytes = bytes;
 }

@@ -27,10 +27,11 @@ bool uses_memif(const config::Config& config) {
 }
 
 // Buffers and what DPDK itself needs; the tables have memory of their own.
-uint64_t pool_bytes(const config::Placement& placement) {
+uint64_t pool_bytes(const config::Placement& placement, bool hugepages) {
   uint64_t bytes = 64u << 20;  // rings, queues, DPDK's own
   for (const config::PoolPlacement& pool : placement.pools)
-    bytes += uint64_t{pool.mbufs} * (pool.data_room_bytes + sizeof(rte_mbuf) + 128);
+    bytes += hugepages ? uint64_t{pool.mbufs} * (pool.data_room_bytes + sizeof(rte_mbuf) + 128)
+                       : Mempool::ordinary_page_bytes(pool.mbufs, pool.data_room_bytes);
   return bytes + bytes / 16;
 }
 
@@ -80,7 +81,11 @@ Result<void> Router::start_environment() {
   options.control_cpu = placement_.control_cpu;
   for (const config::WorkerPlacement& worker : placement_.workers)
     options.worker_cpus.push_back(worker.cpu);
-  options.memory_bytes = config_.memory_bytes.value_or(pool_bytes(placement_));
+  options.memory_bytes = config_.memory_bytes.value_or(pool_bytes(placement_, true));
+  options.ordinary_bytes = config_.memory_bytes.value_or(pool_bytes(placement_, false));
+  options.memory_key = config_.memory_line.number == 0
+                           ? fmt::format("{}: memory: auto", config_.file)
+                           : fmt::format("{}:{}: memory", config_.file, config_.memory_line.number);
   options.shared_memory = uses_memif(config_);
   for (const config::PortConfig& port : config_.ports)
     if (port.kind == config::DeviceKind::kPci) options.pci.push_back(port.device);

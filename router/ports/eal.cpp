@@ -102,6 +102,13 @@ uint64_t free_hugepage_bytes() {
   return bytes;
 }
 
+uint64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("MemAvailable:")) return strtoull(line.c_str() + 13, nullptr, 10) * 1024;
+  return 0;
+}
+
 std::string Eal::version() {
   return rte_version();
 }
@@ -114,11 +121,18 @@ std::string Eal::last_complaint() {
 Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
   std::unique_ptr<Eal> eal(new Eal);
   eal->prefix_ = fmt::format("hecto-{}", getpid());
-  const uint64_t megabytes = (options.memory_bytes >> 20) + 1;
   const uint64_t available = free_hugepage_bytes();
   const std::string mount = hugetlbfs_mount();
   eal->hugepages_ = geteuid() == 0 && available >= options.memory_bytes &&
                     (!options.shared_memory || !mount.empty());
+  const uint64_t wanted = eal->hugepages_ ? options.memory_bytes : options.ordinary_bytes;
+  const uint64_t megabytes = (wanted >> 20) + 1;
+  if (const uint64_t there = available_memory_bytes();
+      !eal->hugepages_ && there != 0 && wanted > there)
+    return fail(fmt::format("{}: {} MiB are not there: {} MiB of hugepages are free, and {} MiB of "
+                            "ordinary pages; use less, or reserve hugepages",
+                            options.memory_key, megabytes, available >> 20, there >> 20),
+                ENOMEM);
 
   std::vector<std::string> arguments = {"hectod", "--lcores=" + lcores(options),
                                         "--file-prefix=" + eal->prefix_};

@@ -37,6 +37,17 @@ def test_socket_of_a_dead_router_is_taken_over(lab):
              "it routes again")
 
 
+def test_memory_that_is_not_there_is_refused(lab):
+    router = lab.router()
+    router.write({"ports": {"n0": {"device": "net_null0"}}, "linux": "off", "memory": "600GiB"})
+    out = router.space.sh([HECTOD, router.file], check=False, timeout=20)
+    errors = error_lines(out)
+    assert len(errors) == 1, out
+    line = router.file.read_text().splitlines().index("memory: 600GiB") + 1
+    assert f"hecto.yaml:{line}: memory: 614401 MiB are not there" in errors[0], out
+    assert "MiB of hugepages are free" in errors[0], out
+
+
 def test_missing_configuration_file(lab):
     out = sh([HECTOD, lab.folder / "none.yaml"], check=False)
     assert out.strip().splitlines() == [f"{lab.folder}/none.yaml: cannot be opened: "
