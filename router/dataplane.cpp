@@ -41,7 +41,7 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
     worker.punts = punt_rings_.back().get();
     worker.qsbr = qsbr.get();
     worker.snapshot = &current_;
-    workers_.push_back(std::make_unique<Worker>(worker));
+    workers_.push_back(make_on_socket<Worker>(tables_.memory(), placement.socket, worker));
   }
   slow.qsbr = qsbr.get();
   slow.qsbr_thread = static_cast<unsigned>(options_.workers.size());
@@ -213,13 +213,12 @@ void Dataplane::remove_port(const std::string& name) {
       ++lost_with_ports_;
     }
   }
-  pool_by_port_.erase(name);
   port->close();
   lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
+  pool_by_port_.erase(name);
   reclaim();
 }
 
-unsigned Dataplane::in_flight() const {
 // A pool goes once no port receives into it and every mbuf is back, also from the transmit queues
 // of others. One that a driver lost mbufs of stays, for the next port that it suits.
 void Dataplane::free_unused_pools() {
@@ -232,6 +231,7 @@ void Dataplane::free_unused_pools() {
   });
 }
 
+unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
   return count;

@@ -73,7 +73,7 @@ class Dataplane {
   const std::map<std::string, std::unique_ptr<Port>>& ports() const { return ports_; }
   Port* port(const std::string& name) const;
   Port* port(uint16_t id) const;
-  const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
+  const std::vector<SocketPointer<Worker>>& workers() const { return workers_; }
   const std::vector<std::unique_ptr<Mempool>>& pools() const { return pools_; }
   const Mempool* pool_of(const std::string& port) const;
   const SlowPath& slow_path() const { return *slow_path_; }
@@ -106,7 +106,7 @@ class Dataplane {
   std::map<std::string, Handoff> handoffs_;
   std::map<InterfaceId, InterfaceSetup> interfaces_;
   std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> punt_rings_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<SocketPointer<Worker>> workers_;
   std::unique_ptr<SlowPath> slow_path_;
   std::atomic<const Snapshot*> current_{nullptr};
   struct Retired {

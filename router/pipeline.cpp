@@ -32,13 +32,13 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   const auto mark = [&w, sampled](TimedStage stage) {
     if (!sampled) return;
     const uint64_t now = rte_rdtsc();
-    w.counters_->cycles.stage_cycles[stage].add(now - w.stage_mark_);
+    w.counters_.cycles.stage_cycles[stage].add(now - w.stage_mark_);
     w.stage_mark_ = now;
   };
 
   classify<Features>(chunk, port, snapshot);
-  count_ingress<Features>(chunk.v4, snapshot, w.counters_->interfaces);
-  count_ingress<Features>(chunk.v6, snapshot, w.counters_->interfaces);
+  count_ingress<Features>(chunk.v4, snapshot, w.counters_.interfaces);
+  count_ingress<Features>(chunk.v6, snapshot, w.counters_.interfaces);
   if (w.traced_.active()) [[unlikely]]
     w.traced_.after_classify(chunk);
   mark(kTimedClassify);
@@ -56,9 +56,9 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   mark(kTimedLookup);
 
   rewrite<Features>(chunk.v4, chunk, tables.next_hops, w.transmitter_, snapshot,
-                    w.counters_->interfaces);
+                    w.counters_.interfaces);
   rewrite<Features>(chunk.v6, chunk, tables.next_hops, w.transmitter_, snapshot,
-                    w.counters_->interfaces);
+                    w.counters_.interfaces);
   mark(kTimedRewrite);
 }
 

@@ -1,7 +1,6 @@
 #include "router/tables.hpp"
 
 #include <fmt/format.h>
-#include <numa.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -48,18 +47,6 @@ bool Qsbr::passed(uint64_t token) noexcept {
 void Qsbr::synchronize() noexcept {
   const uint64_t token = start();
   while (!passed(token)) std::this_thread::sleep_for(std::chrono::microseconds(20));
-}
-
-void* SocketMemory::allocate(size_t bytes, int socket) noexcept {
-  void* block = lookup::Memory::system().allocate(bytes, socket);
-  // Not touched yet, so the binding decides where the pages will lie.
-  if (block != nullptr && numa_available() >= 0 && numa_max_node() > 0)
-    numa_tonode_memory(block, bytes, socket);
-  return block;
-}
-
-void SocketMemory::release(void* block, size_t bytes) noexcept {
-  lookup::Memory::system().release(block, bytes);
 }
 
 Tables::Tables(const config::TablesConfig& config, const std::vector<int>& sockets,

@@ -11,6 +11,7 @@
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/control/routing.hpp"
+#include "router/socket_memory.hpp"
 #include "router/worker.hpp"
 
 struct rte_rcu_qsbr;
@@ -35,13 +36,6 @@ class Qsbr final : public lookup::Reclaimer {
   rte_rcu_qsbr* variable_ = nullptr;
 };
 
-// Anonymous memory bound to a socket, with transparent hugepages.
-class SocketMemory final : public lookup::Memory {
- public:
-  void* allocate(size_t bytes, int socket) noexcept override;
-  void release(void* block, size_t bytes) noexcept override;
-};
-
 class Tables {
  public:
   // Throws std::runtime_error with one line when there is no memory (start-up only).
@@ -52,6 +46,7 @@ class Tables {
   Routing& routing() { return *routing_; }
   const Routing& routing() const { return *routing_; }
   Qsbr& qsbr() { return qsbr_; }
+  lookup::Memory& memory() { return memory_; }
   TableViews views(int socket) const;
   const lookup::Fib4& fib4() const { return *fib4_; }
   const lookup::Fib6& fib6() const { return *fib6_; }

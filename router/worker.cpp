@@ -38,9 +38,7 @@ bool unfinished_checksum(const rte_mbuf* packet, bool& checked) noexcept {
 }  // namespace
 
 Worker::Worker(const Options& options)
-    : options_(options),
-      counters_(std::make_unique<WorkerCounters>()),
-      transmitter_(counters_->ports, counters_->reasons) {}
+    : options_(options), transmitter_(counters_.ports, counters_.reasons) {}
 
 void Worker::refresh() noexcept {
   const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);
@@ -64,11 +62,11 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
   if (sampled) stage_mark_ = rte_rdtsc();
   chunk_.count = rte_eth_rx_burst(queue.port, queue.queue, chunk_.packets, snapshot_->burst);
   if (chunk_.count == 0) return 0;
-  counters_->ports[queue.port].rx_packets.add(chunk_.count);
+  counters_.ports[queue.port].rx_packets.add(chunk_.count);
   if (sampled) {
     const uint64_t now = rte_rdtsc();
-    counters_->cycles.stage_cycles[0].add(now - stage_mark_);
-    counters_->cycles.sampled_packets.add(chunk_.count);
+    counters_.cycles.stage_cycles[0].add(now - stage_mark_);
+    counters_.cycles.sampled_packets.add(chunk_.count);
     stage_mark_ = now;
   }
   const PortView& port = snapshot_->ports[queue.port];
@@ -77,17 +75,17 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
                   queue.queue);
     transmitter_.follow(&traced_);
   }
-  if (port.check_checksums && counters_->checked_checksums.get() < kSampledChecksums) [[unlikely]] {
+  if (port.check_checksums && counters_.checked_checksums.get() < kSampledChecksums) [[unlikely]] {
     bool checked = false;
-    if (unfinished_checksum(chunk_.packets[0], checked)) counters_->unfinished_checksums.add(1);
-    if (checked) counters_->checked_checksums.add(1);
+    if (unfinished_checksum(chunk_.packets[0], checked)) counters_.unfinished_checksums.add(1);
+    if (checked) counters_.checked_checksums.add(1);
   }
   pipeline_(*this, port, sampled);
-  counters_->ports[queue.port].rx_bytes.add(chunk_.bytes);
+  counters_.ports[queue.port].rx_bytes.add(chunk_.bytes);
   if (chunk_.refused_count > 0) dispose_refused();
   if (sampled || traced_.active()) {
     transmitter_.flush_all();
-    if (sampled) counters_->cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
+    if (sampled) counters_.cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
     traced_.clear();
     transmitter_.follow(nullptr);
   }
@@ -104,7 +102,7 @@ unsigned Worker::poll_once() noexcept {
 
 void Worker::count_refused(const Refused& refused, bool punted, bool keep_example) noexcept {
   const auto index = static_cast<size_t>(refused.reason);
-  ReasonCounters& reasons = counters_->reasons;
+  ReasonCounters& reasons = counters_.reasons;
   (punted ? reasons.punted : reasons.dropped)[index].add(1);
   if (!keep_example) return;
   Example& example = reasons.examples[index];
@@ -166,7 +164,7 @@ void Worker::dispose_refused() noexcept {
     }
     const bool keep_example = i % 32 == 0;
     if (punted) {
-      counters_->reasons.punted[static_cast<size_t>(refused.reason)].add(1);
+      counters_.reasons.punted[static_cast<size_t>(refused.reason)].add(1);
       continue;
     }
     count_refused(refused, false, keep_example);
@@ -195,7 +193,7 @@ void Worker::rest(unsigned empty_polls) noexcept {
 void Worker::run() noexcept {
   rte_rcu_qsbr_thread_register(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
-  CycleCounters& cycles = counters_->cycles;
+  CycleCounters& cycles = counters_.cycles;
   unsigned empty_polls = 0;
   uint64_t before = rte_rdtsc();
   while (!stop_.load(std::memory_order_relaxed)) {

@@ -1,13 +1,11 @@
 // A worker: one core, one loop. It polls its receive queues, takes each chunk through the pipeline
 // that its snapshot's features ask for, sends, reports a quiescent state, and rests when idle.
 //
-// Everything in it is written by the worker alone; control reads the counters. Control allocates
-// it: on a box with several sockets the chunk and the counters lie on control's.
+// Everything in it is written by the worker alone; control reads the counters. It is one object
+// without memory of its own elsewhere: make_on_socket puts all of it on the worker's socket.
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <string>
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
@@ -61,7 +59,7 @@ class Worker {
   void refresh() noexcept;  // takes the newest snapshot
 
   const Options& options() const { return options_; }
-  const WorkerCounters& counters() const { return *counters_; }
+  const WorkerCounters& counters() const { return counters_; }
 
  private:
   using Pipeline = void (*)(Worker&, const PortView&, bool sampled);
@@ -83,7 +81,7 @@ class Worker {
   Pipeline pipeline_ = nullptr;
   uint32_t chunks_ = 0;
   uint64_t stage_mark_ = 0;
-  std::unique_ptr<WorkerCounters> counters_;
+  WorkerCounters counters_;
   Chunk chunk_;
   Transmitter transmitter_;
   TracedPackets traced_;
