@@ -82,7 +82,7 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
   }
   pipeline_(*this, port, sampled);
   counters_.ports[queue.port].rx_bytes.add(chunk_.bytes);
-  if (chunk_.refused_count > 0) dispose_refused();
+  if (chunk_.refused_count > 0) dispose_refused(queue.port);
   if (sampled || traced_.active()) {
     transmitter_.flush_all();
     if (sampled) counters_.cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
@@ -100,37 +100,24 @@ unsigned Worker::poll_once() noexcept {
   return packets;
 }
 
-void Worker::count_refused(const Refused& refused, bool punted, bool keep_example) noexcept {
-  const auto index = static_cast<size_t>(refused.reason);
-  ReasonCounters& reasons = counters_.reasons;
-  (punted ? reasons.punted : reasons.dropped)[index].add(1);
-  if (!keep_example) return;
-  Example& example = reasons.examples[index];
+void Worker::keep_example(const Refused& refused, uint16_t port) noexcept {
   const rte_mbuf* packet = refused.packet;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   if (packet->data_len < kEthernetBytes) return;
   uint32_t at = kEthernetBytes;
-  uint16_t ether_type = load16(frame + 12);
-  if (ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
-    ether_type = load16(frame + 16);
+  ExamplePacket example;
+  example.interface = refused.interface;
+  example.port = port;
+  example.ether_type = load16(frame + 12);
+  if (example.ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
+    example.ether_type = load16(frame + 16);
     at += kVlanTagBytes;
   }
-  uint64_t words[4] = {};
-  if (ether_type == kEtherIpv4 && packet->data_len >= at + kIpv4Bytes) {
-    words[0] = load32(frame + at + 12);
-    words[2] = load32(frame + at + 16);
-  } else if (ether_type == kEtherIpv6 && packet->data_len >= at + kIpv6Bytes) {
-    std::memcpy(words, frame + at + 8, sizeof words);
-  }
-  const uint32_t sequence = example.sequence.load(std::memory_order_relaxed);
-  example.sequence.store(sequence + 1, std::memory_order_release);
-  example.interface.store(refused.interface, std::memory_order_relaxed);
-  example.ether_type.store(ether_type, std::memory_order_relaxed);
-  for (unsigned i = 0; i < 2; ++i) {
-    example.source[i].store(words[i], std::memory_order_relaxed);
-    example.destination[i].store(words[2 + i], std::memory_order_relaxed);
-  }
-  example.sequence.store(sequence + 2, std::memory_order_release);
+  if (example.ether_type == kEtherIpv4 && packet->data_len >= at + kIpv4Bytes)
+    example.destination[0] = load32(frame + at + 16);
+  else if (example.ether_type == kEtherIpv6 && packet->data_len >= at + kIpv6Bytes)
+    std::memcpy(example.destination.data(), frame + at + 24, 16);
+  counters_.reasons.examples[static_cast<size_t>(refused.reason)].set(example);
 }
 
 // Into the punt queue when Linux should see it, the bucket allows it and there is room; else the
@@ -146,7 +133,7 @@ bool Worker::punt(Refused& refused, uint64_t now) noexcept {
   return false;
 }
 
-void Worker::dispose_refused() noexcept {
+void Worker::dispose_refused(uint16_t port) noexcept {
   rte_mbuf* dead[kChunkSize];
   unsigned dead_count = 0;
   const uint64_t now = rte_rdtsc();
@@ -162,12 +149,12 @@ void Worker::dispose_refused() noexcept {
         traced_.refused(refused.packet, refused.reason, true, refused.interface);
       punted = punt(refused, now);
     }
-    const bool keep_example = i % 32 == 0;
     if (punted) {
       counters_.reasons.punted[static_cast<size_t>(refused.reason)].add(1);
       continue;
     }
-    count_refused(refused, false, keep_example);
+    counters_.reasons.dropped[static_cast<size_t>(refused.reason)].add(1);
+    if (i % 32 == 0) keep_example(refused, port);
     if (traced_.active()) [[unlikely]]
       traced_.refused(refused.packet, refused.reason, false, refused.interface);
     dead[dead_count++] = refused.packet;

@@ -65,9 +65,9 @@ class Worker {
   using Pipeline = void (*)(Worker&, const PortView&, bool sampled);
 
   unsigned poll(const ReceiveQueue& queue) noexcept;
-  void dispose_refused() noexcept;
+  void dispose_refused(uint16_t port) noexcept;
   bool punt(Refused& refused, uint64_t now) noexcept;
-  void count_refused(const Refused& refused, bool punted, bool keep_example) noexcept;
+  void keep_example(const Refused& refused, uint16_t port) noexcept;
   void rest(unsigned empty_polls) noexcept;
   template <unsigned Features>
   static void pipeline(Worker& worker, const PortView& port, bool sampled) noexcept;

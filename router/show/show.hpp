@@ -34,5 +34,6 @@ std::string_view origin_text(RouteOrigin origin);
 std::string_view type_text(RouteType type);
 std::string_view neighbor_state_text(uint16_t state, bool configured);
 std::string interface_text(Router& router, InterfaceId id);
+std::string port_text(Router& router, uint16_t id);
 
 }  // namespace hecto::router

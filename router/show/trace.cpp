@@ -92,11 +92,6 @@ Summary summarize(const TraceEvent& e) {
       fmt::format("{}EtherType {:#06x}, {} bytes", tag, __builtin_bswap16(ether_type), e.length)};
 }
 
-std::string port_text(Router& router, uint16_t id) {
-  const Port* port = router.dataplane().port(id);
-  return port == nullptr ? fmt::format("port {}", id) : port->name();
-}
-
 std::string hop_text(Router& router, lookup::GroupId group) {
   const auto view = router.routing().next_hop(group);
   if (!view) return group == lookup::kNoRoute ? "no route" : fmt::format("next hop {}", group);

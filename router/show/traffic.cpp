@@ -37,29 +37,22 @@ json per_packet(uint64_t cycles, uint64_t packets) {
 
 // The newest packet that met the reason, on whichever thread; empty when none was noted.
 std::string example_text(Router& router, size_t reason) {
-  const auto read = [&](const Example& e) -> std::string {
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      const uint32_t before = e.sequence.load(std::memory_order_acquire);
-      if (before == 0) return {};
-      uint64_t words[2] = {e.destination[0].load(std::memory_order_relaxed),
-                           e.destination[1].load(std::memory_order_relaxed)};
-      const InterfaceId interface = e.interface.load(std::memory_order_relaxed);
-      const uint16_t ether_type = e.ether_type.load(std::memory_order_relaxed);
-      if (before % 2 == 1 || e.sequence.load(std::memory_order_acquire) != before) continue;
-      IpAddress address;
-      address.family = ether_type == kEtherIpv6 ? lookup::Family::kIpv6 : lookup::Family::kIpv4;
-      std::memcpy(address.bytes.data(), words, address.size());
-      const std::string what =
-          ether_type == kEtherIpv4 || ether_type == kEtherIpv6
-              ? address.to_string()
-              : fmt::format("EtherType {:#06x}", __builtin_bswap16(ether_type));
-      return fmt::format("{} from {}", what, interface_text(router, interface));
-    }
-    return {};
-  };
-  for (const auto& worker : router.dataplane().workers())
-    if (std::string text = read(worker->counters().reasons.examples[reason]); !text.empty())
-      return text;
+  constexpr int kAttempts = 4;  // to meet it while it is not written
+  for (const auto& worker : router.dataplane().workers()) {
+    std::optional<ExamplePacket> e;
+    for (int i = 0; i < kAttempts && !e; ++i) e = worker->counters().reasons.examples[reason].get();
+    if (!e) continue;
+    IpAddress address;
+    address.family = e->ether_type == kEtherIpv6 ? lookup::Family::kIpv6 : lookup::Family::kIpv4;
+    std::memcpy(address.bytes.data(), e->destination.data(), address.size());
+    const std::string what =
+        e->ether_type == kEtherIpv4 || e->ether_type == kEtherIpv6
+            ? address.to_string()
+            : fmt::format("EtherType {:#06x}", __builtin_bswap16(e->ether_type));
+    return fmt::format("{} from {}", what,
+                       e->interface == kNoInterface ? port_text(router, e->port)
+                                                    : interface_text(router, e->interface));
+  }
   return {};
 }
 

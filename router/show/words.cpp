@@ -81,4 +81,9 @@ std::string interface_text(Router& router, InterfaceId id) {
   return interface == nullptr ? fmt::format("interface {}", id) : interface->name;
 }
 
+std::string port_text(Router& router, uint16_t id) {
+  const Port* port = router.dataplane().port(id);
+  return port == nullptr ? fmt::format("port {}", id) : port->name();
+}
+
 }  // namespace hecto::router

@@ -42,7 +42,8 @@ def test_vlan_of_the_file_carries_both_families(lab):
         back = wire.receive(lambda p: Dot1Q in p and p[Ether].dst == "02:00:00:00:01:00", 2)
     assert [p[Dot1Q].vlan for p in back] == [100, 100], back
     assert {type(p[Dot1Q].payload).__name__ for p in back} == {"IP", "IPv6"}
-    assert pair.router.dropped("unknown_vlan") == 1
+    drop, = (d for d in pair.router.get("/v1/drops")["drops"] if d["reason"] == "unknown_vlan")
+    assert drop["packets"] == 1 and drop["example"] == "10.2.0.1 from a0", drop
     sub = next(i for i in pair.router.get("/v1/interfaces")["interfaces"] if i["name"] == "a0.100")
     assert sub["vlan"] == 100 and sub["tap"] == "a0.100", sub
 

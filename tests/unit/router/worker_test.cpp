@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "router/socket_memory.hpp"
 
 namespace hecto::router::test {
@@ -42,6 +45,27 @@ TEST(Worker, LiesOnItsSocketAsAWhole) {
   EXPECT_GE(sizeof(Worker), sizeof(WorkerCounters) + sizeof(Chunk));
   worker.reset();
   EXPECT_EQ(memory.released_, 1u);
+}
+
+TEST(Example, IsReadWholeOrNotAtAllWhileItIsWritten) {
+  Example example;
+  EXPECT_FALSE(example.get());
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (uint16_t i = 1; !stop.load(std::memory_order_relaxed); ++i) example.set({i, i, i, {i, i}});
+  });
+  unsigned read = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (read < 20'000 && std::chrono::steady_clock::now() < until) {
+    const auto packet = example.get();
+    if (!packet) continue;
+    ++read;
+    const uint16_t n = packet->interface;
+    ASSERT_EQ(*packet, (ExamplePacket{n, n, n, {n, n}}));
+  }
+  stop.store(true);
+  writer.join();
+  EXPECT_EQ(read, 20'000u);
 }
 
 }  // namespace
