@@ -221,9 +221,10 @@ ApiResult RouterBackend::start_trace(const TraceFilter& filter) {
       match.port = interface->port;
       match.vlan = interface->vlan;
     }
-    trace_ = std::make_shared<TraceSession>(match, filter.count);
+    trace_ =
+        std::make_shared<TraceSession>(match, filter.count, static_cast<uint16_t>(++trace_id_));
     router_.set_trace(trace_);
-    return json{{"id", ++trace_id_}, {"count", filter.count}};
+    return json{{"id", trace_id_}, {"count", filter.count}};
   });
 }
 

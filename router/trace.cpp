@@ -53,8 +53,8 @@ bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress
 
 }  // namespace
 
-TraceSession::TraceSession(TraceMatch match, unsigned packets)
-    : match_(std::move(match)), packets_(packets), slots_(packets * kEventsPerPacket) {}
+TraceSession::TraceSession(TraceMatch match, unsigned packets, uint16_t id)
+    : match_(std::move(match)), packets_(packets), id_(id), slots_(packets * kEventsPerPacket) {}
 
 bool TraceSession::wants(const rte_mbuf* packet) const noexcept {
   if (full()) return false;
@@ -193,9 +193,9 @@ void TracedPackets::sent(uint16_t port) noexcept {
   }
 }
 
-uint32_t TracedPackets::number(const rte_mbuf* packet) const noexcept {
+uint16_t TracedPackets::number(const rte_mbuf* packet) const noexcept {
   for (unsigned i = 0; i < count_; ++i)
-    if (packets_[i].packet == packet) return packets_[i].number;
+    if (packets_[i].packet == packet) return static_cast<uint16_t>(packets_[i].number);
   return 0;
 }
 

@@ -52,7 +52,9 @@ struct TraceEvent {
 
 class TraceSession {
  public:
-  TraceSession(TraceMatch match, unsigned packets);
+  // Up to 65535 packets. The id tells it from the session before.
+  TraceSession(TraceMatch match, unsigned packets, uint16_t id = 0);
+  uint16_t id() const noexcept { return id_; }
 
   bool wants(const rte_mbuf* packet) const noexcept;  // matches, and there is still room
   uint32_t begin() noexcept;                          // a packet's number; 0: enough already
@@ -68,6 +70,7 @@ class TraceSession {
   };
   TraceMatch match_;
   unsigned packets_;
+  uint16_t id_;
   std::atomic<uint32_t> started_{0};
   std::atomic<uint32_t> used_{0};
   std::vector<Slot> slots_;
@@ -86,7 +89,7 @@ class TracedPackets {
   void not_sent(const rte_mbuf* packet, Reason reason) noexcept;
   void sent(uint16_t port) noexcept;
   // The trace's number, for packets that go on through the punt queue.
-  uint32_t number(const rte_mbuf* packet) const noexcept;
+  uint16_t number(const rte_mbuf* packet) const noexcept;
   void clear() noexcept { count_ = 0; }
 
  private:

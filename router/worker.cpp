@@ -125,9 +125,11 @@ void Worker::keep_example(const Refused& refused, uint16_t port) noexcept {
 bool Worker::punt(Refused& refused, uint64_t now) noexcept {
   const auto index = static_cast<size_t>(refused.reason);
   if (!buckets_[index].take(now)) return false;
-  PuntEntry entry{refused.packet, refused.reason, 0, refused.interface, 0};
-  if (traced_.active()) [[unlikely]]
+  PuntEntry entry{refused.packet, refused.reason, 0, refused.interface, 0, 0};
+  if (traced_.active()) [[unlikely]] {
     entry.trace = traced_.number(refused.packet);
+    entry.session = snapshot_->trace->id();
+  }
   if (rte_ring_sp_enqueue_elem(options_.punts, &entry, sizeof entry) == 0) return true;
   refused.reason = Reason::kPuntQueueFull;
   return false;

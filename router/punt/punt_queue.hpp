@@ -12,7 +12,8 @@ struct PuntEntry {
   Reason reason;
   uint8_t reserved;
   InterfaceId interface;  // ingress
-  uint32_t trace;         // number of the trace that follows it, 0: none
+  uint16_t trace;         // number of the trace that follows it, 0: none
+  uint16_t session;       // that the trace belongs to
 };
 static_assert(sizeof(PuntEntry) == 16, "ring elements are multiples of four bytes");
 

@@ -102,7 +102,8 @@ void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
     counters_->reasons.punted[index].add(1);
   else
     counters_->reasons.dropped[static_cast<size_t>(dropped)].add(1);
-  if (entry.trace != 0 && snapshot_->trace) {
+  // Not one that a session before left behind.
+  if (entry.trace != 0 && snapshot_->trace && snapshot_->trace->id() == entry.session) {
     TraceEvent event;
     event.number = entry.trace;
     event.kind = delivered ? TraceKind::kDelivered : TraceKind::kDropped;

@@ -106,6 +106,31 @@ std::string hop_text(Router& router, lookup::GroupId group) {
                             hop.interface_name);
 }
 
+std::optional<IpAddress> destination_of(const TraceEvent& e) {
+  if (e.captured < kEthernetBytes) return std::nullopt;
+  size_t at = kEthernetBytes;
+  uint16_t ether_type = load16(&e.bytes[12]);
+  if (ether_type == kEtherVlan && e.captured >= at + kVlanTagBytes) {
+    ether_type = load16(&e.bytes[16]);
+    at += kVlanTagBytes;
+  }
+  if (ether_type == kEtherIpv4 && e.captured >= at + kIpv4Bytes)
+    return IpAddress::from(lookup::Ipv4Address{load32_be(&e.bytes[at + 16])});
+  if (ether_type != kEtherIpv6 || e.captured < at + kIpv6Bytes) return std::nullopt;
+  lookup::Ipv6Address destination;
+  std::memcpy(destination.bytes.data(), &e.bytes[at + 24], 16);
+  return IpAddress::from(destination);
+}
+
+// The FIB gives a group and no prefix: the RIB tells it, unless its best route is another by now.
+std::string prefix_text(Router& router, const TraceEvent& e) {
+  const auto destination = destination_of(e);
+  if (!destination) return {};
+  const Explanation now = router.routing().explain(*destination);
+  if (!now.match || !now.group || now.group->group != e.group) return {};
+  return now.match->to_string() + ", ";
+}
+
 std::string step_text(Router& router, const TraceEvent& e) {
   switch (e.kind) {
     case TraceKind::kReceived:
@@ -114,7 +139,7 @@ std::string step_text(Router& router, const TraceEvent& e) {
     case TraceKind::kClassified:
       return fmt::format("interface {}", interface_text(router, e.interface));
     case TraceKind::kLookedUp:
-      return hop_text(router, e.group);
+      return prefix_text(router, e) + hop_text(router, e.group);
     case TraceKind::kRewritten: {
       MacAddress mac;
       std::copy_n(e.bytes.begin(), 6, mac.begin());

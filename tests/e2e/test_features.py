@@ -98,7 +98,7 @@ def test_trace_of_a_ping_shows_its_way(pair):
     out = pair.router.cli("trace", "--from", "10.1.0.1", "--to", "10.2.0.1", "-n", "2",
                           "--timeout", "10")
     for word in ("receive", "classify", "lookup", "rewrite", "transmit", "a0",
-                 "via 10.2.0.1 on b0", "TTL 63"):
+                 "10.2.0.1/32, next hop", "via 10.2.0.1 on b0", "TTL 63"):
         assert word in out, out
     pair.a.start("ping -n -i 0.2 10.1.0.254")
     told = json.loads(pair.router.cli("trace", "--to", "10.1.0.254", "-n", "1", "--timeout", "10",
