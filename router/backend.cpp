@@ -93,6 +93,7 @@ ApiResult RouterBackend::reload(const std::optional<std::string>& file) {
   };
   auto wanted = config::load(path);
   if (!wanted) return refused(wanted.error());
+  if (log_level_) wanted->log_level = *log_level_;
   return on_control([&]() -> ApiResult {
     auto changes = router_.reload(*wanted);
     if (!changes) return refused(changes.error());

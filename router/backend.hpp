@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "router/api/backend.hpp"
 #include "router/router.hpp"
@@ -11,7 +13,9 @@ namespace hecto::router {
 
 class RouterBackend final : public ApiBackend {
  public:
-  explicit RouterBackend(Router& router) : router_(router) {}
+  // `log_level`: of the command line; it stays whatever a reloaded file says.
+  explicit RouterBackend(Router& router, std::optional<std::string> log_level = {})
+      : router_(router), log_level_(std::move(log_level)) {}
 
   // SIGHUP: as `hecto reload` does; refusals go to the log.
   void reload_running_file();
@@ -33,6 +37,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult on_control(std::function<ApiResult()> work);
 
   Router& router_;
+  const std::optional<std::string> log_level_;
   // Control thread only.
   std::shared_ptr<TraceSession> trace_;
   uint32_t trace_id_ = 0;

@@ -57,14 +57,14 @@ class Signals {
   std::thread thread_;
 };
 
-int run(const config::Config& config) {
+int run(const config::Config& config, const std::optional<std::string>& log_level) {
   Signals signals;
   auto router = Router::create(config);
   if (!router) {
     spdlog::error("{}", router.error().message);
     return 1;
   }
-  RouterBackend backend(**router);
+  RouterBackend backend(**router, log_level);
   auto api = ApiServer::start(backend, config.api_socket);
   if (!api) {
     spdlog::error("{}", api.error().message);
@@ -82,7 +82,7 @@ int run(const config::Config& config) {
 int main(int argc, char** argv) {
   CLI::App app{"hectod, a software router. `hecto` asks it and changes it while it runs."};
   std::string file = "/etc/hecto/hecto.yaml";
-  std::string level;
+  std::optional<std::string> level;
   bool check = false;
   app.add_option("config", file, "the configuration file")->capture_default_str();
   app.add_option("--log-level", level, "trace, debug, info, warn or error; default: the file's");
@@ -99,12 +99,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (check) return 0;
-  if (!level.empty()) config->log_level = level;
+  if (level) config->log_level = *level;
   std::error_code error;
   config->file = std::filesystem::absolute(file, error);
   set_up_log(config->log_level);
   try {
-    return run(*config);
+    return run(*config, level);
   } catch (const std::exception& failure) {
     spdlog::error("{}", failure.what());
     return 1;

@@ -1,12 +1,13 @@
 """Ports that come and go, and what a kernel interface loses in front of the router."""
 
 import signal
+import subprocess
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from conftest import make_pair
-from lab import wait_for
+from lab import HECTOD, wait_for
 from test_changes import port
 from wire import Wire
 
@@ -74,3 +75,17 @@ def test_the_pool_of_a_removed_port_is_freed(lab):
         assert len(pools(pair)) == 2, pools(pair)
         reload(pair, pair.config)
         wait_for(lambda: [pool["name"] for pool in pools(pair)] == names, 5, "its pool is gone")
+
+
+def test_the_log_level_of_the_command_line_outlives_a_reload(lab):
+    pair = make_pair(lab, start=False)
+    pair.router.write(pair.config)
+    with open(pair.router.log_file, "a") as log:
+        pair.router.process = subprocess.Popen(
+            pair.router.space.words([HECTOD, "--log-level", "warn", pair.router.file]),
+            stdout=log, stderr=log)
+    pair.router.wait_ready()
+    out = reload(pair, {**pair.config, "burst": 32, "log": {"level": "info"}})
+    assert "burst" in out and "log" not in out, out
+    assert "level: warn" in pair.router.get("/v1/config")["yaml"]
+    assert " info " not in pair.router.log(), pair.router.log()
