@@ -151,7 +151,7 @@ unsigned SlowPath::inject(Twin& twin) {
         packet == nullptr ? nullptr : rte_pktmbuf_append(packet, static_cast<uint16_t>(bytes));
     if (space == nullptr) {
       rte_pktmbuf_free(packet);
-      counters_->no_mbuf.add(1);
+      twin.no_mbuf.add(1);
       counters_->reasons.dropped[static_cast<size_t>(Reason::kTransmitFull)].add(1);
       continue;
     }

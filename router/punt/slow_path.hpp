@@ -30,6 +30,7 @@ struct Twin {
   uint16_t port = 0;
   uint16_t vlan = 0;            // 0: frames pass as they are
   rte_mempool* pool = nullptr;  // for frames from Linux
+  Counter no_mbuf;              // frames from Linux for which the pool had nothing
   std::atomic<bool> gone{false};
 
   explicit Twin(Tap device) : tap(std::move(device)) {}
@@ -45,7 +46,6 @@ struct SlowPathCounters {
   ReasonCounters reasons;   // punted: delivered to Linux
   Counter injected;         // frames taken from Linux
   Counter injected_handed;  // of those, given to a port's queue or its owner
-  Counter no_mbuf;
 };
 
 class SlowPath {

@@ -262,13 +262,15 @@ json show_pools(Router& router) {
   json list = json::array();
   for (const auto& pool : router.dataplane().pools()) {
     json ports = json::array();
-    uint64_t exhausted = 0;
+    uint64_t exhausted = 0;  // for a driver, or for a frame from Linux
     for (const auto& [name, port] : router.dataplane().ports()) {
       if (router.dataplane().pool_of(name) != pool.get()) continue;
       ports.push_back(name);
       exhausted += port->statistics().no_mbuf;
     }
-    exhausted += router.dataplane().slow_path().counters().no_mbuf.get();
+    for (const auto& [id, interface] : router.interfaces().all())
+      if (interface.twin && interface.twin->pool == pool->get())
+        exhausted += interface.twin->no_mbuf.get();
     const uint32_t in_use = pool->in_use();
     list.push_back({{"name", pool->name()},
                     {"socket", pool->socket()},
