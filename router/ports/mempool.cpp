@@ -69,6 +69,7 @@ Result<std::unique_ptr<Mempool>> Mempool::create(const std::string& name, int so
 }
 
 void Mempool::set_aside_last() {
+  if (pool_->nb_mem_chunks != 1) return;  // net_af_xdp knows the first only, and others need none
   const rte_mempool_memhdr* memory = STAILQ_FIRST(&pool_->mem_list);
   const uint64_t object = rte_mempool_calc_obj_size(pool_->elt_size, pool_->flags, nullptr);
   const auto first = reinterpret_cast<uintptr_t>(memory->addr);
