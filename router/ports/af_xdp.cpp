@@ -146,10 +146,11 @@ uint64_t AfXdpSockets::missed() const noexcept {
 
 // What lies between consumer and producer. A descriptor of either kind begins with the address.
 void AfXdpSockets::collect(const Ring& ring, size_t descriptor_bytes) {
-  const uint32_t end = ring.produced();
-  for (uint32_t at = ring.consumed(); at != end; ++at) {
+  const uint32_t first = ring.consumed();
+  const uint32_t count = std::min(ring.produced() - first, ring.size);
+  for (uint32_t i = 0; i < count; ++i) {
     uint64_t address = 0;
-    const size_t index = at & (ring.size - 1);
+    const size_t index = (first + i) & (ring.size - 1);
     std::memcpy(&address, ring.memory + ring.descriptors + index * descriptor_bytes,
                 sizeof address);
     addresses_.push_back(address);
