@@ -5,16 +5,20 @@
 // socket, a GPU) and used there. Readers take a View once per quiescent period and never block;
 // a look-up that runs while the writer changes a prefix returns the old or the new answer.
 //
-//   IPv4  DIR-24-8 with 2-byte entries (Gupta, Lin, McKeown, INFOCOM 1998): one load, rarely two.
-//   IPv6  multi-bit trie, 24 bits direct and then 8 bits a step, 4-byte entries.
+//   DIR-24-8  IPv4's main table: 2-byte entries (Gupta, Lin, McKeown, INFOCOM 1998), 33 MB, one
+//             load, rarely two. The fastest where the cache is large.
+//   trie      IPv6, VRFs, and IPv4 where memory counts: branches of 8 bits with bitmaps, and sorted
+//             ranges compared a cache line at a time (after DXR, Poptrie and B+-trees).
 //
 // add and remove keep the prefixes themselves (writer's memory, not the arena's), so a removed
 // prefix uncovers what lay below it. Errors leave the table as it was.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -24,41 +28,39 @@
 namespace hecto::lookup {
 
 using GroupId = uint16_t;
+using TableId = uint16_t;
 inline constexpr GroupId kNoRoute = 0;  // what a look-up gives when nothing matches
 inline constexpr GroupId kMaxGroupId =
     0x7fff;  // 15 bits: one bit of a 2-byte entry says "extended"
 
-// First bytes of every arena. Offsets are in 32-bit words from the arena's start.
-struct ArenaHeader {
-  uint32_t magic;         // "HF4\1" or "HF6\1"
-  uint32_t words;         // size of the arena
-  uint64_t generation;    // grows with every publish(); written last
-  uint32_t root_offset;   // first level
-  uint32_t nodes_offset;  // further levels, 256 entries a node
-  uint32_t node_count;    // nodes that the sections have room for
-  uint32_t checksum;      // of the header's other words
-};
+// Which structure an IPv4 table has. Table 0 of IPv6 and all further tables are tries.
+enum class Engine : uint8_t { kAuto, kDirect, kTrie };
 
 struct FibOptions {
   std::vector<int> sockets = {0};  // one replica each
-  uint32_t max_nodes = 0;          // 0: a default that holds the full table several times over
+  TableId tables = 1;              // table 0 is the main one, the others are VRFs
+  Engine engine = Engine::kAuto;   // of IPv4's table 0
+  uint64_t max_prefixes = 0;       // in all tables; 0: 4,194,304 IPv4, 1,048,576 IPv6
+  size_t max_bytes = 0;            // of one arena; 0: what its offsets reach
 };
 
 struct FibStatistics {
   uint64_t prefixes = 0;
-  uint64_t nodes_used = 0;
-  uint64_t nodes_total = 0;
-  uint64_t bytes = 0;  // arena of one replica
+  uint64_t used_bytes = 0;  // of `bytes`
+  uint64_t bytes = 0;       // arenas of one socket
   uint64_t generation = 0;
+  const char* engine = "";  // of table 0
 };
 
-// Trivially copyable: the arena of one socket's replica, as readers see it.
-struct Fib4View {
-  const uint32_t* arena = nullptr;
+// Trivially copyable: one table in the replica of one socket. Holds as long as the FIB, also when
+// the arena grows.
+template <typename Address>
+struct FibView {
+  const std::atomic<const uint32_t*>* arena = nullptr;
+  TableId table = 0;  // in the arena
 };
-struct Fib6View {
-  const uint32_t* arena = nullptr;
-};
+using Fib4View = FibView<Ipv4Address>;
+using Fib6View = FibView<Ipv6Address>;
 
 // Readers' side: thread-safe, no allocation, any n (also 0), no alignment needed.
 // `destinations` are in host order for IPv4 and sixteen wire bytes each for IPv6.
@@ -66,45 +68,40 @@ void lookup_batch(Fib4View view, const uint32_t* destinations, GroupId* groups, 
 void lookup_batch(Fib6View view, const Ipv6Address* destinations, GroupId* groups,
                   size_t n) noexcept;
 
-class Fib4 {
+template <typename Address>
+struct Route {
+  Prefix<Address> prefix;
+  GroupId group;
+};
+
+template <typename Address>
+class Fib {
  public:
-  static tl::expected<std::unique_ptr<Fib4>, Error> create(
-      const FibOptions& options, Memory& memory = Memory::system(),
-      Reclaimer& reclaimer = Reclaimer::none());
-  ~Fib4();
+  static tl::expected<std::unique_ptr<Fib>, Error> create(const FibOptions& options = {},
+                                                          Memory& memory = Memory::system(),
+                                                          Reclaimer& reclaimer = Reclaimer::none());
+  ~Fib();
 
   // Adds the prefix or replaces its group. kNoRoute is a legal group (a hole).
-  tl::expected<void, Error> add(Prefix4 prefix, GroupId group);
-  tl::expected<void, Error> remove(Prefix4 prefix);
-  // Makes the changes since the last call one generation and returns freed nodes whose grace
-  // period is over to the free list. Changes are visible to readers before it, too.
+  tl::expected<void, Error> add(Prefix<Address> prefix, GroupId group, TableId table = 0);
+  // Adds a prefix that is not there yet.
+  tl::expected<void, Error> insert(Prefix<Address> prefix, GroupId group, TableId table = 0);
+  // Adds or replaces all of them or, on an error, none. Quicker than one by one for a whole table.
+  tl::expected<void, Error> load(std::span<const Route<Address>> routes, TableId table = 0);
+  tl::expected<void, Error> remove(Prefix<Address> prefix, TableId table = 0);
+  // Makes the changes since the last call one generation and takes back the memory whose grace
+  // period is over. Changes are visible to readers before it, too.
   void publish();
 
-  Fib4View view(int socket) const;
+  FibView<Address> view(int socket, TableId table = 0) const;
   FibStatistics statistics() const;
 
  private:
-  Fib4();
+  Fib();
   struct State;
   std::unique_ptr<State> state_;
 };
-
-class Fib6 {
- public:
-  static tl::expected<std::unique_ptr<Fib6>, Error> create(
-      const FibOptions& options, Memory& memory = Memory::system(),
-      Reclaimer& reclaimer = Reclaimer::none());
-  ~Fib6();
-  tl::expected<void, Error> add(Prefix6 prefix, GroupId group);
-  tl::expected<void, Error> remove(Prefix6 prefix);
-  void publish();
-  Fib6View view(int socket) const;
-  FibStatistics statistics() const;
-
- private:
-  Fib6();
-  struct State;
-  std::unique_ptr<State> state_;
-};
+using Fib4 = Fib<Ipv4Address>;
+using Fib6 = Fib<Ipv6Address>;
 
 }  // namespace hecto::lookup

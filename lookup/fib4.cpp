@@ -1,59 +1,108 @@
-#include <new>
-
-#include "lookup/fib.hpp"
+#include "lookup/direct_table.hpp"
+#include "lookup/fib_common.hpp"
 #include "lookup/kernels.hpp"
-#include "lookup/multibit_table.hpp"
+#include "lookup/trie_writer.hpp"
 
 namespace hecto::lookup {
-namespace {
 
-struct Ipv4Traits {
-  using Address = Ipv4Address;
-  using Entry = uint16_t;
-  static constexpr Entry kExtended = LOOKUP_EXTENDED4;
-  static constexpr uint32_t kMagic = 0x01344648;   // "HF4\1"
-  static constexpr uint32_t kDefaultNodes = 8192;  // 4 MB; the full table uses 451
-  static constexpr uint32_t kMaxNodes = kExtended;
-  static uint32_t root_index(Ipv4Address address) { return address.value >> 8; }
-  static uint32_t node_index(Ipv4Address address, unsigned) { return address.value & 0xff; }
+template class Trie<Ipv4Address>;
+
+// Table 0 has an arena of its own when it is a DirectTable; all others share that of a trie.
+template <>
+struct Fib4::State {
+  State(const FibOptions& wanted, Memory& memory, Reclaimer& reclaimer)
+      : options(wanted), trie(wanted, memory, reclaimer) {
+    if (options.engine != Engine::kTrie) direct.emplace(options, memory, reclaimer);
+  }
+  bool is_direct(TableId table) const { return direct && table == 0; }
+  bool has_trie() const { return !direct || options.tables > 1; }
+
+  FibOptions options;
+  std::optional<DirectTable> direct;
+  Trie<Ipv4Address> trie;
 };
 
-}  // namespace
+template <>
+Fib4::Fib() = default;
+template <>
+Fib4::~Fib() = default;
 
-struct Fib4::State : MultibitTable<Ipv4Traits> {
-  using MultibitTable::MultibitTable;
-};
-
-Fib4::Fib4() = default;
-Fib4::~Fib4() = default;
-
+template <>
 tl::expected<std::unique_ptr<Fib4>, Error> Fib4::create(const FibOptions& options, Memory& memory,
                                                         Reclaimer& reclaimer) {
   kernels();
+  FibOptions complete = options;
+  if (complete.max_prefixes == 0) complete.max_prefixes = 4u << 20;
   std::unique_ptr<Fib4> fib(new Fib4);
-  fib->state_ = std::make_unique<State>(options, reclaimer);
-  if (!fib->state_->allocate(options, memory)) return tl::unexpected(Error::kNoMemory);
+  fib->state_ = std::make_unique<State>(complete, memory, reclaimer);
+  State& state = *fib->state_;
+  if (state.direct && !state.direct->allocate()) return tl::unexpected(Error::kNoMemory);
+  if (state.has_trie() && !state.trie.allocate()) return tl::unexpected(Error::kNoMemory);
   return fib;
 }
 
-tl::expected<void, Error> Fib4::add(Prefix4 prefix, GroupId group) {
-  return state_->add(prefix, group);
+template <>
+tl::expected<void, Error> Fib4::add(Prefix4 prefix, GroupId group, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
+  if (state_->is_direct(table)) return state_->direct->add(prefix, group);
+  return state_->trie.add(table, prefix, group);
 }
-tl::expected<void, Error> Fib4::remove(Prefix4 prefix) {
-  return state_->remove(prefix);
+
+template <>
+tl::expected<void, Error> Fib4::insert(Prefix4 prefix, GroupId group, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
+  bool known = state_->is_direct(table) ? state_->direct->find(prefix) != nullptr
+                                        : state_->trie.find(table, prefix) != nullptr;
+  if (known) return tl::unexpected(Error::kDuplicate);
+  return add(prefix, group, table);
 }
+
+template <>
+tl::expected<void, Error> Fib4::load(std::span<const Route<Ipv4Address>> routes, TableId table) {
+  for (const auto& route : routes) {
+    auto checked = check_change(state_->options, route.prefix, route.group, table);
+    if (!checked) return checked;
+  }
+  if (state_->is_direct(table)) return state_->direct->load(routes);
+  return state_->trie.load(table, routes);
+}
+
+template <>
+tl::expected<void, Error> Fib4::remove(Prefix4 prefix, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, 0, table); !checked) return checked;
+  if (state_->is_direct(table)) return state_->direct->remove(prefix);
+  return state_->trie.remove(table, prefix);
+}
+
+template <>
 void Fib4::publish() {
-  state_->publish();
+  if (state_->direct) state_->direct->publish();
+  if (state_->has_trie()) state_->trie.publish();
 }
-Fib4View Fib4::view(int socket) const {
-  return {state_->arena(socket)};
+
+template <>
+Fib4View Fib4::view(int socket, TableId table) const {
+  const Arena& arena = state_->is_direct(table) ? state_->direct->arena() : state_->trie.arena();
+  return {&arena.handle(socket), table};
 }
+
+template <>
 FibStatistics Fib4::statistics() const {
-  return state_->statistics();
+  if (!state_->direct) return state_->trie.statistics();
+  FibStatistics all = state_->direct->statistics();
+  if (state_->has_trie()) {
+    FibStatistics further = state_->trie.statistics();
+    all.prefixes += further.prefixes;
+    all.used_bytes += further.used_bytes;
+    all.bytes += further.bytes;
+  }
+  return all;
 }
 
 void lookup_batch(Fib4View view, const uint32_t* destinations, GroupId* groups, size_t n) noexcept {
-  kernels().lookup4(view.arena, destinations, groups, n);
+  const uint32_t* arena = view.arena->load(std::memory_order_acquire);
+  bool direct = reinterpret_cast<const ArenaHeader*>(arena)->magic == kDirectMagic;
+  (direct ? kernels().direct4 : kernels().trie4)(arena, view.table, destinations, groups, n);
 }
 
 }  // namespace hecto::lookup

@@ -1,64 +1,79 @@
-#include <new>
-
-#include "lookup/fib.hpp"
+#include "lookup/fib_common.hpp"
 #include "lookup/kernels.hpp"
-#include "lookup/multibit_table.hpp"
+#include "lookup/trie_writer.hpp"
 
 namespace hecto::lookup {
-namespace {
 
-struct Ipv6Traits {
-  using Address = Ipv6Address;
-  using Entry = uint32_t;
-  static constexpr Entry kExtended = LOOKUP_EXTENDED6;
-  static constexpr uint32_t kMagic = 0x01364648;      // "HF6\1"
-  static constexpr uint32_t kDefaultNodes = 1 << 17;  // 128 MB; the full table uses 38,096
-  static constexpr uint32_t kMaxNodes = 1 << 22;
-  static uint32_t root_index(const Ipv6Address& address) {
-    return uint32_t{address.bytes[0]} << 16 | uint32_t{address.bytes[1]} << 8 | address.bytes[2];
-  }
-  static uint32_t node_index(const Ipv6Address& address, unsigned level) {
-    return address.bytes[3 + level];
-  }
+template class Trie<Ipv6Address>;
+
+template <>
+struct Fib6::State {
+  FibOptions options;
+  Trie<Ipv6Address> trie;
 };
 
-}  // namespace
+template <>
+Fib6::Fib() = default;
+template <>
+Fib6::~Fib() = default;
 
-struct Fib6::State : MultibitTable<Ipv6Traits> {
-  using MultibitTable::MultibitTable;
-};
-
-Fib6::Fib6() = default;
-Fib6::~Fib6() = default;
-
+template <>
 tl::expected<std::unique_ptr<Fib6>, Error> Fib6::create(const FibOptions& options, Memory& memory,
                                                         Reclaimer& reclaimer) {
   kernels();
+  FibOptions complete = options;
+  if (complete.max_prefixes == 0) complete.max_prefixes = 1u << 20;
   std::unique_ptr<Fib6> fib(new Fib6);
-  fib->state_ = std::make_unique<State>(options, reclaimer);
-  if (!fib->state_->allocate(options, memory)) return tl::unexpected(Error::kNoMemory);
+  fib->state_.reset(new State{complete, Trie<Ipv6Address>(complete, memory, reclaimer)});
+  if (!fib->state_->trie.allocate()) return tl::unexpected(Error::kNoMemory);
   return fib;
 }
 
-tl::expected<void, Error> Fib6::add(Prefix6 prefix, GroupId group) {
-  return state_->add(prefix, group);
+template <>
+tl::expected<void, Error> Fib6::add(Prefix6 prefix, GroupId group, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
+  return state_->trie.add(table, prefix, group);
 }
-tl::expected<void, Error> Fib6::remove(Prefix6 prefix) {
-  return state_->remove(prefix);
+
+template <>
+tl::expected<void, Error> Fib6::insert(Prefix6 prefix, GroupId group, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
+  if (state_->trie.find(table, prefix) != nullptr) return tl::unexpected(Error::kDuplicate);
+  return state_->trie.add(table, prefix, group);
 }
+
+template <>
+tl::expected<void, Error> Fib6::load(std::span<const Route<Ipv6Address>> routes, TableId table) {
+  for (const auto& route : routes) {
+    auto checked = check_change(state_->options, route.prefix, route.group, table);
+    if (!checked) return checked;
+  }
+  return state_->trie.load(table, routes);
+}
+
+template <>
+tl::expected<void, Error> Fib6::remove(Prefix6 prefix, TableId table) {
+  if (auto checked = check_change(state_->options, prefix, 0, table); !checked) return checked;
+  return state_->trie.remove(table, prefix);
+}
+
+template <>
 void Fib6::publish() {
-  state_->publish();
+  state_->trie.publish();
 }
-Fib6View Fib6::view(int socket) const {
-  return {state_->arena(socket)};
+template <>
+Fib6View Fib6::view(int socket, TableId table) const {
+  return {&state_->trie.arena().handle(socket), table};
 }
+template <>
 FibStatistics Fib6::statistics() const {
-  return state_->statistics();
+  return state_->trie.statistics();
 }
 
 void lookup_batch(Fib6View view, const Ipv6Address* destinations, GroupId* groups,
                   size_t n) noexcept {
-  kernels().lookup6(view.arena, destinations, groups, n);
+  const uint32_t* arena = view.arena->load(std::memory_order_acquire);
+  kernels().trie6(arena, view.table, destinations, groups, n);
 }
 
 }  // namespace hecto::lookup

@@ -1,73 +1,91 @@
-// IPv6 look-ups for x86-64-v3: eight destinations a vector, four vectors whose gathers overlap.
-// The rest of a batch goes to the scalar kernel. For IPv4 a gather of 2-byte entries was no faster
-// than the scalar loop.
+// Look-ups for x86-64-v3: keys of a line compared at once, bitmaps counted by one instruction.
 #include <immintrin.h>
 
+#include "lookup/arrivals.hpp"
 #include "lookup/kernels.hpp"
-#include "lookup/walk.hpp"
+#include "lookup/trie_layout.hpp"
 
 namespace hecto::lookup {
 namespace {
 
-constexpr size_t kLanes = 8;
-constexpr size_t kVectors = 4;  // 32 destinations whose loads overlap
-constexpr size_t kBlock = kLanes * kVectors;
+constexpr Isa kIsa = Isa::kAvx2;
 
-// The low halves of sixteen 32-bit lanes, in order.
-inline __m256i pack_halves(__m256i low, __m256i high) {
-  const __m256i half = _mm256_set1_epi32(0xffff);
-  __m256i packed = _mm256_packus_epi32(_mm256_and_si256(low, half), _mm256_and_si256(high, half));
-  return _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0));
+inline uint32_t count_bits(uint32_t bits) {
+  return static_cast<uint32_t>(__builtin_popcount(bits));
+}
+// All ones in the lanes whose key is not below `value`.
+inline __m256i not_below(const uint16_t* keys, __m256i value) {
+  __m256i line = _mm256_load_si256(reinterpret_cast<const __m256i*>(keys));
+  return _mm256_cmpeq_epi16(_mm256_max_epu16(line, value), line);
+}
+inline uint16_t result_of(const uint16_t* line, uint16_t value) {
+  __m256i wanted = _mm256_set1_epi16(static_cast<short>(value));
+  // Two bits a key; the sixteenth halfword is a result.
+  auto mask = static_cast<uint32_t>(_mm256_movemask_epi8(not_below(line, wanted))) & 0x3fffffff;
+  return line[2 * TRIE_KEYS - count_bits(mask) / 2];
+}
+inline uint32_t count_fan(const uint16_t* keys, uint16_t value) {
+  __m256i wanted = _mm256_set1_epi16(static_cast<short>(value));
+  __m256i both = _mm256_packs_epi16(not_below(keys, wanted), not_below(keys + 16, wanted));
+  return TRIE_FAN_KEYS - count_bits(static_cast<uint32_t>(_mm256_movemask_epi8(both)));
 }
 
-inline void store_block(char* to, const __m256i* entries) {
-  for (size_t v = 0; v < kVectors; v += 2) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + v * kLanes * 2),
-                        pack_halves(entries[v], entries[v + 1]));
+// For each mask of eight lanes: where the chosen lanes come from, one after the other.
+struct LaneOrders {
+  alignas(64) uint64_t of[256];  // eight bytes each
+  constexpr LaneOrders() : of() {
+    for (unsigned mask = 0; mask < 256; ++mask) {
+      unsigned next = 0;
+      for (unsigned lane = 0; lane < 8; ++lane) {
+        if ((mask >> lane & 1) != 0) of[mask] |= uint64_t{lane} << 8 * next++;
+      }
+    }
   }
+};
+constexpr LaneOrders kLaneOrders;
+
+// Appends the chosen lanes; the new length of the list.
+inline uint32_t put_lanes(Arrivals& list, uint32_t count, __m256i index, __m256i slot,
+                          __m256i chosen) {
+  auto mask = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(chosen)));
+  __m256i order =
+      _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kLaneOrders.of[mask])));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(list.index + count),
+                      _mm256_permutevar8x32_epi32(index, order));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(list.slot + count),
+                      _mm256_permutevar8x32_epi32(slot, order));
+  return count + count_bits(mask);
+}
+
+inline void sort_by_kind(Arrivals& arrived, Arrivals& branches, Arrivals& ranges, Arrivals& fans) {
+  // What lies behind the last one counts as a leaf.
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(arrived.slot + arrived.count),
+                      _mm256_setzero_si256());
+  const __m256i branch = _mm256_set1_epi32(TRIE_BRANCH >> 30);
+  const __m256i range = _mm256_set1_epi32(TRIE_RANGES_LINE >> 29);
+  const __m256i fan = _mm256_set1_epi32(TRIE_FAN >> 29);
+  uint32_t branch_count = 0;
+  uint32_t range_count = 0;
+  uint32_t fan_count = 0;
+  for (uint32_t k = 0; k < arrived.count; k += 8) {
+    __m256i index = _mm256_load_si256(reinterpret_cast<const __m256i*>(arrived.index + k));
+    __m256i slot = _mm256_load_si256(reinterpret_cast<const __m256i*>(arrived.slot + k));
+    __m256i kind = _mm256_srli_epi32(slot, 29);
+    __m256i is_branch = _mm256_cmpeq_epi32(_mm256_srli_epi32(slot, 30), branch);
+    branch_count = put_lanes(branches, branch_count, index, slot, is_branch);
+    range_count = put_lanes(ranges, range_count, index, slot, _mm256_cmpeq_epi32(kind, range));
+    fan_count = put_lanes(fans, fan_count, index, slot, _mm256_cmpeq_epi32(kind, fan));
+  }
+  branches.count = branch_count;
+  ranges.count = range_count;
+  fans.count = fan_count;
 }
 
 }  // namespace
+}  // namespace hecto::lookup
 
-Isa lookup6_avx2(const uint32_t* arena, const void* destinations, void* groups, size_t n) noexcept {
-  auto* base = reinterpret_cast<const int*>(arena + LOOKUP_ROOT_WORD);
-  const __m256i lane_words = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-  const __m256i swap = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2,
-                                        1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
-  const __m256i low_byte = _mm256_set1_epi32(0xff);
-  const __m256i first_node = _mm256_set1_epi32(LOOKUP_ROOT_ENTRIES);
-  auto* from = static_cast<const char*>(destinations);
-  auto* to = static_cast<char*>(groups);
-  for (; n >= kBlock; n -= kBlock, from += 16 * kBlock, to += 2 * kBlock) {
-    __m256i entries[kVectors];
-    __m256i words[kVectors];  // 32 bits of each address, the next byte to use on top
-    auto load_words = [&](size_t v, size_t word) {
-      auto* at = reinterpret_cast<const int*>(from + v * kLanes * 16 + word * 4);
-      return _mm256_shuffle_epi8(_mm256_i32gather_epi32(at, lane_words, 4), swap);
-    };
-    __m256i any = _mm256_setzero_si256();
-    for (size_t v = 0; v < kVectors; ++v) {
-      words[v] = load_words(v, 0);
-      entries[v] = _mm256_i32gather_epi32(base, _mm256_srli_epi32(words[v], 8), 4);
-      words[v] = _mm256_slli_epi32(words[v], 24);
-      any = _mm256_or_si256(any, entries[v]);
-    }
-    for (size_t level = 0; _mm256_movemask_ps(_mm256_castsi256_ps(any)) != 0; ++level) {
-      any = _mm256_setzero_si256();
-      for (size_t v = 0; v < kVectors; ++v) {
-        if (level % 4 == 1) words[v] = load_words(v, level / 4 + 1);
-        // The shift takes out the top bit that says "extended".
-        __m256i at = _mm256_add_epi32(_mm256_slli_epi32(entries[v], LOOKUP_STEP_BITS), first_node);
-        at = _mm256_or_si256(at, _mm256_and_si256(_mm256_srli_epi32(words[v], 24), low_byte));
-        words[v] = _mm256_slli_epi32(words[v], 8);
-        entries[v] = _mm256_mask_i32gather_epi32(entries[v], base, at, entries[v], 4);
-        any = _mm256_or_si256(any, entries[v]);
-      }
-    }
-    store_block(to, entries);
-  }
-  lookup6_scalar(arena, from, to, n);
-  return Isa::kAvx2;
-}
+#include "lookup/kernel_entry.hpp"
 
+namespace hecto::lookup {
+const Kernels kAvx2Kernels = {kIsa, direct4_kernel, trie4_kernel, trie6_kernel};
 }  // namespace hecto::lookup

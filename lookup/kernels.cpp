@@ -2,22 +2,47 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 
 namespace hecto::lookup {
 namespace {
 
-constexpr Kernels kScalarKernels{Isa::kScalar, lookup4_scalar, lookup6_scalar};
+// The set that was built for `isa` and that this CPU can run.
+const Kernels* available(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return &kScalarKernels;
 #ifdef LOOKUP_HAVE_AVX2
-constexpr Kernels kAvx2Kernels{Isa::kAvx2, lookup4_scalar, lookup6_avx2};
+    case Isa::kAvx2:
+      // What x86-64-v3 means beyond AVX2, as far as compilers use it.
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                     __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma")
+                 ? &kAvx2Kernels
+                 : nullptr;
 #endif
+#ifdef LOOKUP_HAVE_AVX512
+    case Isa::kAvx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                     __builtin_cpu_supports("avx512cd") && available(Isa::kAvx2) != nullptr
+                 ? &kAvx512Kernels
+                 : nullptr;
+#endif
+#ifdef LOOKUP_HAVE_NEON
+    case Isa::kNeon:
+      return &kNeonKernels;
+#endif
+    default:
+      return nullptr;
+  }
+}
 
 Isa choose() {
-  Isa best = is_supported(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
+  Isa best = Isa::kScalar;
   const char* wish = std::getenv("LOOKUP_ISA");
-  if (wish == nullptr) return best;
-  for (Isa isa : {Isa::kScalar, Isa::kAvx2}) {
-    if (std::strcmp(wish, to_string(isa)) == 0 && is_supported(isa)) return isa;
+  for (Isa isa : kAllIsas) {
+    if (!is_supported(isa)) continue;
+    if (wish != nullptr && std::strcmp(wish, to_string(isa)) == 0) return isa;
+    best = isa;
   }
   return best;
 }
@@ -25,26 +50,17 @@ Isa choose() {
 }  // namespace
 
 const char* to_string(Isa isa) noexcept {
-  return isa == Isa::kAvx2 ? "avx2" : "scalar";
+  constexpr const char* kNames[] = {"scalar", "avx2", "avx512", "neon"};
+  return kNames[static_cast<size_t>(isa)];
 }
 
 bool is_supported(Isa isa) noexcept {
-  if (isa == Isa::kScalar) return true;
-#ifdef LOOKUP_HAVE_AVX2
-  // What x86-64-v3 means beyond AVX2, as far as compilers use it.
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-#else
-  return false;
-#endif
+  return available(isa) != nullptr;
 }
 
 const Kernels& kernels_of(Isa isa) noexcept {
-#ifdef LOOKUP_HAVE_AVX2
-  if (isa == Isa::kAvx2 && is_supported(isa)) return kAvx2Kernels;
-#endif
-  (void)isa;
-  return kScalarKernels;
+  const Kernels* set = available(isa);
+  return set != nullptr ? *set : kScalarKernels;
 }
 
 const Kernels& kernels() noexcept {

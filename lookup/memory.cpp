@@ -18,8 +18,8 @@ class SystemMemory final : public Memory {
  public:
   void* allocate(size_t bytes, int /*socket*/) noexcept override {
     if (bytes == 0 || bytes > SIZE_MAX - 2 * kHugePageBytes) return nullptr;
-    size_t size = round_up(bytes, kPageBytes);
-    if (bytes < kHugePageBytes) return map(size);
+    size_t size = size_of(bytes);
+    if (size < kHugePageBytes) return map(size);
     // Mapped with room to spare and trimmed, so that huge pages can start at the first byte.
     auto* start = static_cast<char*>(map(size + kHugePageBytes));
     if (start == nullptr) return nullptr;
@@ -32,10 +32,14 @@ class SystemMemory final : public Memory {
   }
 
   void release(void* block, size_t bytes) noexcept override {
-    if (block != nullptr) munmap(block, round_up(bytes, kPageBytes));
+    if (block != nullptr) munmap(block, size_of(bytes));
   }
 
  private:
+  // From half a huge page on, whole ones: a part of one would be small pages.
+  static size_t size_of(size_t bytes) {
+    return round_up(bytes, bytes < kHugePageBytes / 2 ? kPageBytes : kHugePageBytes);
+  }
   static void* map(size_t size) {
     void* block = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return block == MAP_FAILED ? nullptr : block;
@@ -62,8 +66,12 @@ const char* to_string(Error error) noexcept {
       return "the table is full";
     case Error::kNoMemory:
       return "no memory";
-    case Error::kExists:
-      return "the route is in the table already";
+    case Error::kArenaFull:
+      return "no room in the arena: its limit is reached, or there is no memory";
+    case Error::kDuplicate:
+      return "the prefix or route is in the table already";
+    case Error::kUnknownTable:
+      return "table that was not created";
     case Error::kBadGroup:
       return "the next-hop group cannot hold that, or is a member of another group";
   }

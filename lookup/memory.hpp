@@ -11,9 +11,11 @@ enum class Error : uint8_t {
   kBadPrefix,     // length out of range or host bits set
   kNotFound,      // remove or change of a prefix or route that is not in the table
   kUnknownGroup,  // a next-hop-group index that was never allocated
-  kTableFull,     // no node, group or record left within the sizes given at creation
+  kTableFull,     // no prefix, group or record more within the sizes given at creation
   kNoMemory,      // Memory::allocate gave nothing
-  kExists,        // insert of a route that the RIB holds already
+  kArenaFull,     // the arena reached its limit, or there is no memory for it to grow
+  kDuplicate,     // insert of a prefix or route that is there already
+  kUnknownTable,  // a table that the FIB was not created with
   kBadGroup,      // a record or member list that the group cannot hold, or a group still in use
 };
 const char* to_string(Error error) noexcept;

@@ -79,11 +79,11 @@ class Rib {
 
   explicit Rib(uint32_t max_routes = kMaxRoutes) : max_routes_(max_routes) {}
 
-  // Behind the routes of its slot. kBadPrefix, kExists (a route of this slot, protocol and next-hop
-  // set), kTableFull, kNoMemory.
+  // Behind the routes of its slot. kBadPrefix, kDuplicate (a route of this slot, protocol and
+  // next-hop set), kTableFull, kNoMemory.
   tl::expected<Change, Error> insert(const PrefixType& prefix, const RibRoute& route);
   // `route` takes the place of the prefix's route `id`, or in another slot the last one, and its
-  // name. kBadPrefix, kNotFound, kExists.
+  // name. kBadPrefix, kNotFound, kDuplicate.
   tl::expected<Change, Error> replace(const PrefixType& prefix, RouteId id, const RibRoute& route);
   // kBadPrefix, kNotFound.
   tl::expected<Change, Error> erase(const PrefixType& prefix, RouteId id);
@@ -233,7 +233,7 @@ auto Rib<Address, Tag>::insert(const PrefixType& prefix, const RibRoute& route)
   if (!valid(prefix)) return tl::unexpected(Error::kBadPrefix);
   if (!routes_.reserve(1) || !tree_.reserve()) return tl::unexpected(Error::kNoMemory);
   auto [entry, fresh] = tree_.insert(prefix, Entry{});
-  if (!fresh && has_twin(*entry, route, kNoRouteId)) return tl::unexpected(Error::kExists);
+  if (!fresh && has_twin(*entry, route, kNoRouteId)) return tl::unexpected(Error::kDuplicate);
   if (routes_.size() >= max_routes_) {
     if (fresh) tree_.erase(prefix);
     return tl::unexpected(Error::kTableFull);
@@ -255,7 +255,7 @@ auto Rib<Address, Tag>::replace(const PrefixType& prefix, RouteId id, const RibR
   auto found = holder(prefix, id);
   if (!found) return tl::unexpected(found.error());
   Entry& entry = **found;
-  if (has_twin(entry, route, id)) return tl::unexpected(Error::kExists);
+  if (has_twin(entry, route, id)) return tl::unexpected(Error::kDuplicate);
   Best before = best_of(entry);
   bool moves = !route.same_slot(this->route(id));
   if (moves) unlink(entry, id);

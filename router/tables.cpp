@@ -53,8 +53,10 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
                unsigned threads, std::function<void(LogLevel, const std::string&)> log,
                std::function<void(const LinuxLink&, bool)> on_link)
     : qsbr_(threads), max_groups_(config.groups) {
-  fib4_ = created(lookup::Fib4::create({sockets, config.ipv4_nodes}, memory_, qsbr_), "IPv4 FIB");
-  fib6_ = created(lookup::Fib6::create({sockets, config.ipv6_nodes}, memory_, qsbr_), "IPv6 FIB");
+  lookup::FibOptions fib;
+  fib.sockets = sockets;
+  fib4_ = created(lookup::Fib4::create(fib, memory_, qsbr_), "IPv4 FIB");
+  fib6_ = created(lookup::Fib6::create(fib, memory_, qsbr_), "IPv6 FIB");
   lookup::NextHopOptions next_hops;
   next_hops.sockets = sockets;
   next_hops.max_groups = config.groups;

@@ -48,7 +48,7 @@ Routing::Put Routing::put(const Prefix<Address>& prefix, RouteId id, const Candi
       id == kNoRouteId ? rib.insert(prefix, candidate) : rib.replace(prefix, id, candidate);
   if (!change) {
     sets_.release(candidate.next_hop_set);
-    if (change.error() != lookup::Error::kExists) {
+    if (change.error() != lookup::Error::kDuplicate) {
       log(LogLevel::kWarning, fmt::format("routes: {} is left out: {}", prefix.to_string(),
                                           lookup::to_string(change.error())));
     }

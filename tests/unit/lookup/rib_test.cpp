@@ -181,7 +181,7 @@ class Pair {
     auto done = rib_.insert(prefix, fresh);
     ASSERT_EQ(done.has_value(), !exists);
     if (exists) {
-      EXPECT_EQ(done.error(), Error::kExists);
+      EXPECT_EQ(done.error(), Error::kDuplicate);
       change_.reset();
       return;
     }
@@ -289,13 +289,13 @@ TYPED_TEST(RibTest, RefusesWhatCannotBe) {
     EXPECT_EQ(rib.find(bad), nullptr);
     EXPECT_FALSE(rib.parent(bad));
   }
-  EXPECT_EQ(rib.insert(whole, route(1, 10)).error(), Error::kExists);
+  EXPECT_EQ(rib.insert(whole, route(1, 10)).error(), Error::kDuplicate);
   EXPECT_EQ(rib.erase(half, id).error(), Error::kNotFound);
   EXPECT_EQ(rib.erase(whole, id + 1).error(), Error::kNotFound);
   EXPECT_EQ(rib.erase(whole, kNoRouteId).error(), Error::kNotFound);
   ASSERT_TRUE(rib.insert(whole, route(2, 10)));
   EXPECT_EQ(rib.insert(half, route(1, 10)).error(), Error::kTableFull);
-  EXPECT_EQ(rib.replace(whole, id, route(2, 10)).error(), Error::kExists);
+  EXPECT_EQ(rib.replace(whole, id, route(2, 10)).error(), Error::kDuplicate);
   EXPECT_EQ(rib.size(), 1u);
   EXPECT_EQ(rib.routes(), 2u);
   EXPECT_EQ(rib.find(half), nullptr);
