@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lookup/direct_layout.hpp"
 #include "router/control/routing.hpp"
 
 namespace hecto::router::test {
@@ -103,13 +104,17 @@ class LateReaders final : public lookup::Reclaimer {
 
 class Bed {
  public:
+  // `max_nodes`: how many /24s of IPv4 can hold longer prefixes; 0: as many as there can be.
   explicit Bed(uint32_t max_groups = 512, uint32_t max_nodes = 0,
                lookup::Reclaimer& readers = lookup::Reclaimer::none()) {
     lookup::Memory& memory = lookup::Memory::system();
     lookup::FibOptions fib_options;
-    fib_options.max_nodes = max_nodes;
-    fib4 = lookup::Fib4::create(fib_options, memory, readers).value();
     fib6 = lookup::Fib6::create(fib_options, memory, readers).value();
+    fib_options.engine = lookup::Engine::kDirect;
+    if (max_nodes != 0) {
+      fib_options.max_bytes = (DIRECT_NODES_WORD + size_t{max_nodes} * DIRECT_NODE_WORDS) * 4;
+    }
+    fib4 = lookup::Fib4::create(fib_options, memory, readers).value();
     lookup::NextHopOptions next_hop_options;
     next_hop_options.max_groups = max_groups;
     next_hop_options.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);

@@ -4,15 +4,15 @@
 
 #include <map>
 
-#include "family.hpp"
 #include "random_table.hpp"
 
 namespace hecto::lookup {
 namespace {
 
-template <typename Family>
+template <typename Address>
 class RadixTreeTest : public ::testing::Test {};
-TYPED_TEST_SUITE(RadixTreeTest, Families);
+using Addresses = ::testing::Types<Ipv4Address, Ipv6Address>;
+TYPED_TEST_SUITE(RadixTreeTest, Addresses);
 
 template <typename Address>
 using Twin = std::map<Prefix<Address>, int>;
@@ -36,7 +36,7 @@ void expect_same(const Match& match, const Expected* expected) {
 }
 
 TYPED_TEST(RadixTreeTest, AgreesWithAMapAfterRandomChanges) {
-  using Address = typename TypeParam::Address;
+  using Address = TypeParam;
   uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   RandomTable<Address> random(seed);
@@ -75,7 +75,7 @@ TYPED_TEST(RadixTreeTest, AgreesWithAMapAfterRandomChanges) {
 }
 
 TYPED_TEST(RadixTreeTest, ReusesTheNodesOfErasedPrefixes) {
-  using Address = typename TypeParam::Address;
+  using Address = TypeParam;
   RandomTable<Address> random(1);
   RadixTree<Address, int> tree;
   std::vector<Prefix<Address>> prefixes(1000);

@@ -8,19 +8,19 @@
 #include <cstring>
 #include <thread>
 
-#include "family.hpp"
 #include "lookup/nexthop.hpp"
 #include "qsbr.hpp"
 #include "random_table.hpp"
+#include "test_table.hpp"
 
 namespace hecto::lookup {
 namespace {
 
 constexpr auto kDuration = std::chrono::milliseconds(700);
 
-template <typename Family>
+template <typename Kind>
 class ReaderTest : public ::testing::Test {};
-TYPED_TEST_SUITE(ReaderTest, Families);
+TYPED_TEST_SUITE(ReaderTest, TableKinds);
 
 // Each prefix has a group of its own, so that an answer names the prefix that gave it: it must
 // cover the destination. A node that was reused too early gives one that does not. Few nodes, so
@@ -32,7 +32,7 @@ TYPED_TEST(ReaderTest, SeesOnlyPrefixesThatCoverTheDestination) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   RandomTable<Address> random(seed);
   Qsbr qsbr;
-  auto fib = TypeParam::Fib::create({.sockets = {0}, .max_nodes = 400}, Memory::system(), qsbr);
+  TestTable<TypeParam> table({}, Memory::system(), qsbr);
   std::vector<PrefixType> prefixes;  // by group - 1
   std::vector<Address> destinations;
   while (prefixes.size() < 300) {
@@ -47,7 +47,7 @@ TYPED_TEST(ReaderTest, SeesOnlyPrefixesThatCoverTheDestination) {
   std::thread reader([&] {
     std::vector<GroupId> groups(destinations.size());
     while (!stop.load()) {
-      TypeParam::lookup(**fib, destinations.data(), groups.data(), groups.size());
+      lookup_in(table.view(), destinations.data(), groups.data(), groups.size());
       for (size_t i = 0; i < groups.size(); ++i) {
         if (groups[i] == kNoRoute) continue;
         ++hits;
@@ -65,12 +65,12 @@ TYPED_TEST(ReaderTest, SeesOnlyPrefixesThatCoverTheDestination) {
     for (int i = 0; i < 64; ++i, ++changes) {
       size_t which = random.rng()() % prefixes.size();
       if (random.rng()() % 2) {
-        if (!(*fib)->add(prefixes[which], static_cast<GroupId>(which + 1))) ++refused;
+        if (!table.add(prefixes[which], static_cast<GroupId>(which + 1))) ++refused;
       } else {
-        (void)(*fib)->remove(prefixes[which]);
+        (void)table.remove(prefixes[which]);
       }
     }
-    (*fib)->publish();
+    table.publish();
   }
   stop = true;
   reader.join();

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "family.hpp"
 #include "lookup/naive.hpp"
 #include "lookup/radix_tree.hpp"
 #include "random_table.hpp"
+#include "test_table.hpp"
 
 namespace hecto::lookup {
 namespace {
@@ -38,9 +38,9 @@ GroupId group_of(const std::string& text) {
   return static_cast<GroupId>(1 + hash % 64);
 }
 
-template <typename Family>
+template <typename Kind>
 class RealTableTest : public ::testing::Test {};
-TYPED_TEST_SUITE(RealTableTest, Families);
+TYPED_TEST_SUITE(RealTableTest, TableKinds);
 
 TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
   using Address = typename TypeParam::Address;
@@ -51,18 +51,18 @@ TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Rng rng(seed);
 
-  auto fib = TypeParam::Fib::create({}).value();
+  TestTable<TypeParam> table;
   RadixTree<Address, GroupId> tree;
   std::vector<PrefixType> prefixes;
   for (const std::string& text : lines) {
     auto prefix = PrefixType::parse(text);
     if (!prefix) continue;
     prefixes.push_back(*prefix);
-    ASSERT_TRUE(fib->add(*prefix, group_of(text)));
+    ASSERT_TRUE(table.add(*prefix, group_of(text)));
     tree.insert(*prefix, group_of(text));
   }
   ASSERT_GT(prefixes.size(), 100000u);
-  EXPECT_EQ(fib->statistics().prefixes, tree.size());
+  EXPECT_EQ(table.statistics().prefixes, tree.size());
 
   auto verify = [&](size_t count) {
     std::vector<Address> destinations(count);
@@ -70,7 +70,7 @@ TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
       destination = random_address(rng, Address{});
       if (rng() % 8) destination = put_inside(prefixes[rng() % prefixes.size()], destination);
     }
-    auto groups = lookup_all<TypeParam>(*fib, destinations);
+    auto groups = table.lookup(destinations);
     for (size_t i = 0; i < count; ++i) {
       auto match = tree.longest_match(destinations[i]);
       ASSERT_EQ(groups[i], match ? *match->value : kNoRoute) << destinations[i].to_string();
@@ -79,9 +79,9 @@ TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
   verify(200000);
   for (int i = 0; i < 50000; ++i) {
     const PrefixType& prefix = prefixes[rng() % prefixes.size()];
-    ASSERT_EQ(fib->remove(prefix).has_value(), tree.erase(prefix));
+    ASSERT_EQ(table.remove(prefix).has_value(), tree.erase(prefix));
   }
-  fib->publish();
+  table.publish();
   verify(100000);
 }
 
