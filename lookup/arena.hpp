@@ -29,8 +29,10 @@ class Arena {
     for (int socket : sockets) replicas_.emplace_back(socket);
   }
 
-  // Makes room for `words`, keeping what is there. False, and nothing changed, without memory.
+  // Makes room for `words`, keeping what is there. False, and nothing changed, without memory
+  // or sockets.
   bool resize(size_t words) {
+    if (replicas_.empty()) return false;
     std::vector<MemoryBlock> fresh;
     for (Replica& replica : replicas_) {
       fresh.emplace_back(memory_, words * 4, replica.socket);

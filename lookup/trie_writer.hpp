@@ -126,7 +126,7 @@ template <typename Address>
 bool Trie<Address>::change_table(TableId table, const Change& change) {
   Intervals<Bits> rest;
   Change outside = change;
-  if (kHasRoot && table == 0 && change.length < 3) {
+  if (kHasRoot && table == 0 && change.length < 3 && change.bounds.first < kRootStart) {
     Bits behind = kRootLast + 1;
     for (const Item& item : change.painted->items()) {
       if (item.start < kRootStart) rest.put(item.start, item.group);

@@ -170,5 +170,27 @@ TYPED_TEST(FibTest, IsEmptyAgainAfterEverythingIsRemovedInRandomOrder) {
   for (GroupId group : table.lookup(destinations)) ASSERT_EQ(group, kNoRoute);
 }
 
+// Those of up to two bits are half or quarter of the address space: in, around and beside 2000::/3.
+TYPED_TEST(FibTest, ShortestPrefixesInAnyOrder) {
+  using Address = typename TypeParam::Address;
+  Rng rng(4);
+  TestTable<TypeParam> table;
+  NaiveFib<Address> naive;
+  for (GroupId group = 1; group < 60; ++group) {
+    auto length = static_cast<uint8_t>(rng() % 5);
+    auto prefix = Prefix<Address>::make(random_address(rng, Address{}), length);
+    if (group % 3 != 0) {
+      ASSERT_TRUE(table.add(prefix, group));
+      naive.add(prefix, group);
+    } else {
+      ASSERT_EQ(table.remove(prefix).has_value(), naive.remove(prefix));
+    }
+    for (int i = 0; i < 64; ++i) {
+      Address destination = random_address(rng, Address{});
+      ASSERT_EQ(table.lookup(destination), naive.lookup(destination)) << prefix.to_string();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hecto::lookup
