@@ -56,17 +56,20 @@ class Arena {
     for (Replica& replica : replicas_) std::memcpy(replica.words() + word, data, words * 4);
   }
   void store_half(uint32_t half, uint16_t value) {
+    changed_ = true;
     for (Replica& replica : replicas_) {
       __atomic_store_n(reinterpret_cast<uint16_t*>(replica.words()) + half, value,
                        __ATOMIC_RELEASE);
     }
   }
   void store(uint32_t word, uint32_t value) {
+    changed_ = true;
     for (Replica& replica : replicas_) {
       __atomic_store_n(replica.words() + word, value, __ATOMIC_RELEASE);
     }
   }
   void store_pair(uint32_t word, uint64_t value) {  // `word` is even
+    changed_ = true;
     for (Replica& replica : replicas_) {
       __atomic_store_n(reinterpret_cast<uint64_t*>(replica.words() + word), value,
                        __ATOMIC_RELEASE);
@@ -82,14 +85,18 @@ class Arena {
   void write_header() {
     sum_header();
     write(0, &header_, sizeof(header_) / 4);
+    changed_ = false;
   }
-  // Counts the generation up. What kernels read of the header stays untouched.
+  // Counts the generation up if anything was stored. What kernels read of the header stays
+  // untouched.
   void publish() {
+    if (!changed_) return;
     ++header_.generation;
     sum_header();
     store(offsetof(ArenaHeader, words) / 4, header_.words);
     store(offsetof(ArenaHeader, checksum) / 4, header_.checksum);
     store_pair(offsetof(ArenaHeader, generation) / 4, header_.generation);
+    changed_ = false;
   }
   uint64_t generation() const { return header_.generation; }
 
@@ -134,6 +141,7 @@ class Arena {
   std::deque<Replica> replicas_;  // handles stay where they are
   std::deque<Retired> retired_;
   size_t words_ = 0;
+  bool changed_ = false;  // since the last publish()
   ArenaHeader header_;
 };
 

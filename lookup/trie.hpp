@@ -51,6 +51,8 @@ class Trie {
   static constexpr Bits kRootStart = kHasRoot ? Bits{1} << (Shape::kBits - 3) : 0;
   static constexpr Bits kRootLast = static_cast<Bits>(kRootStart << 1) - 1;
   static constexpr unsigned kRootPairBits = TRIE_ROOT_BITS - 5;
+  static constexpr size_t kOffsetWords = (size_t{TRIE_OFFSET_MASK} + 1) * 2;  // that slots reach
+  static constexpr size_t kRetiredAtOnce = 256;
 
   struct Change {
     Bounds<Address> bounds;
@@ -111,6 +113,7 @@ class Trie {
   uint64_t prefixes_ = 0;
 
   // The change in progress.
+  bool removing_ = false;
   std::vector<uint32_t> fresh_;    // lines of new blocks
   std::vector<uint32_t> dropped_;  // lines of blocks that it makes needless
   std::vector<Store> stores_;

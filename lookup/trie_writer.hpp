@@ -9,8 +9,8 @@ template <typename Address>
 Trie<Address>::Trie(const FibOptions& options, Memory& memory, Reclaimer& reclaimer)
     : arena_(options.sockets, memory, reclaimer),
       reclaimer_(reclaimer),
-      max_words_((options.max_bytes == 0 ? (size_t{TRIE_OFFSET_MASK} + 1) * 8 : options.max_bytes) /
-                 4),
+      max_words_(options.max_bytes == 0 ? kOffsetWords
+                                        : std::min(options.max_bytes / 4, kOffsetWords)),
       max_prefixes_(options.max_prefixes),
       routes_(options.tables) {}
 
@@ -100,7 +100,10 @@ tl::expected<void, Error> Trie<Address>::remove(TableId table, const PrefixType&
   if (known == nullptr) return tl::unexpected(Error::kNotFound);
   GroupId before = *known;
   routes_[table].erase(prefix);
-  if (!apply(table, prefix)) {
+  removing_ = true;
+  bool done = apply(table, prefix);
+  removing_ = false;
+  if (!done) {
     routes_[table].insert(prefix, before);
     return tl::unexpected(Error::kArenaFull);
   }
@@ -470,17 +473,20 @@ std::optional<uint32_t> Trie<Address>::take(uint32_t lines) {
     reclaim();
     line = heap_.take(lines);
   }
-  if (!line && grow()) line = heap_.take(lines);
+  while (!line && grow()) line = heap_.take(lines);
   if (line) fresh_.push_back(*line);
   return line;
 }
 
-// By an eighth: a table in use should not carry much more than it needs.
+// By an eighth: a table in use should not carry much more than it needs. What is taken away may be
+// more than it seems (a prefix taken out of a block can make it larger), so a removal is not held
+// to the limit.
 template <typename Address>
 bool Trie<Address>::grow() {
   constexpr uint32_t kStep = 16 * LineHeap::kMaxLines;
   size_t lines = heap_.size() + heap_.size() / 8 / kStep * kStep + kStep;
-  lines = std::min(lines, max_words_ / TRIE_LINE_WORDS) & ~size_t{LineHeap::kMaxLines - 1};
+  size_t limit = removing_ ? kOffsetWords : max_words_;
+  lines = std::min(lines, limit / TRIE_LINE_WORDS) & ~size_t{LineHeap::kMaxLines - 1};
   if (lines <= heap_.size() || !arena_.resize(lines * TRIE_LINE_WORDS)) return false;
   heap_.grow(static_cast<uint32_t>(lines));
   return true;
@@ -492,6 +498,8 @@ void Trie<Address>::commit() {
   for (const PairStore& store : pair_stores_) arena_.store_pair(store.word, store.pair);
   retired_.insert(retired_.end(), dropped_.begin(), dropped_.end());
   forget_change();
+  // Their grace period should not begin only when there is no room left.
+  if (retired_.size() >= kRetiredAtOnce) reclaim();
 }
 
 template <typename Address>

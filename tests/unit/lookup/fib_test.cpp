@@ -100,21 +100,25 @@ TYPED_TEST(FibTest, EverySocketsReplicaIsTheSameBytes) {
 
 TYPED_TEST(FibTest, HeaderDescribesTheArena) {
   TestTable<TypeParam> table;
-  ArenaHeader header;
-  uint32_t checksum = 0;
-  for (uint64_t generation = 1; generation < 4; ++generation) {
-    header = *reinterpret_cast<const ArenaHeader*>(table.arena());
-    EXPECT_EQ(header.generation, generation);
-    EXPECT_EQ(table.statistics().generation, generation);
-    EXPECT_NE(header.checksum, checksum);
-    checksum = header.checksum;
-    table.publish();
-  }
+  auto header = [&] { return *reinterpret_cast<const ArenaHeader*>(table.arena()); };
   const char* magic = TypeParam::kIsDirect ? "HD4\1" : TypeParam::kIsIpv4 ? "HT4\1" : "HT6\1";
-  EXPECT_EQ(std::memcmp(&header.magic, magic, 4), 0);
-  EXPECT_EQ(header.words * size_t{4}, table.statistics().bytes);
-  EXPECT_EQ(header.nodes * size_t{4}, table.statistics().used_bytes) << "nothing in it so far";
-  EXPECT_EQ(header.table_count, TypeParam::kIsDirect ? 0u : TypeParam::kTable + 1u);
+  ArenaHeader empty = header();
+  EXPECT_EQ(std::memcmp(&empty.magic, magic, 4), 0);
+  EXPECT_EQ(empty.words * size_t{4}, table.statistics().bytes);
+  EXPECT_EQ(empty.nodes * size_t{4}, table.statistics().used_bytes) << "nothing in it so far";
+  EXPECT_EQ(empty.table_count, TypeParam::kIsDirect ? 0u : TypeParam::kTable + 1u);
+  uint32_t checksum = empty.checksum;
+  for (uint32_t generation = 1; generation < 4; ++generation) {
+    ASSERT_TRUE(table.add(TypeParam::numbered(24, generation), 7));
+    EXPECT_EQ(header().generation, generation - 1) << "not published yet";
+    table.publish();
+    EXPECT_EQ(header().generation, generation);
+    EXPECT_EQ(table.statistics().generation, generation);
+    EXPECT_NE(header().checksum, checksum);
+    checksum = header().checksum;
+    table.publish();
+    EXPECT_EQ(header().generation, generation) << "nothing has changed";
+  }
 }
 
 // The differential tests: random changes, then everything held against the naive twin.

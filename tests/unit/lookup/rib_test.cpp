@@ -5,11 +5,19 @@
 #include <algorithm>
 #include <map>
 
-#include "family.hpp"
 #include "random_table.hpp"
+#include "test_table.hpp"
 
 namespace hecto::lookup {
 namespace {
+
+struct Ipv4Family {
+  using Address = Ipv4Address;
+};
+struct Ipv6Family {
+  using Address = Ipv6Address;
+};
+using Families = ::testing::Types<Ipv4Family, Ipv6Family>;
 
 template <typename Family>
 class RibTest : public ::testing::Test {};
