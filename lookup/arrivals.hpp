@@ -6,7 +6,7 @@
 namespace hecto::lookup {
 namespace {
 
-constexpr uint32_t kBlock = 64;
+constexpr uint32_t kBlock = 128;
 
 struct Arrivals {
   uint32_t count;

@@ -1,5 +1,6 @@
 // Look-ups for x86-64-v3: keys of a line compared at once, bitmaps counted by one instruction.
 #include <immintrin.h>
+#include <string.h>
 
 #include "lookup/arrivals.hpp"
 #include "lookup/kernels.hpp"
@@ -20,9 +21,12 @@ inline __m256i not_below(const uint16_t* keys, __m256i value) {
 }
 inline uint16_t result_of(const uint16_t* line, uint16_t value) {
   __m256i wanted = _mm256_set1_epi16(static_cast<short>(value));
-  // Two bits a key; the sixteenth halfword is a result.
+  // Two bits a key, as many as a result has bytes; the sixteenth halfword is a result.
   auto mask = static_cast<uint32_t>(_mm256_movemask_epi8(not_below(line, wanted))) & 0x3fffffff;
-  return line[2 * TRIE_KEYS - count_bits(mask) / 2];
+  uint16_t result;
+  const char* last = reinterpret_cast<const char*>(line + 2 * TRIE_KEYS);
+  memcpy(&result, last - size_t{count_bits(mask)}, sizeof(result));
+  return result;
 }
 inline uint32_t count_fan(const uint16_t* keys, uint16_t value) {
   __m256i wanted = _mm256_set1_epi16(static_cast<short>(value));

@@ -2,7 +2,8 @@
 // kernels for any instruction set (and for a GPU) can include it.
 //
 //   words  0..15   ArenaHeader, zero padding
-//   root           IPv6: 65,536 pairs, one for each value of the 16 bits behind 001 (2000::/3)
+//   root           IPv6: 65,536 pairs, one for each value of the 16 bits behind 001 (2000::/3), and
+//                  one for all other addresses, whose child is table 0's slot
 //   groups         IPv6: word g holds g; what a pair of one group points to
 //   tables         one slot for each table
 //   lines          64 bytes each, the blocks below

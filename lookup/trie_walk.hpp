@@ -15,77 +15,10 @@
 #include <string.h>
 
 #include "lookup/arena_header.hpp"
-#include "lookup/kernels.hpp"
-#include "lookup/trie_layout.hpp"
+#include "lookup/trie_steps.hpp"
 
 namespace hecto::lookup {
 namespace {
-
-// What other threads store one by one. On all CPUs that Linux runs on, a load that depends on this
-// one sees what was written before; ThreadSanitizer wants it said.
-#if defined(__SANITIZE_THREAD__)
-constexpr int kLoadOrder = __ATOMIC_ACQUIRE;
-#else
-constexpr int kLoadOrder = __ATOMIC_RELAXED;
-#endif
-inline uint32_t load_slot(const uint32_t* at) {
-  return __atomic_load_n(at, kLoadOrder);
-}
-inline uint32_t base_of(uint64_t pair) {
-  return static_cast<uint32_t>(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? pair : pair >> 32);
-}
-inline uint32_t bitmap_of(uint64_t pair) {
-  return static_cast<uint32_t>(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? pair >> 32 : pair);
-}
-// Where the slot of child `number` (of 32; higher bits do not matter) is.
-inline const uint32_t* slot_at(const uint32_t* arena, uint64_t pair, uint32_t number) {
-  uint32_t upto = bitmap_of(pair) << (~number & 31);
-  return arena + base_of(pair) + count_bits(upto) - 1;
-}
-
-inline void store16(char* to, uint32_t value) {
-  auto half = static_cast<uint16_t>(value);
-  memcpy(to, &half, sizeof(half));
-}
-
-// Destinations of one family. `at` is twice a destination's number, which is where its group goes
-// in bytes; `level` counts bytes from the first on the wire.
-struct Keys4 {
-  const char* from;
-
-  uint32_t address(uint32_t at) const {
-    uint32_t value;
-    memcpy(&value, from + 2 * size_t{at}, sizeof(value));
-    return value;
-  }
-  uint32_t byte(uint32_t at, unsigned level) const {
-    return address(at) >> (24 - 8 * level) & 0xff;
-  }
-  uint32_t window(uint32_t at, unsigned level) const { return address(at) << 8 * level >> 16; }
-};
-struct Keys6 {
-  const char* from;
-
-  uint32_t byte(uint32_t at, unsigned level) const {
-    return static_cast<unsigned char>(from[8 * size_t{at} + level]);
-  }
-  uint32_t window(uint32_t at, unsigned level) const {
-    if (level == 15) return byte(at, level) << 8;
-    uint16_t value;
-    memcpy(&value, from + 8 * size_t{at} + level, sizeof(value));
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap16(value) : value;
-  }
-  uint64_t high(uint32_t at) const {
-    uint64_t value;
-    memcpy(&value, from + 8 * size_t{at}, sizeof(value));
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(value) : value;
-  }
-};
-
-// The block that a slot names; for a leaf, what lies near the arena's start.
-inline const char* block_of(const uint32_t* arena, uint32_t slot) {
-  return reinterpret_cast<const char*>(arena) + size_t{slot & TRIE_OFFSET_MASK} * 8;
-}
 
 // Takes those in `arrived`, whose next byte is `level`, to their leaves. The groups of those that
 // are at a leaf already have been stored.
@@ -148,46 +81,50 @@ inline void walk_table(const uint32_t* arena, uint32_t table, Keys keys, size_t 
   }
 }
 
-// Table 0 of IPv6: 2000::/3 from the root, the rest from the slot.
+// Those outside of 2000::/3 have the table's slot and begin at level 0.
+inline void descend_apart(const uint32_t* arena, Keys6 keys, char* to, Arrivals& arrived) {
+  Arrivals unicast;
+  Arrivals others;
+  unicast.count = others.count = 0;
+  for (uint32_t i = 0; i < arrived.count; ++i) {
+    bool is_unicast = keys.byte(2 * i, 0) >> 5 == 1;
+    unicast.index[unicast.count] = others.index[others.count] = 2 * i;
+    unicast.slot[unicast.count] = others.slot[others.count] = arrived.slot[i];
+    unicast.count += is_unicast;
+    others.count += !is_unicast;
+  }
+  descend(arena, keys, to, unicast, 3);
+  descend(arena, keys, to, others, 0);
+}
+
+// Table 0 of IPv6: 2000::/3 from the root. Pair 65,536 of the root is for all else: its slot is the
+// table's, right at once if that is a leaf.
 inline void walk_root6(const uint32_t* arena, const char* from, char* to, size_t n) {
   auto* header = reinterpret_cast<const ArenaHeader*>(arena);
   auto* root = reinterpret_cast<const uint64_t*>(arena + header->root);
+  constexpr uint32_t kElsewhere = TRIE_ROOT_PAIRS;
+  bool rest_is_leaf = load_slot(arena + header->tables) < TRIE_NODE;
   for (size_t done = 0; done < n; done += kBlock, from += 16 * kBlock, to += 2 * kBlock) {
     Keys6 keys{from};
     Arrivals arrived;
-    arrived.count = static_cast<uint32_t>(n - done < kBlock ? n - done : kBlock);
-    uint64_t elsewhere = 0;
-    for (uint32_t i = 0; i < arrived.count; ++i) {
-      uint64_t high = keys.high(2 * i);
-      elsewhere |= high ^ uint64_t { 1 } << 61;
-      uint64_t pair = __atomic_load_n(root + (high >> 45 & (TRIE_ROOT_PAIRS - 1)), kLoadOrder);
-      uint32_t slot = load_slot(slot_at(arena, pair, static_cast<uint32_t>(high >> 40)));
-      store16(to + 2 * i, slot);
+    auto count = static_cast<uint32_t>(n - done < kBlock ? n - done : kBlock);
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t word = keys.word(2 * i);
+      uint32_t number = (word >> 13) - kElsewhere;  // 001 goes, all else is too large
+      number = number < kElsewhere ? number : kElsewhere;
+      uint64_t pair = __atomic_load_n(root + number, kLoadOrder);
+      uint32_t slot = load_slot(slot_at(arena, pair, word >> 8));
       __builtin_prefetch(block_of(arena, slot));
-      arrived.index[i] = 2 * i;
       arrived.slot[i] = slot;
     }
-    if (elsewhere >> 61 == 0) {
-      descend(arena, keys, to, arrived, 3);
-      continue;
-    }
-    Arrivals others;
-    uint32_t count = 0;
-    uint32_t slot = load_slot(arena + header->tables);
-    others.count = 0;
-    for (uint32_t i = 0; i < arrived.count; ++i) {
-      bool unicast = keys.byte(2 * i, 0) >> 5 == 1;
-      if (!unicast) store16(to + 2 * i, slot);
-      others.index[others.count] = 2 * i;
-      others.slot[others.count] = slot;
-      others.count += !unicast;
-      arrived.index[count] = 2 * i;
-      arrived.slot[count] = arrived.slot[i];
-      count += unicast;
-    }
+    for (uint32_t i = 0; i < count; ++i) store16(to + 2 * i, arrived.slot[i]);
+    for (uint32_t i = 0; i < count; ++i) arrived.index[i] = 2 * i;
     arrived.count = count;
-    descend(arena, keys, to, arrived, 3);
-    descend(arena, keys, to, others, 0);
+    if (rest_is_leaf) {
+      descend(arena, keys, to, arrived, 3);
+    } else {
+      descend_apart(arena, keys, to, arrived);
+    }
   }
 }
 

@@ -17,7 +17,7 @@ Trie<Address>::Trie(const FibOptions& options, Memory& memory, Reclaimer& reclai
 template <typename Address>
 bool Trie<Address>::allocate() {
   uint32_t root = TRIE_LINE_WORDS;
-  uint32_t groups = root + (kHasRoot ? 2 * TRIE_ROOT_PAIRS : 0);
+  uint32_t groups = root + (kHasRoot ? 2 * (TRIE_ROOT_PAIRS + 1) : 0);
   uint32_t tables = groups + (kHasRoot ? kMaxGroupId + 1u : 0);
   auto fixed = static_cast<uint32_t>(tables + routes_.size());
   uint32_t lines = (fixed + TRIE_LINE_WORDS - 1) / TRIE_LINE_WORDS;
@@ -39,6 +39,7 @@ bool Trie<Address>::allocate() {
     for (uint32_t pair = 0; pair < TRIE_ROOT_PAIRS; ++pair) {
       arena_.store_pair(root + 2 * pair, pair_of(groups + kNoRoute, 1));
     }
+    arena_.store_pair(root + 2 * TRIE_ROOT_PAIRS, pair_of(tables, 1));
   }
   arena_.write_header();
   return true;
