@@ -15,6 +15,13 @@ struct Fib4::State {
     if (options.engine != Engine::kTrie) direct.emplace(options, memory, reclaimer);
   }
   bool is_direct(TableId table) const { return direct && table == 0; }
+  bool knows(const Prefix4& prefix, TableId table) const {
+    if (is_direct(table)) return direct->find(prefix) != nullptr;
+    return trie.find(table, prefix) != nullptr;
+  }
+  bool is_full() const {
+    return direct->statistics().prefixes + trie.statistics().prefixes >= options.max_prefixes;
+  }
   bool has_trie() const { return !direct || options.tables > 1; }
 
   FibOptions options;
@@ -44,6 +51,10 @@ tl::expected<std::unique_ptr<Fib4>, Error> Fib4::create(const FibOptions& option
 template <>
 tl::expected<void, Error> Fib4::add(Prefix4 prefix, GroupId group, TableId table) {
   if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
+  bool has_both = state_->direct && state_->has_trie();
+  if (has_both && state_->is_full() && !state_->knows(prefix, table)) {
+    return tl::unexpected(Error::kTableFull);
+  }
   if (state_->is_direct(table)) return state_->direct->add(prefix, group);
   return state_->trie.add(table, prefix, group);
 }
@@ -51,9 +62,7 @@ tl::expected<void, Error> Fib4::add(Prefix4 prefix, GroupId group, TableId table
 template <>
 tl::expected<void, Error> Fib4::insert(Prefix4 prefix, GroupId group, TableId table) {
   if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
-  bool known = state_->is_direct(table) ? state_->direct->find(prefix) != nullptr
-                                        : state_->trie.find(table, prefix) != nullptr;
-  if (known) return tl::unexpected(Error::kDuplicate);
+  if (state_->knows(prefix, table)) return tl::unexpected(Error::kDuplicate);
   return add(prefix, group, table);
 }
 
