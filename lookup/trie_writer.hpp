@@ -125,7 +125,7 @@ bool Trie<Address>::apply(TableId table, const PrefixType& prefix) {
   return done;
 }
 
-// The table's slot. What the root answers stays out of it: the range before goes on over it.
+// The table's slot. What the root answers stays out of it: there it never has a route.
 template <typename Address>
 bool Trie<Address>::change_table(TableId table, const Change& change) {
   Intervals<Bits> rest;
@@ -135,6 +135,7 @@ bool Trie<Address>::change_table(TableId table, const Change& change) {
     for (const Item& item : change.painted->items()) {
       if (item.start < kRootStart) rest.put(item.start, item.group);
     }
+    rest.put(kRootStart, kNoRoute);
     if (change.bounds.last >= behind) rest.put(behind, change.painted->group_at(behind));
     for (const Item& item : change.painted->items()) {
       if (item.start > behind) rest.put(item.start, item.group);
