@@ -41,7 +41,7 @@ struct FibOptions {
   TableId tables = 1;              // table 0 is the main one, the others are VRFs
   Engine engine = Engine::kAuto;   // of IPv4's table 0
   uint64_t max_prefixes = 0;       // in all tables; 0: 4,194,304 IPv4, 1,048,576 IPv6
-  size_t max_bytes = 0;            // of one arena; 0: what its offsets reach
+  size_t max_bytes = 0;  // of one arena; 0: what its offsets reach; removals may need more
 };
 
 struct FibStatistics {

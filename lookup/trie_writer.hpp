@@ -122,10 +122,16 @@ bool Trie<Address>::apply(TableId table, const PrefixType& prefix) {
   bool meets_rest = !rooted || change.bounds.first < kRootStart || change.bounds.last > kRootLast;
   bool done = (!meets_root || change_root(change)) && (!meets_rest || change_table(table, change));
   done ? commit() : roll_back();
+  if (done && rooted && change.bounds.last == kRootStart - 1) {
+    // The range before the root is another now, and goes on over it.
+    Intervals<Bits> carried;
+    carried.put(kRootStart, painted_.items().back().group);
+    change_table(0, {{kRootStart, kRootLast}, 3, &carried}) ? commit() : roll_back();
+  }
   return done;
 }
 
-// The table's slot. What the root answers stays out of it: there it never has a route.
+// The table's slot. What the root answers stays out of it: the range before goes on over it.
 template <typename Address>
 bool Trie<Address>::change_table(TableId table, const Change& change) {
   Intervals<Bits> rest;
@@ -135,7 +141,6 @@ bool Trie<Address>::change_table(TableId table, const Change& change) {
     for (const Item& item : change.painted->items()) {
       if (item.start < kRootStart) rest.put(item.start, item.group);
     }
-    rest.put(kRootStart, kNoRoute);
     if (change.bounds.last >= behind) rest.put(behind, change.painted->group_at(behind));
     for (const Item& item : change.painted->items()) {
       if (item.start > behind) rest.put(item.start, item.group);

@@ -43,6 +43,7 @@ class RandomTable {
   // Often below or around a prefix given before, so that tables nest; else anywhere.
   PrefixType prefix() {
     Address address = random_address(rng_, Address{});
+    if (rng_() % 2 == 0) make_unicast(address);
     if (!given_.empty() && rng_() % 4 != 0) address = put_inside(some(), address);
     auto length = static_cast<uint8_t>(rng_() % (PrefixType::kMaxLength + 1));
     if (rng_() % 8 == 0) length = PrefixType::kMaxLength;
@@ -73,6 +74,11 @@ class RandomTable {
 
  private:
   static constexpr uint8_t kAllButOne = PrefixType::kMaxLength - 1;
+  // IPv6's is 2000::/3, a region of its own in the main table.
+  static void make_unicast(Ipv4Address&) {}
+  static void make_unicast(Ipv6Address& address) {
+    address.bytes[0] = static_cast<uint8_t>(0x20 | (address.bytes[0] & 0x1f));
+  }
   static Address all_ones() {
     if constexpr (sizeof(Address) == 4) {
       return {~uint32_t{0}};
