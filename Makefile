@@ -4,7 +4,7 @@ BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
 
-.PHONY: deps build run test test-asan test-tsan bench bench-lookup format format-check clean
+.PHONY: deps build run test test-asan test-tsan test-neon bench bench-lookup format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -25,6 +25,10 @@ test-tsan: $(BUILD_TSAN)/build.ninja
 	@ninja -C $(BUILD_TSAN) --quiet
 	@tests/run.py $(BUILD_TSAN) --unit-only
 
+# The NEON kernels, cross-built and under qemu; says which packages it misses.
+test-neon:
+	@tests/neon.sh build-neon
+
 bench: build
 	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
 
@@ -42,7 +46,7 @@ format-check:
 	@clang-format -n --Werror $(SOURCES)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN)
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) build-neon
 
 $(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
