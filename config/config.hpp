@@ -86,10 +86,14 @@ struct NeighborConfig {
   bool operator==(const NeighborConfig&) const = default;
 };
 
+// How IPv4's main table is stored: DIR-24-8, or a trie that takes a quarter of its memory.
+enum class Ipv4Engine : uint8_t { kAuto, kDirect, kCompact };
+inline constexpr uint64_t kDirectFib_bytes = 48ull << 20;  // what DIR-24-8 grows to, and no further
+
 struct TablesConfig {
-  uint32_t ipv4_nodes = 0;  // 0: default of lookup/
-  uint32_t ipv6_nodes = 0;
-  uint32_t groups = 16384;  // next-hop groups
+  Ipv4Engine ipv4_engine = Ipv4Engine::kAuto;
+  std::optional<uint64_t> memory_bytes;  // of one family's FIB on one socket; default: no limit
+  uint32_t groups = 16384;               // next-hop groups
   bool operator==(const TablesConfig&) const = default;
 };
 

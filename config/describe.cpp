@@ -128,12 +128,15 @@ std::string describe(const Placement& placement, const Config& config, const Top
                kColumns) +
            "\n";
   parts.clear();
-  for (const SocketMemory& memory : placement.memory)
+  std::vector<std::string> tables;
+  for (const SocketMemory& memory : placement.memory) {
     parts.push_back(fmt::format("{} on socket {}", mib(memory.bytes), memory.socket));
-  out += cut(fmt::format("memory   {}; tables on socket {}", fmt::join(parts, ", "),
-                         fmt::join(placement.sockets, ", ")),
-             kColumns) +
-         "\n";
+    if (memory.table_bytes != 0)
+      tables.push_back(fmt::format("{} on socket {}", mib(memory.table_bytes), memory.socket));
+  }
+  out += cut(fmt::format("memory   {}", fmt::join(parts, ", ")), kColumns) + "\n";
+  out +=
+      cut(fmt::format("tables   {}, not of hugepages", fmt::join(tables, ", ")), kColumns) + "\n";
   for (const std::string& warning : placement.warnings) out += "! " + wrapped(warning) + "\n";
   return out;
 }

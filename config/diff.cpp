@@ -52,9 +52,10 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
     check("linux", linux_text(a), linux_text(same_name));
   }
   check("spare_mbufs", text_of(running.spare_mbufs), text_of(wanted.spare_mbufs));
-  auto nodes = [](uint32_t n) { return n == 0 ? std::string("auto") : std::to_string(n); };
-  check("tables.ipv4_nodes", nodes(running.tables.ipv4_nodes), nodes(wanted.tables.ipv4_nodes));
-  check("tables.ipv6_nodes", nodes(running.tables.ipv6_nodes), nodes(wanted.tables.ipv6_nodes));
+  check("tables.ipv4_engine", to_string(running.tables.ipv4_engine),
+        to_string(wanted.tables.ipv4_engine));
+  check("tables.memory", text_or(running.tables.memory_bytes, "auto"),
+        text_or(wanted.tables.memory_bytes, "auto"));
   check("tables.groups", text_of(running.tables.groups), text_of(wanted.tables.groups));
   check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
   check("api.socket", running.api_socket, wanted.api_socket);

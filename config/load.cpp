@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint64_t kMinMemory = 64ull << 20;
 constexpr uint64_t kMaxMemory = 1ull << 40;
+constexpr uint64_t kMinTables = 16ull << 20;  // an empty IPv6 table takes 0.7 MB
+constexpr uint64_t kMaxTables = 4ull << 30;
 constexpr size_t kMaxSocketPath = 107;  // sun_path less its final 0
 
 void load_idle(const Value& value, Loading& loading) {
@@ -169,8 +171,18 @@ void load_tables(const Value& value, Loading& loading) {
   if (value.is_word("auto")) return;
   Fields fields(value, "tables", "a map, as {groups: 16384}");
   TablesConfig& tables = loading.config.tables;
-  read_integer_or_auto(fields.get("ipv4_nodes"), 1, 32768, tables.ipv4_nodes);
-  read_integer_or_auto(fields.get("ipv6_nodes"), 1, 4194304, tables.ipv6_nodes);
+  static constexpr Enumerator kEngines[] = {{"auto", static_cast<int>(Ipv4Engine::kAuto)},
+                                            {"direct", static_cast<int>(Ipv4Engine::kDirect)},
+                                            {"compact", static_cast<int>(Ipv4Engine::kCompact)}};
+  if (const Value* engine = fields.get("ipv4_engine"))
+    if (auto word = engine->one_of(kEngines)) tables.ipv4_engine = static_cast<Ipv4Engine>(*word);
+  const Value* memory = fields.get("memory");
+  if (memory != nullptr && !memory->is_word("auto")) {
+    tables.memory_bytes = memory->size(kMinTables, kMaxTables);
+    if (tables.memory_bytes && *tables.memory_bytes < kDirectFib_bytes &&
+        tables.ipv4_engine != Ipv4Engine::kCompact)
+      memory->refuse("is too little for ipv4_engine: direct; use at least 48MiB, or compact");
+  }
   read_integer(fields.get("groups"), 16, 32768, tables.groups);
 }
 

@@ -48,7 +48,8 @@ struct PoolPlacement {
 
 struct SocketMemory {
   int socket = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;        // DPDK's: pools and rings, of hugepages where there are
+  uint64_t table_bytes = 0;  // FIBs and next hops, of ordinary memory
 };
 
 struct Placement {
@@ -57,8 +58,8 @@ struct Placement {
   std::vector<PortPlacement> ports;
   std::vector<PoolPlacement> pools;
   std::vector<int> sockets;           // that hold workers: one FIB replica each
-  uint64_t memory_bytes = 0;          // pools, rings and tables together
-  std::vector<SocketMemory> memory;   // the same by socket, ascending
+  uint64_t memory_bytes = 0;          // DPDK's, of all sockets
+  std::vector<SocketMemory> memory;   // by socket, ascending
   std::vector<std::string> warnings;  // crossings and shortages, one line each
 };
 

@@ -133,10 +133,11 @@ void warn_memory(const Config& config, const Topology& topology, const Placement
     auto found = std::find(topology.sockets.begin(), topology.sockets.end(), need.socket);
     auto index = static_cast<size_t>(found - topology.sockets.begin());
     if (found == topology.sockets.end()) continue;
+    uint64_t sum = need.bytes + need.table_bytes;
     if (index < topology.memory_bytes.size() && topology.memory_bytes[index] > 0 &&
-        need.bytes > topology.memory_bytes[index])
+        sum > topology.memory_bytes[index])
       lines.push_back(fmt::format("Socket {} has {} MiB of memory, {} MiB are needed.", need.socket,
-                                  mib(topology.memory_bytes[index]), mib(need.bytes)));
+                                  mib(topology.memory_bytes[index]), mib(sum)));
     if (index >= topology.hugepage_bytes.size() || index >= topology.hugepages_2m.size()) continue;
     uint64_t have = topology.hugepage_bytes[index];
     if (have >= need.bytes) continue;

@@ -24,16 +24,15 @@ constexpr uint64_t kMbufOverhead_bytes = 128 + 64 + 8;  // rte_mbuf, object head
 constexpr uint64_t kDescriptor_bytes = 64;              // hardware's and software's
 constexpr uint64_t kBase_bytes = 64ull << 20;           // DPDK itself, rings, counters
 
-// Of one replica, as lookup/ lays them out.
-constexpr uint64_t kRoot4_bytes = 32ull << 20, kNode4_bytes = 512, kDefaultNodes4 = 8192;
-constexpr uint64_t kRoot6_bytes = 64ull << 20, kNode6_bytes = 1024, kDefaultNodes6 = 1 << 17;
+// Arenas grow: room for half more than a full table (900,000 IPv4 and 160,000 IPv6 prefixes take
+// 8 and 3.5 MB as tries, IPv4 11 MB when loaded under readers), twice, for the larger copy while
+// one grows.
+constexpr uint64_t kCompactFib_bytes = 16ull << 20, kIpv6Fib_bytes = 6ull << 20;
 constexpr uint64_t kGroup_bytes = 2 * (64 + 4);  // two records, while one is replaced
 
 uint64_t replica_bytes(const TablesConfig& tables) {
-  uint64_t nodes4 = tables.ipv4_nodes != 0 ? tables.ipv4_nodes : kDefaultNodes4;
-  uint64_t nodes6 = tables.ipv6_nodes != 0 ? tables.ipv6_nodes : kDefaultNodes6;
-  return kRoot4_bytes + nodes4 * kNode4_bytes + kRoot6_bytes + nodes6 * kNode6_bytes +
-         tables.groups * kGroup_bytes;
+  uint64_t ipv4 = tables.ipv4_engine == Ipv4Engine::kCompact ? kCompactFib_bytes : kDirectFib_bytes;
+  return 2 * (ipv4 + kIpv6Fib_bytes) + tables.groups * kGroup_bytes;
 }
 
 // A mempool uses its memory best at 2^n - 1 (rte_mempool_create).
@@ -80,30 +79,32 @@ void size_memory(const Config& config, Placement& placement) {
     pool.data_room_bytes = room;
     pool.ports.push_back(port.name);
   }
-  std::map<int, uint64_t> bytes;
+  std::map<int, SocketMemory> memory;
   std::set<int> spared;
   for (auto& [key, pool] : pools) {
     pool.mbufs = mbufs_of(pool, config, placement);
     // The spare ones go to the socket's first pool, that of the smallest packets.
     if (config.spare_mbufs > 0 && spared.insert(pool.socket).second)
       pool.mbufs = round_pool(uint64_t{pool.mbufs} + config.spare_mbufs);
-    bytes[pool.socket] += pool.mbufs * (uint64_t{pool.data_room_bytes} + kMbufOverhead_bytes);
+    memory[pool.socket].bytes +=
+        pool.mbufs * (uint64_t{pool.data_room_bytes} + kMbufOverhead_bytes);
     placement.pools.push_back(pool);
   }
   std::set<int> sockets;
   for (const WorkerPlacement& worker : placement.workers) sockets.insert(worker.socket);
   placement.sockets.assign(sockets.begin(), sockets.end());
-  for (int socket : sockets) bytes[socket] += replica_bytes(config.tables);
+  for (int socket : sockets) memory[socket].table_bytes = replica_bytes(config.tables);
   for (const PortPlacement& port : placement.ports) {
     const auto same = [&](const PortConfig& p) { return p.name == port.port; };
     const PortConfig& c = *std::find_if(config.ports.begin(), config.ports.end(), same);
-    bytes[port.socket] += kDescriptor_bytes * (uint64_t{port.rx_queues} * c.rx_descriptors +
-                                               uint64_t{port.tx_queues} * c.tx_descriptors);
+    memory[port.socket].bytes += kDescriptor_bytes * (uint64_t{port.rx_queues} * c.rx_descriptors +
+                                                      uint64_t{port.tx_queues} * c.tx_descriptors);
   }
-  if (!sockets.empty()) bytes[*sockets.begin()] += kBase_bytes;
-  for (const auto& [socket, sum] : bytes) {
-    placement.memory.push_back({socket, sum});
-    placement.memory_bytes += sum;
+  if (!sockets.empty()) memory[*sockets.begin()].bytes += kBase_bytes;
+  for (auto& [socket, need] : memory) {
+    need.socket = socket;
+    placement.memory.push_back(need);
+    placement.memory_bytes += need.bytes;
   }
 }
 

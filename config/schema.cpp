@@ -100,11 +100,12 @@ constexpr auto kKeys = std::to_array<Key>({
    "Packet buffers per socket kept for ports that are added later."},
 
   {"tables", "map", "auto", "a map with the keys below", kRestart,
-   "Sizes of the look-up tables."},
-  {"tables.ipv4_nodes", "integer", "auto", "auto, or 1 to 32768", kRestart,
-   "/24s with longer prefixes below them."},
-  {"tables.ipv6_nodes", "integer", "auto", "auto, or 1 to 4194304", kRestart,
-   "256-entry nodes of the IPv6 trie."},
+   "The look-up tables, which grow as routes come."},
+  {"tables.ipv4_engine", "word", "auto", "auto, direct or compact", kRestart,
+   "The IPv4 table: direct (also auto) takes 34 MB, one load a look-up; compact 8 MB for a full "
+   "table, and a few loads."},
+  {"tables.memory", "size", "auto", "auto, or 16MiB to 4GiB (from 48MiB with direct)", kRestart,
+   "Most that one family's table takes on each socket. auto: no limit."},
   {"tables.groups", "integer", "16384", "16 to 32768", kRestart,
    "Next-hop groups: distinct next hops and ECMP sets."},
 

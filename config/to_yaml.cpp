@@ -41,8 +41,8 @@ void write_list(Out out, const char* key, const Items& items, Text text) {
   for (const auto& item : items) fmt::format_to(out, "  - {}\n", text(item));
 }
 
-std::string number_or_auto(uint64_t number) {
-  return number == 0 ? "auto" : std::to_string(number);
+std::string bytes_or_auto(const std::optional<uint64_t>& bytes) {
+  return bytes ? std::to_string(*bytes) : "auto";
 }
 
 }  // namespace
@@ -68,11 +68,10 @@ std::string to_yaml(const Config& config) {
   for (const auto& [reason, pps] : config.punt_pps)
     fmt::format_to(out, "  {}: {}pps\n", quoted(reason), pps);
   fmt::format_to(out, "spare_mbufs: {}\n", config.spare_mbufs);
-  fmt::format_to(out, "tables: {{ipv4_nodes: {}, ipv6_nodes: {}, groups: {}}}\n",
-                 number_or_auto(config.tables.ipv4_nodes), number_or_auto(config.tables.ipv6_nodes),
+  fmt::format_to(out, "tables: {{ipv4_engine: {}, memory: {}, groups: {}}}\n",
+                 to_string(config.tables.ipv4_engine), bytes_or_auto(config.tables.memory_bytes),
                  config.tables.groups);
-  fmt::format_to(out, "memory: {}\n",
-                 config.memory_bytes ? std::to_string(*config.memory_bytes) : "auto");
+  fmt::format_to(out, "memory: {}\n", bytes_or_auto(config.memory_bytes));
   fmt::format_to(out, "api: {{socket: {}}}\n", quoted(config.api_socket));
   fmt::format_to(out, "log: {{level: {}}}\n", config.log_level);
   return text;

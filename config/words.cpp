@@ -23,6 +23,18 @@ const char* to_string(IdleMode mode) noexcept {
   return mode == IdleMode::kPoll ? "poll" : "sleep";
 }
 
+const char* to_string(Ipv4Engine engine) noexcept {
+  switch (engine) {
+    case Ipv4Engine::kDirect:
+      return "direct";
+    case Ipv4Engine::kCompact:
+      return "compact";
+    case Ipv4Engine::kAuto:
+      break;
+  }
+  return "auto";
+}
+
 const char* to_string(RouteType type) noexcept {
   switch (type) {
     case RouteType::kBlackhole:

@@ -10,6 +10,7 @@ namespace hecto::config {
 
 const char* to_string(Urpf urpf) noexcept;
 const char* to_string(IdleMode mode) noexcept;
+const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(RouteType type) noexcept;
 std::string to_string(const MacAddress& mac);
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}

@@ -66,6 +66,13 @@ INSTANTIATE_TEST_SUITE_P(
              "log.level: loud is not known; use trace, debug, info, warn or "
              "error"},
         Case{"tables: {groups: 40000}", "tables.groups: 40000 is out of range; use 16 to 32768"},
+        Case{"tables: {ipv4_engine: trie}",
+             "tables.ipv4_engine: trie is not known; use auto, direct or compact"},
+        Case{"tables: {ipv4_engine: compact, memory: 1MiB}",
+             "tables.memory: 1MiB is out of range; use 16MiB to 4GiB"},
+        Case{"tables: {memory: 32MiB}",
+             "tables.memory: 32MiB is too little for ipv4_engine: direct; use at least 48MiB, or "
+             "compact"},
         Case{"route_files: [a, a]", "route_files[1]: a is named twice; name it once"},
         Case{"route_files: a", "route_files: a where a list is needed; use a list of file names"},
         Case{"route_files: [\"a\\0b\"]",

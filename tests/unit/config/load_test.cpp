@@ -58,7 +58,7 @@ route_files: [/var/tables/full.mrt]
 neighbors: [{address: 10.1.2.3, mac: "02:00:00:00:00:09"}]
 punt: {arp: 10kpps, local: 1Mpps, glean: 500, too_big: 7pps}
 spare_mbufs: 1000
-tables: {ipv4_nodes: 4096, ipv6_nodes: 65536, groups: 1024}
+tables: {ipv4_engine: compact, memory: 16MiB, groups: 1024}
 memory: 2GiB
 api: {socket: /tmp/hecto.sock}
 log: {level: debug}
@@ -103,7 +103,7 @@ log: {level: debug}
   EXPECT_EQ(c.punt_pps, (std::map<std::string, uint32_t>{
                             {"arp", 10000}, {"glean", 500}, {"local", 1000000}, {"too_big", 7}}));
   EXPECT_EQ(c.spare_mbufs, 1000u);
-  EXPECT_EQ(c.tables, (TablesConfig{4096, 65536, 1024}));
+  EXPECT_EQ(c.tables, (TablesConfig{Ipv4Engine::kCompact, 16u << 20, 1024}));
   EXPECT_EQ(c.memory_bytes, 2ull << 30);
   EXPECT_EQ(c.api_socket, "/tmp/hecto.sock");
   EXPECT_EQ(c.log_level, "debug");

@@ -56,7 +56,11 @@ TEST(Memory, IsTheSumOfSocketsAndHoldsTheReplicas) {
   Placement p = placed(read(kTwoNics), box("two_socket_smt.xml"));
   ASSERT_EQ(p.memory.size(), 2u);
   EXPECT_EQ(p.memory_bytes, p.memory[0].bytes + p.memory[1].bytes);
-  for (const SocketMemory& m : p.memory) EXPECT_GT(m.bytes, 98ull << 20);
+  for (const SocketMemory& m : p.memory) EXPECT_GT(m.table_bytes, 2 * kDirectFib_bytes);
+  Config compact = read("tables: {ipv4_engine: compact}\n" + kTwoNics);
+  Placement smaller = placed(compact, box("two_socket_smt.xml"));
+  EXPECT_LT(smaller.memory[0].table_bytes, p.memory[0].table_bytes / 2);
+  EXPECT_EQ(smaller.memory_bytes, p.memory_bytes);
   Config config = read("memory: 64MiB\n" + kTwoNics);
   EXPECT_TRUE(warns(placed(config, box("two_socket_smt.xml")), "memory: 64 MiB is less than"));
 }
@@ -134,7 +138,8 @@ TEST(Plan, ReadsAsInTheManual) {
             "workers  2-5 on socket 0, 8-11 on socket 1\n"
             "pool     socket 0: 32767 mbufs of 2176 bytes for wan0\n"
             "pool     socket 1: 32767 mbufs of 2176 bytes for lan0\n"
-            "memory   370 MiB on socket 0, 306 MiB on socket 1; tables on socket 0, 1\n"
+            "memory   140 MiB on socket 0, 76 MiB on socket 1\n"
+            "tables   111 MiB on socket 0, 111 MiB on socket 1, not of hugepages\n"
             "! Traffic between wan0 (socket 0) and lan0 (socket 1) crosses sockets.\n");
 }
 

@@ -44,7 +44,9 @@ class RandomConfig {
     if (flip()) c.neighbors.push_back({*IpAddress::parse("10.0.0.9"), "p0", {2, 0, 0, 0, 0, 9}});
     if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
     c.spare_mbufs = below(1000);
-    if (flip()) c.tables = {1 + below(100), 1 + below(100), 16 + below(1000)};
+    if (flip())
+      c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),
+                  16 + below(1000)};
     if (flip()) c.api_socket = "/run/a b.sock";
     c.log_level = flip() ? "debug" : "warn";
     if (flip()) c.memory_bytes = (64ull << 20) + below(1u << 30);
@@ -134,7 +136,7 @@ TEST(YamlRoundTrip, WritesAutoAsAuto) {
   ASSERT_TRUE(config);
   std::string yaml = to_yaml(*config);
   for (const char* line : {"workers: auto\n", "control_core: auto\n", "    queues: auto\n",
-                           "memory: auto\n", "ipv4_nodes: auto, "})
+                           "memory: auto\n", "tables: {ipv4_engine: auto, memory: auto, "})
     EXPECT_NE(yaml.find(line), std::string::npos) << line << yaml;
 }
 
