@@ -20,6 +20,18 @@ std::unique_ptr<Table> created(tl::expected<std::unique_ptr<Table>, lookup::Erro
                                        lookup::to_string(result.error())));
 }
 
+lookup::Engine engine_of(config::Ipv4Engine engine) {
+  switch (engine) {
+    case config::Ipv4Engine::kDirect:
+      return lookup::Engine::kDirect;
+    case config::Ipv4Engine::kCompact:
+      return lookup::Engine::kTrie;
+    case config::Ipv4Engine::kAuto:
+      break;
+  }
+  return lookup::Engine::kAuto;
+}
+
 }  // namespace
 
 Qsbr::Qsbr(unsigned threads) {
@@ -55,6 +67,8 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
     : qsbr_(threads), max_groups_(config.groups) {
   lookup::FibOptions fib;
   fib.sockets = sockets;
+  fib.max_bytes = config.memory_bytes.value_or(0);
+  fib.engine = engine_of(config.ipv4_engine);
   fib4_ = created(lookup::Fib4::create(fib, memory_, qsbr_), "IPv4 FIB");
   fib6_ = created(lookup::Fib6::create(fib, memory_, qsbr_), "IPv6 FIB");
   lookup::NextHopOptions next_hops;
@@ -67,6 +81,7 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.sockets = sockets;
   options.max_groups = config.groups;
   options.memory = &memory_;
+  options.readers = &qsbr_;
   options.log = std::move(log);
   options.on_link = std::move(on_link);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));

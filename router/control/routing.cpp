@@ -40,8 +40,8 @@ void Routing::commit() {
     told_fib_full_ = told_groups_full_ = false;
     log(LogLevel::kInfo, "routes: all fit again");
   }
-  if (std::exchange(table4_.unpublished, false)) table4_.fib.publish();
-  if (std::exchange(table6_.unpublished, false)) table6_.fib.publish();
+  publish<Ipv4Address>();
+  publish<Ipv6Address>();
 }
 
 void Routing::resync_begin(const std::string& why) {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,7 +37,8 @@ struct RoutingOptions {
   std::vector<int> sockets = {0};  // one replica each of the reverse-path table
   uint32_t max_groups = 16384;     // as the next-hop table has
   lookup::Memory* memory = &lookup::Memory::system();
-  std::function<void(LogLevel, const std::string&)> log;  // one line an event
+  lookup::Reclaimer* readers = &lookup::Reclaimer::none();  // as the FIBs have
+  std::function<void(LogLevel, const std::string&)> log;    // one line an event
   // Called for every change of a link of Linux, also of those that are no interface of ours, after
   // Routing has looked at it. May add, update and remove interfaces.
   std::function<void(const LinuxLink& link, bool removed)> on_link;
@@ -129,6 +131,8 @@ class Routing final : public LinuxEvents {
     bool removed_since_retry = false;
     std::chrono::steady_clock::time_point retry_at{};
     bool unpublished = false;
+    std::optional<uint64_t> grace;                      // of what the last changes retired
+    lookup::Error refusal = lookup::Error::kArenaFull;  // of the last prefix that did not fit
   };
   struct Load {
     std::shared_ptr<const RouteTable> table;
@@ -172,7 +176,12 @@ class Routing final : public LinuxEvents {
   template <typename Address>
   void retry_incomplete(bool found_group);
   void count(const Candidate& candidate, int change);
-  void refused(const std::string& prefix, bool fib_full);
+  template <typename Address>
+  void refused(const lookup::Prefix<Address>& prefix, bool fib_full);
+  template <typename Address>
+  std::string remedy() const;  // of the last refusal by the FIB
+  template <typename Address>
+  void publish();
 
   // routing_local.cpp
   enum class Placed : uint8_t { kAdded, kReplaced, kUnchanged, kRefused };

@@ -117,9 +117,8 @@ void Routing::load_entry(const Prefix<Address>& prefix, SetId set, Load& load, L
       break;
     case Placed::kRefused:
       if (load.counts.refused++ == 0) {
-        load.counts.first_error =
-            fmt::format("{} does not fit into the forwarding table; raise tables.{}_nodes",
-                        prefix.to_string(), sizeof(Address) == 4 ? "ipv4" : "ipv6");
+        load.counts.first_error = fmt::format("{} does not fit into the forwarding table; {}",
+                                              prefix.to_string(), remedy<Address>());
       }
       break;
   }

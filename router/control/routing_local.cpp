@@ -225,10 +225,11 @@ Result<bool> Routing::add(const Route& route) {
   auto outcome =
       with_prefix(route.prefix, [&](const auto& prefix) { return place(prefix, candidate); });
   if (outcome == Placed::kRefused) {
-    return fail(fmt::format("route {}: the forwarding table is full; raise tables.{}_nodes",
-                            route.prefix.to_string(),
-                            route.prefix.address.family == Family::kIpv4 ? "ipv4" : "ipv6"),
-                ENOSPC);
+    return fail(
+        fmt::format("route {}: the forwarding table is full; {}", route.prefix.to_string(),
+                    route.prefix.address.family == Family::kIpv4 ? remedy<lookup::Ipv4Address>()
+                                                                 : remedy<lookup::Ipv6Address>()),
+        ENOSPC);
   }
   return outcome != Placed::kAdded;
 }

@@ -1,6 +1,8 @@
 // The half of Routing that keeps the FIB what the RIB's best candidates say.
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "router/control/routing.hpp"
 
 namespace hecto::router {
@@ -105,7 +107,12 @@ bool Routing::install(const Prefix<Address>& prefix, Installed& installed, const
   ++statistics_.fib_writes;
   table.unpublished = true;
   if (installed.in_fib) --routes_of_group_[installed.group];
-  bool added = best != nullptr && table.fib.add(prefix, group).has_value();
+  bool added = false;
+  if (best != nullptr) {
+    auto done = table.fib.add(prefix, group);
+    added = done.has_value();
+    if (!added) table.refusal = done.error();
+  }
   if (!added && installed.in_fib) {
     (void)table.fib.remove(prefix);  // known to be there
     table.removed_since_retry = true;
@@ -113,7 +120,7 @@ bool Routing::install(const Prefix<Address>& prefix, Installed& installed, const
   installed.in_fib = added;
   installed.group = added ? group : lookup::kNoRoute;
   if (added) ++routes_of_group_[group];
-  if (best != nullptr && (!added || no_group)) refused(prefix.to_string(), !added);
+  if (best != nullptr && (!added || no_group)) refused(prefix, !added);
   return best == nullptr || (added && !no_group);
 }
 
@@ -127,20 +134,45 @@ void Routing::install_best(const Prefix<Address>& prefix, Installed& installed,
   installed.incomplete = incomplete;
 }
 
-void Routing::refused(const std::string& prefix, bool fib_full) {
+template <typename Address>
+std::string Routing::remedy() const {
+  const Table<Address>& table = this->table<Address>();
+  const lookup::FibStatistics fib = table.fib.statistics();
+  if (table.refusal == lookup::Error::kTableFull)
+    return fmt::format("it holds {} prefixes, the most that it can", fib.prefixes);
+  // The direct table is at its own bound (config::kDirectFib_bytes), not at tables.memory.
+  return fib.engine == std::string_view("trie") ? "raise tables.memory"
+                                                : "set tables.ipv4_engine: compact";
+}
+
+template <typename Address>
+void Routing::refused(const Prefix<Address>& prefix, bool fib_full) {
   if (fib_full) ++statistics_.prefixes_refused;
   bool& told = fib_full ? told_fib_full_ : told_groups_full_;
   if (std::exchange(told, true)) return;
   if (fib_full) {
     log(LogLevel::kWarning,
         fmt::format("routes: {} and maybe others do not fit into the forwarding table: their "
-                    "packets take a shorter prefix; raise tables.ipv4_nodes or tables.ipv6_nodes",
-                    prefix));
+                    "packets take a shorter prefix; {}",
+                    prefix.to_string(), remedy<Address>()));
   } else {
     log(LogLevel::kWarning,
         fmt::format("routes: {} and maybe others found no next-hop group: Linux forwards their "
                     "packets; raise tables.groups above {}",
-                    prefix, options_.max_groups));
+                    prefix.to_string(), options_.max_groups));
+  }
+}
+
+// Changes, and once more when no reader can see what they retired: only publish() gives it back.
+template <typename Address>
+void Routing::publish() {
+  Table<Address>& table = this->table<Address>();
+  if (std::exchange(table.unpublished, false)) {
+    table.fib.publish();
+    table.grace = options_.readers->start();
+  } else if (table.grace && options_.readers->passed(*table.grace)) {
+    table.fib.publish();
+    table.grace.reset();
   }
 }
 
@@ -194,5 +226,9 @@ template size_t Routing::drop_all<Ipv4Address>(const CandidateTest&);
 template size_t Routing::drop_all<Ipv6Address>(const CandidateTest&);
 template void Routing::retry_incomplete<Ipv4Address>(bool);
 template void Routing::retry_incomplete<Ipv6Address>(bool);
+template std::string Routing::remedy<Ipv4Address>() const;
+template std::string Routing::remedy<Ipv6Address>() const;
+template void Routing::publish<Ipv4Address>();
+template void Routing::publish<Ipv6Address>();
 
 }  // namespace hecto::router

@@ -127,8 +127,8 @@ TEST(Exhaustion, FullTableRefusesAndLeavesTheRestAlone) {
     added += outcome.has_value();
   }
   EXPECT_GT(added, 0);
-  EXPECT_EQ(refusal, fmt::format("route 20.0.{}.128/25: the forwarding table is full; raise "
-                                 "tables.ipv4_nodes",
+  EXPECT_EQ(refusal, fmt::format("route 20.0.{}.128/25: the forwarding table is full; set "
+                                 "tables.ipv4_engine: compact",
                                  added));
   EXPECT_EQ(bed.routing->counts().total, static_cast<uint64_t>(added));
   for (int i = 0; i < added; ++i) EXPECT_EQ(bed.verdict(fmt::format("20.0.{}.200", i)), "if0 07");
@@ -156,6 +156,29 @@ TEST(Exhaustion, LinuxsRoutesEnterTheTableWhenThereIsRoom) {
   bed.routing->commit();
   EXPECT_EQ(bed.verdict("20.0.19.200"), "if0 07");
   EXPECT_EQ(bed.routing->statistics().prefixes_incomplete, 0u);
+}
+
+TEST(Exhaustion, WhatChangesRetiredComesBackWithoutAnotherChange) {
+  LateReaders readers;
+  Bed bed(64, 0, readers);
+  RoutingOptions options;
+  options.max_groups = 64;
+  options.readers = &readers;
+  bed.routing = std::make_unique<Routing>(*bed.fib4, *bed.fib6, *bed.next_hops, options);
+  bed.add_interface(0);
+  bed.routing->commit();
+  const uint64_t before = bed.fib4->statistics().used_bytes;
+  readers.holding = true;
+  bed.add(linux_route("20.0.0.128/25", {hop(11, "10.0.0.1")}));
+  bed.remove(linux_route("20.0.0.128/25", {hop(11, "10.0.0.1")}));
+  for (int i = 0; i < 3; ++i) bed.routing->commit();
+  EXPECT_GT(bed.fib4->statistics().used_bytes, before);
+  readers.holding = false;
+  bed.routing->commit();
+  EXPECT_EQ(bed.fib4->statistics().used_bytes, before);
+  const uint64_t generation = bed.fib4->statistics().generation;
+  bed.routing->commit();
+  EXPECT_EQ(bed.fib4->statistics().generation, generation);
 }
 
 }  // namespace hecto::router::test
