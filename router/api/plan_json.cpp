@@ -8,6 +8,8 @@ using nlohmann::json;
 
 json plan_json(const config::Placement& placement, const std::string& text) {
   json workers = json::array(), ports = json::array(), pools = json::array();
+  uint64_t table_bytes = 0;
+  for (const auto& memory : placement.memory) table_bytes += memory.table_bytes;
   for (const auto& worker : placement.workers) {
     json queues = json::array();
     for (const auto& queue : worker.queues) {
@@ -36,6 +38,7 @@ json plan_json(const config::Placement& placement, const std::string& text) {
           {"placement",
            {{"control_cpu", placement.control_cpu},
             {"memory_bytes", placement.memory_bytes},
+            {"table_bytes", table_bytes},
             {"sockets", placement.sockets},
             {"workers", std::move(workers)},
             {"ports", std::move(ports)},

@@ -43,9 +43,10 @@ std::string render_summary(const json& answer, Style style) {
   line("ports", fmt::format("{} of {} up", text(answer, "ports_up"), text(answer, "ports")));
   for (const json& table : list(answer, "tables")) {
     line(text(table, "family").c_str(),
-         fmt::format("{} prefixes, {} on each of {} sockets, {}, generation {}",
-                     count(whole(table, "prefixes")), bytes(number(table, "bytes")),
-                     text(table, "replicas"), text(table, "isa"), text(table, "generation")));
+         fmt::format("{} prefixes, {}, {} on each of {} sockets, {}, generation {}",
+                     count(whole(table, "prefixes")), text(table, "engine"),
+                     bytes(number(table, "bytes")), text(table, "replicas"), text(table, "isa"),
+                     text(table, "generation")));
   }
   line("next hops", fmt::format("{} of {} groups", count(whole(answer, "groups_used")),
                                 count(whole(answer, "groups_max"))));

@@ -19,6 +19,7 @@ using nlohmann::json;
 
 json table_json(const char* family, const lookup::FibStatistics& s, size_t replicas) {
   return {{"family", family},           {"prefixes", s.prefixes},
+          {"engine", s.engine},         {"used_bytes", s.used_bytes},
           {"bytes", s.bytes},           {"replicas", replicas},
           {"generation", s.generation}, {"isa", lookup::to_string(lookup::kernels().isa)}};
 }

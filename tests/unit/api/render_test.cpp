@@ -46,8 +46,8 @@ config    /etc/hecto/hecto.yaml
 linux     namespace hecto, mirror in sync, resyncs 1, the last: start
 workers   4 on sockets 0 1, control on core 1
 ports     2 of 2 up
-ipv4      954,201 prefixes, 40.0 MiB on each of 2 sockets, avx2, generation 812
-ipv6      201,377 prefixes, 29.0 MiB on each of 2 sockets, avx2, generation 240
+ipv4      954,201 prefixes, dir-24-8, 32.5 MiB on each of 2 sockets, avx2, generation 812
+ipv6      201,377 prefixes, trie, 3.5 MiB on each of 2 sockets, avx2, generation 240
 next hops 41 of 16,384 groups
 in        36.1 Mpps, 96.2 Gb/s
 out       36.1 Mpps, 96.2 Gb/s, punted 12 pps, dropped 3 pps

@@ -246,11 +246,12 @@ TEST(PlanJson, HasTheShapeOfTheDocumentation) {
   placement.pools = {{0, 2176, 65535, {"wan0"}}};
   placement.sockets = {0};
   placement.memory_bytes = 536870912;
+  placement.memory = {{0, 500000000, 100000000}, {1, 36870912, 15474432}};
   placement.warnings = {"w"};
   EXPECT_EQ(plan_json(placement, "t"), json::parse(R"({
     "text": "t", "warnings": ["w"],
     "placement": {
-      "control_cpu": 1, "memory_bytes": 536870912, "sockets": [0],
+      "control_cpu": 1, "memory_bytes": 536870912, "table_bytes": 115474432, "sockets": [0],
       "workers": [{"id": 0, "cpu": 2, "socket": 0, "queues": [{"port": "wan0", "queue": 0}]}],
       "ports": [{"name": "wan0", "socket": 0, "socket_known": true, "rx_queues": 4, "tx_queues": 5}],
       "pools": [{"socket": 0, "data_room_bytes": 2176, "mbufs": 65535, "ports": ["wan0"]}]}})"));
