@@ -19,8 +19,8 @@ struct Fib4::State {
     if (is_direct(table)) return direct->find(prefix) != nullptr;
     return trie.find(table, prefix) != nullptr;
   }
-  bool is_full() const {
-    return direct->statistics().prefixes + trie.statistics().prefixes >= options.max_prefixes;
+  uint64_t prefixes() const {  // in both
+    return direct->statistics().prefixes + trie.statistics().prefixes;
   }
   bool has_trie() const { return !direct || options.tables > 1; }
 
@@ -52,7 +52,8 @@ template <>
 tl::expected<void, Error> Fib4::add(Prefix4 prefix, GroupId group, TableId table) {
   if (auto checked = check_change(state_->options, prefix, group, table); !checked) return checked;
   bool has_both = state_->direct && state_->has_trie();
-  if (has_both && state_->is_full() && !state_->knows(prefix, table)) {
+  if (has_both && state_->prefixes() >= state_->options.max_prefixes &&
+      !state_->knows(prefix, table)) {
     return tl::unexpected(Error::kTableFull);
   }
   if (state_->is_direct(table)) return state_->direct->add(prefix, group);
@@ -71,6 +72,14 @@ tl::expected<void, Error> Fib4::load(std::span<const Route<Ipv4Address>> routes,
   for (const auto& route : routes) {
     auto checked = check_change(state_->options, route.prefix, route.group, table);
     if (!checked) return checked;
+  }
+  if (state_->direct && state_->has_trie()) {
+    auto fresh = std::count_if(routes.begin(), routes.end(), [&](const auto& route) {
+      return !state_->knows(route.prefix, table);
+    });
+    if (state_->prefixes() + static_cast<uint64_t>(fresh) > state_->options.max_prefixes) {
+      return tl::unexpected(Error::kTableFull);
+    }
   }
   if (state_->is_direct(table)) return state_->direct->load(routes);
   return state_->trie.load(table, routes);

@@ -114,7 +114,10 @@ bool Routing::install(const Prefix<Address>& prefix, Installed& installed, const
     if (!added) table.refusal = done.error();
   }
   if (!added && installed.in_fib) {
-    (void)table.fib.remove(prefix);  // known to be there
+    if (auto done = table.fib.remove(prefix); !done) {
+      log(LogLevel::kError, fmt::format("routes: {} stays in the forwarding table: {}",
+                                        prefix.to_string(), lookup::to_string(done.error())));
+    }
     table.removed_since_retry = true;
   }
   installed.in_fib = added;

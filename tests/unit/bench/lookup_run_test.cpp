@@ -58,7 +58,7 @@ TEST(LookupBenchmark, MeasuresEveryEngineInEveryState) {
   for (const json& row : found["rows"]) {
     rows.emplace(row["family"].get<unsigned>(), row["engine"].get<std::string>(),
                  row["destinations"].get<std::string>(), row["state"].get<std::string>());
-    EXPECT_GT(row["bytes"], 1 << 20) << row;
+    EXPECT_GT(row["bytes"], 1 << 19) << row;
     // A difference of two measurements may be anything where others use the core.
     EXPECT_TRUE(row["state"] == "polluted" || row["mlps"] > 0) << row;
   }
