@@ -115,8 +115,8 @@ bool Routing::install(const Prefix<Address>& prefix, Installed& installed, const
   }
   if (!added && installed.in_fib) {
     if (auto done = table.fib.remove(prefix); !done) {
-      log(LogLevel::kError, fmt::format("routes: {} stays in the forwarding table: {}",
-                                        prefix.to_string(), lookup::to_string(done.error())));
+      log(LogLevel::kWarning, fmt::format("routes: {} stays in the forwarding table: {}",
+                                          prefix.to_string(), lookup::to_string(done.error())));
     }
     table.removed_since_retry = true;
   }
