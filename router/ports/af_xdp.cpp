@@ -50,15 +50,20 @@ void let_go_of_queues() {
   std::this_thread::sleep_for(kWorkItem);
 }
 
-// Null when the address is not that of an mbuf of the pool.
+// Null when the address is not that of an mbuf of the pool. Hugepages are a chunk each where DPDK
+// works with physical addresses; the UMEM begins with the first.
 rte_mbuf* mbuf_at(rte_mempool* pool, uint64_t address) noexcept {
   const rte_mempool_memhdr* memory = STAILQ_FIRST(&pool->mem_list);
   const auto first = reinterpret_cast<uintptr_t>(memory->addr);
   const uintptr_t base = first & ~(static_cast<uintptr_t>(getpagesize()) - 1);  // the UMEM's
   const uintptr_t at = base + (address & kAddressMask) + pool->header_size;
-  if (at < first || at + sizeof(rte_mbuf) > first + memory->len) return nullptr;
-  auto* packet = reinterpret_cast<rte_mbuf*>(at);
-  return packet->pool == pool ? packet : nullptr;
+  STAILQ_FOREACH(memory, &pool->mem_list, next) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory->addr);
+    if (at < begin || at + sizeof(rte_mbuf) > begin + memory->len) continue;
+    auto* packet = reinterpret_cast<rte_mbuf*>(at);
+    return packet->pool == pool ? packet : nullptr;
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -35,6 +35,17 @@ Layout lay_out(uint32_t mbufs, uint32_t data_room_bytes, bool hugepages) {
   return {room, static_cast<uint32_t>((mbufs * page + packed - 1) / packed + page / object), true};
 }
 
+// Where DPDK works with physical addresses each hugepage is a chunk, next to the one before.
+bool in_one_piece(const rte_mempool* pool) {
+  const rte_mempool_memhdr* memory = STAILQ_FIRST(&pool->mem_list);
+  const void* end = memory->addr;
+  STAILQ_FOREACH(memory, &pool->mem_list, next) {
+    if (memory->addr != end) return false;
+    end = static_cast<const char*>(memory->addr) + memory->len;
+  }
+  return true;
+}
+
 }  // namespace
 
 uint64_t Mempool::ordinary_page_bytes(uint32_t mbufs, uint32_t data_room_bytes) {
@@ -69,7 +80,7 @@ Result<std::unique_ptr<Mempool>> Mempool::create(const std::string& name, int so
 }
 
 void Mempool::set_aside_last() {
-  if (pool_->nb_mem_chunks != 1) return;  // net_af_xdp knows the first only, and others need none
+  if (!in_one_piece(pool_)) return;  // net_af_xdp cannot reach it all, and others need none
   const rte_mempool_memhdr* memory = STAILQ_FIRST(&pool_->mem_list);
   const uint64_t object = rte_mempool_calc_obj_size(pool_->elt_size, pool_->flags, nullptr);
   const auto first = reinterpret_cast<uintptr_t>(memory->addr);

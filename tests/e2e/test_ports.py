@@ -2,7 +2,9 @@
 
 import signal
 import subprocess
+from pathlib import Path
 
+import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -26,8 +28,30 @@ def with_c(pair, **more):
     return {**pair.config, "ports": {**pair.config["ports"], "c0": c}}
 
 
-def test_an_af_xdp_port_comes_back_as_one_and_keeps_no_buffers(pair):
+@pytest.fixture(params=["pages_as_reserved", "hugepages"])
+def pages(request):
+    """What hectod says of its pages. With hugepages a pool lies in many pieces, else in one."""
+    if request.param == "pages_as_reserved":
+        yield "pages"
+        return
+    file = Path("/proc/sys/vm/nr_hugepages")
+    reserved = int(file.read_text())
+    wanted = reserved + 128  # 256 MiB, and a pair takes 110
+    try:
+        file.write_text(str(wanted))
+    except OSError as error:
+        pytest.skip(f"no hugepages can be reserved: {error}")
+    try:
+        if int(file.read_text()) < wanted:
+            pytest.skip("no hugepages can be reserved: no memory in one piece")
+        yield "; hugepages, "
+    finally:
+        file.write_text(str(reserved))
+
+
+def test_an_af_xdp_port_comes_back_as_one_and_keeps_no_buffers(pages, pair):
     """Frames pour into the port while it goes: those, too, give their buffers back."""
+    assert pages in pair.router.log()
     c = pair.lab.host("c", pair.router.space, "vc", ["10.3.0.1/24"], ["10.3.0.254"])
     flood = Ether(dst="ff:ff:ff:ff:ff:ff", src=c.mac) / IP(src="10.3.0.1", dst="10.2.0.1") / \
         UDP(sport=1, dport=9) / bytes(200)
