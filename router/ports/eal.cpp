@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
@@ -125,7 +126,8 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
   const std::string mount = hugetlbfs_mount();
   eal->hugepages_ = geteuid() == 0 && available >= options.memory_bytes &&
                     (!options.shared_memory || !mount.empty());
-  const uint64_t wanted = eal->hugepages_ ? options.memory_bytes : options.ordinary_bytes;
+  const uint64_t wanted = eal->hugepages_ ? options.memory_bytes
+                                          : std::max(options.memory_bytes, options.ordinary_bytes);
   const uint64_t megabytes = (wanted >> 20) + 1;
   if (const uint64_t there = available_memory_bytes();
       !eal->hugepages_ && there != 0 && wanted > there)

@@ -14,7 +14,7 @@ struct EalOptions {
   unsigned control_cpu = 0;
   std::vector<unsigned> worker_cpus;  // lcore id = position + 1
   uint64_t memory_bytes = 0;          // for mbuf pools and rings
-  uint64_t ordinary_bytes = 0;        // the same without hugepages, where pools take more
+  uint64_t ordinary_bytes = 0;        // without hugepages, if pools take more then
   std::string memory_key = "memory";  // what sets these, in words: "hecto.yaml:7: memory"
   std::vector<std::string> pci;       // allowed devices; empty: the PCI bus is left alone
   bool shared_memory = false;         // memif: needs memory that another process can map
