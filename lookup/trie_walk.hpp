@@ -97,13 +97,13 @@ inline void descend_apart(const uint32_t* arena, Keys6 keys, char* to, Arrivals&
   descend(arena, keys, to, others, 0);
 }
 
-// Table 0 of IPv6: 2000::/3 from the root. Pair 65,536 of the root is for all else: its slot is the
-// table's, right at once if that is a leaf.
+// Table 0 of IPv6: 2000::/3 from the root, all else from the table's slot. That is read once: while
+// it changes, all destinations of a call have its old or its new value and begin at its level.
 inline void walk_root6(const uint32_t* arena, const char* from, char* to, size_t n) {
   auto* header = reinterpret_cast<const ArenaHeader*>(arena);
   auto* root = reinterpret_cast<const uint64_t*>(arena + header->root);
   constexpr uint32_t kElsewhere = TRIE_ROOT_PAIRS;
-  bool rest_is_leaf = load_slot(arena + header->tables) < TRIE_NODE;
+  uint32_t rest = load_slot(arena + header->tables);
   for (size_t done = 0; done < n; done += kBlock, from += 16 * kBlock, to += 2 * kBlock) {
     Keys6 keys{from};
     Arrivals arrived;
@@ -114,13 +114,14 @@ inline void walk_root6(const uint32_t* arena, const char* from, char* to, size_t
       number = number < kElsewhere ? number : kElsewhere;
       uint64_t pair = __atomic_load_n(root + number, kLoadOrder);
       uint32_t slot = load_slot(slot_at(arena, pair, word >> 8));
+      slot = number == kElsewhere ? rest : slot;
       __builtin_prefetch(block_of(arena, slot));
       arrived.slot[i] = slot;
     }
     for (uint32_t i = 0; i < count; ++i) store16(to + 2 * i, arrived.slot[i]);
     for (uint32_t i = 0; i < count; ++i) arrived.index[i] = 2 * i;
     arrived.count = count;
-    if (rest_is_leaf) {
+    if (rest < TRIE_NODE) {
       descend(arena, keys, to, arrived, 3);
     } else {
       descend_apart(arena, keys, to, arrived);

@@ -223,6 +223,37 @@ TYPED_TEST(ReaderTest, EveryAnswerWasRightAtSomeMomentOfItsLookUp) {
   EXPECT_GT(table.statistics().bytes, bytes) << "never grew";
 }
 
+// fe80::/10 comes and goes, and with it the main table's slot is a leaf or a block. Read as if it
+// were below the root, the block would find fe80 in the fourth and fifth byte of these addresses.
+TEST(RootReader, WhatLiesBesideTheRootIsNeverReadAtItsLevel) {
+  Qsbr qsbr;
+  auto fib = Fib6::create({}, Memory::system(), qsbr).value();
+  ASSERT_TRUE(fib->add(*Prefix6::parse("::/0"), 1));
+  const Prefix6 link_local = *Prefix6::parse("fe80::/10");
+  const std::vector<Ipv6Address> destinations(4096, *Ipv6Address::parse("4000:fe:8000::1"));
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> batches{0}, wrong{0};
+  std::thread reader([&] {
+    std::vector<GroupId> groups(destinations.size());
+    while (!stop.load()) {
+      lookup_batch(fib->view(0), destinations.data(), groups.data(), groups.size());
+      wrong += static_cast<uint64_t>(
+          std::count_if(groups.begin(), groups.end(), [](GroupId group) { return group != 1; }));
+      ++batches;
+      qsbr.quiescent();
+    }
+  });
+  auto end = std::chrono::steady_clock::now() + kDuration;
+  while (std::chrono::steady_clock::now() < end || batches.load() < 3) {
+    ASSERT_TRUE(fib->add(link_local, 2));
+    ASSERT_TRUE(fib->remove(link_local));
+    fib->publish();
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0u);
+}
+
 // The bytes of a record all say the same number, so a mixture of two shows. Buckets name only
 // groups that are members before or after.
 TEST(NextHopReader, SeesWholeRecordsAndOnlyMembers) {
