@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/unit/config/boxes.hpp"
+#include "tests/unit/seed.hpp"
 
 namespace hecto::config {
 namespace {
@@ -182,7 +183,7 @@ TEST(Placement, RefusesCoresThatAreNotThere) {
 // Whatever box and file: every queue is polled once, on the NIC's socket where that has workers,
 // and no thread has two workers.
 TEST(Placement, KeepsItsPromisesOnRandomBoxes) {
-  uint32_t seed = std::random_device()();
+  auto seed = static_cast<uint32_t>(test_seed());
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/load.hpp"
+#include "tests/unit/seed.hpp"
 
 namespace hecto::config {
 namespace {
@@ -112,7 +113,7 @@ class RandomConfig {
 };
 
 TEST(YamlRoundTrip, KeepsRandomConfigurations) {
-  uint32_t seed = std::random_device()();
+  auto seed = static_cast<uint32_t>(test_seed());
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE("seed " + std::to_string(seed));
   RandomConfig random(seed);

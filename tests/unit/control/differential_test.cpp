@@ -6,6 +6,7 @@
 #include <random>
 
 #include "bed.hpp"
+#include "tests/unit/seed.hpp"
 
 namespace hecto::router::test {
 
@@ -399,15 +400,10 @@ class Differential {
   std::map<int, bool> links;
 };
 
-uint64_t seed() {
-  const char* text = std::getenv("HECTO_TEST_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
-}
-
 }  // namespace
 
 TEST(RoutingDifferential, AgreesWithTheNaiveModel) {
-  uint64_t start = seed();
+  uint64_t start = test_seed();
   for (uint64_t round = 0; round < 8; ++round) {
     SCOPED_TRACE(fmt::format("HECTO_TEST_SEED={} round {}", start, round));
     Differential test(start + round);

@@ -8,6 +8,7 @@
 #include "qsbr.hpp"
 #include "random_table.hpp"
 #include "test_table.hpp"
+#include "tests/unit/seed.hpp"
 
 namespace hecto::lookup {
 namespace {
@@ -60,7 +61,7 @@ class ErrorsTest : public ::testing::Test {
     FibStatistics statistics = table.statistics();
     return {table.lookup(destinations_), statistics.prefixes, statistics.used_bytes};
   }
-  uint64_t seed_ = std::random_device{}();
+  uint64_t seed_ = test_seed();
   testing::ScopedTrace trace_{__FILE__, __LINE__, testing::Message() << "seed " << seed_};
   RandomTable<Address> random_{seed_};
   std::vector<Address> destinations_;

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/unit/seed.hpp"
+
 namespace hecto::lookup {
 namespace {
 
@@ -35,7 +37,7 @@ TEST(LineHeap, BlocksNeverOverlapAndBecomeOneAgain) {
     uint32_t line;
     uint32_t taken;  // lines, a power of two
   };
-  uint64_t seed = std::random_device{}();
+  uint64_t seed = test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 rng(seed);
   LineHeap heap;

@@ -15,6 +15,7 @@
 #include "qsbr.hpp"
 #include "random_table.hpp"
 #include "test_table.hpp"
+#include "tests/unit/seed.hpp"
 
 namespace hecto::lookup {
 namespace {
@@ -185,7 +186,7 @@ class ReaderTest : public ::testing::Test {
     table.publish();
   }
 
-  uint64_t seed_ = std::random_device{}();
+  uint64_t seed_ = test_seed();
   testing::ScopedTrace trace_{__FILE__, __LINE__, testing::Message() << "seed " << seed_};
   RandomTable<Address> random_{seed_};
   std::vector<Prefix<Address>> prefixes_;
