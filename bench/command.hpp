@@ -1,0 +1,20 @@
+// What every sub-command of hecto-bench has: options, and a function that does the work and gives the
+// exit code (0 done, 1 failed, 2 wrong usage). main.cpp lists them.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace hecto::bench {
+
+using Work = std::function<int()>;
+
+// Each adds its sub-command to `app`; the one that the user chose puts its work into `work`.
+void add_forward(CLI::App& app, Work& work);
+void add_lookup(CLI::App& app, Work& work);
+void add_table(CLI::App& app, Work& work);
+
+}  // namespace hecto::bench
