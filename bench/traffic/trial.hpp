@@ -32,13 +32,18 @@ struct StreamResult {
 struct TrialResult {
   double seconds = 0;   // that sending took
   uint64_t wanted = 0;  // packets that the rate asked for
-  uint64_t sent = 0;    // less than `wanted`: the generator or its ports were too slow
+  uint64_t sent = 0;    // taken by the ports
+  uint64_t refused =
+      0;  // at a fixed rate: offered in time, but the port's queue was full. Behind a
+          // memif that is the router's, which is too slow: searches count it as lost
   uint64_t received = 0;
   uint64_t sent_bytes = 0;   // frames with FCS
   uint64_t foreign = 0;      // received, but nobody here sent them
   bool interrupted = false;  // by a signal: the counts stand for the part that was done
   std::vector<StreamResult> streams;
   uint64_t lost() const { return sent > received ? sent - received : 0; }
+  // Less than `wanted`: the generator itself was too slow.
+  uint64_t offered() const { return sent + refused; }
   double sent_pps() const { return seconds > 0 ? static_cast<double>(sent) / seconds : 0; }
 };
 
