@@ -33,9 +33,9 @@ struct TrialResult {
   double seconds = 0;   // that sending took
   uint64_t wanted = 0;  // packets that the rate asked for
   uint64_t sent = 0;    // taken by the ports
-  uint64_t refused =
-      0;  // at a fixed rate: offered in time, but the port's queue was full. Behind a
-          // memif that is the router's, which is too slow: searches count it as lost
+  // At a fixed rate: offered in time, but the port's queue was full. Behind a memif that is the
+  // router's, which was too slow to empty it: searches count these as lost.
+  uint64_t refused = 0;
   uint64_t received = 0;
   uint64_t sent_bytes = 0;   // frames with FCS
   uint64_t foreign = 0;      // received, but nobody here sent them
