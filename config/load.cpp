@@ -4,10 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "config/load_sections.hpp"
@@ -188,43 +184,24 @@ void load_tables(const Value& value, Loading& loading) {
 
 tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,
                                      std::span<const std::string_view> punt_reasons) {
-  Report report(file_name);
-  auto document = read_document(yaml);
-  if (!document) {
-    report.add(document.error().line, "", document.error().text);
-    return tl::unexpected(report.take());
-  }
-  Loading loading{{}, report, punt_reasons, {}, {}};
-  loading.config.file = file_name;
-  auto root = static_cast<uint32_t>(document->nodes.size() - 1);
-  Value file(*document, report, {root, document->nodes[root].line}, "");
-  if (file.kind() == NodeKind::kMap) {
-    load_all(file, loading);
-    check_addresses(loading);
-    check_interface_uses(loading);
-  } else if (file.kind() == NodeKind::kNull) {
-    report.add("", "empty; name at least one port, as ports: {wan0: {device: eth1}}");
-  } else {
-    file.refuse("where KEY: VALUE lines are needed; begin with ports:");
-  }
-  if (!report.empty()) return tl::unexpected(report.take());
-  return std::move(loading.config);
+  Config config;
+  auto read = read_yaml(yaml, file_name, "begin with a port, as ports: {wan0: {device: eth1}}",
+                        [&](const Value& file) {
+                          Loading loading{{}, file.report(), punt_reasons, {}, {}};
+                          loading.config.file = file_name;
+                          load_all(file, loading);
+                          check_addresses(loading);
+                          check_interface_uses(loading);
+                          config = std::move(loading.config);
+                        });
+  if (!read) return tl::unexpected(read.error());
+  return config;
 }
 
 tl::expected<Config, Problems> load(const std::string& file) {
-  auto refused = [&](std::string_view text) {
-    return tl::unexpected(Problems{fmt::format("{}: {}", file, text)});
-  };
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) return refused("a folder; name a file");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return refused(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  // One byte over the limit is enough to refuse, also from a pipe or a device that never ends.
-  std::string text(kMaxFileBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return refused(fmt::format("cannot be read: {}", std::strerror(errno)));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return parse(text, file);
+  auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, file);
 }
 
 }  // namespace hecto::config

@@ -11,10 +11,9 @@
 
 #include "config/config.hpp"
 #include "config/punt_reasons.hpp"
+#include "config/reader.hpp"
 
 namespace hecto::config {
-
-using Problems = std::vector<std::string>;  // lines ready to print; never empty when returned
 
 tl::expected<Config, Problems> load(const std::string& file);
 tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,

@@ -4,7 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <unordered_map>
 
 #include "config/schema.hpp"
@@ -138,6 +143,17 @@ std::optional<uint64_t> Value::integer(uint64_t low, uint64_t high) const {
   return std::nullopt;
 }
 
+std::optional<double> Value::number(double low, double high) const {
+  std::string_view digits = node_->quoted ? std::string_view() : word();
+  double number = 0;
+  auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool numeric = !digits.empty() && error == std::errc() && stop == digits.data() + digits.size() &&
+                 std::isfinite(number);
+  if (numeric && number >= low && number <= high) return number;
+  refuse(fmt::format("is {}; use {} to {}", numeric ? "out of range" : "not a number", low, high));
+  return std::nullopt;
+}
+
 std::optional<bool> Value::boolean() const {
   std::string_view w = node_->quoted ? std::string_view() : word();
   if (w == "true" || w == "yes" || w == "on") return true;
@@ -253,8 +269,10 @@ std::vector<Value::Entry> Value::entries(std::string_view right, size_t most) co
 }
 
 Fields::Fields(const Value& map, std::string_view schema_path, std::string_view right)
+    : Fields(map, keys_of(schema_path), right) {}
+
+Fields::Fields(const Value& map, std::span<const std::string_view> known, std::string_view right)
     : map_(map), is_map_(map.kind() == NodeKind::kMap) {
-  auto known = keys_of(schema_path);
   for (Value::Entry& entry : map.entries(right)) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) {
       entries_.push_back(std::move(entry));
@@ -276,6 +294,43 @@ const Value* Fields::need(std::string_view key, std::string_view right) const {
   const Value* value = get(key);
   if (value == nullptr && is_map_) map_.complain(fmt::format("has no {}; add {}", key, right));
   return value;
+}
+
+tl::expected<std::string, Problems> read_file(const std::string& file) {
+  auto refused = [&](std::string_view text) {
+    return tl::unexpected(Problems{fmt::format("{}: {}", file, text)});
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) return refused("a folder; name a file");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return refused(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  // One byte over the limit is enough to refuse, also from a pipe or a device that never ends.
+  std::string text(kMaxFileBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) return refused(fmt::format("cannot be read: {}", std::strerror(errno)));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
+}
+
+tl::expected<void, Problems> read_yaml(std::string_view yaml, const std::string& file_name,
+                                       std::string_view right,
+                                       const std::function<void(const Value& root)>& read) {
+  Report report(file_name);
+  auto document = read_document(yaml);
+  if (!document) {
+    report.add(document.error().line, "", document.error().text);
+    return tl::unexpected(report.take());
+  }
+  auto root = static_cast<uint32_t>(document->nodes.size() - 1);
+  Value file(*document, report, {root, document->nodes[root].line}, "");
+  if (file.kind() == NodeKind::kMap)
+    read(file);
+  else if (file.kind() == NodeKind::kNull)
+    report.add("", fmt::format("empty; {}", right));
+  else
+    file.refuse(fmt::format("where KEY: VALUE lines are needed; {}", right));
+  if (!report.empty()) return tl::unexpected(report.take());
+  return {};
 }
 
 }  // namespace hecto::config

@@ -73,6 +73,7 @@ class Value {
 
   std::optional<std::string> text(std::string_view right) const;
   std::optional<uint64_t> integer(uint64_t low, uint64_t high) const;
+  std::optional<double> number(double low, double high) const;  // 0.5, 12, 1e9
   std::optional<bool> boolean() const;
   std::optional<int> one_of(std::span<const Enumerator> words) const;
   // 2GiB, 512MiB, 1000000: bytes.
@@ -108,11 +109,12 @@ struct Value::Entry {
   Value value;
 };
 
-// A map whose keys stand in the schema below `schema_path`: unknown keys are refused with the
-// nearest one that exists.
+// A map with known keys: unknown ones are refused with the nearest one that exists.
 class Fields {
  public:
+  // Those of the schema below `schema_path`.
   Fields(const Value& map, std::string_view schema_path, std::string_view right);
+  Fields(const Value& map, std::span<const std::string_view> known, std::string_view right);
 
   const Value* get(std::string_view key) const;  // null when absent
   // As get, and refuses when it is not there.
@@ -123,6 +125,17 @@ class Fields {
   std::vector<Value::Entry> entries_;
   bool is_map_;
 };
+
+using Problems = std::vector<std::string>;  // lines ready to print; never empty when returned
+
+// The file's bytes, at most one more than a document may have; else why there are none.
+tl::expected<std::string, Problems> read_file(const std::string& file);
+
+// Hands the root of a YAML document to `read`, which records what it refuses; gives all refusals.
+// Of a document that is no map `read` sees nothing; `right` says what the file should begin with.
+tl::expected<void, Problems> read_yaml(std::string_view yaml, const std::string& file_name,
+                                       std::string_view right,
+                                       const std::function<void(const Value& root)>& read);
 
 // Digits only, no sign, no blanks; nothing when it does not fit.
 std::optional<uint64_t> parse_decimal(std::string_view text);

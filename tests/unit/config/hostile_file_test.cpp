@@ -26,14 +26,16 @@ std::string repeated(const std::string& text, size_t times) {
 }
 
 TEST(HostileFile, EmptyOrNoMap) {
-  const std::string empty = "h: empty; name at least one port, as ports: {wan0: {device: eth1}}";
+  const std::string empty = "h: empty; begin with a port, as ports: {wan0: {device: eth1}}";
   EXPECT_EQ(first_problem(""), empty);
   EXPECT_EQ(first_problem("\n\n# nothing\n"), empty);
   EXPECT_EQ(first_problem("~"), empty);
   EXPECT_EQ(first_problem("hello"),
-            "h:1: hello where KEY: VALUE lines are needed; begin with ports:");
+            "h:1: hello where KEY: VALUE lines are needed; begin with a port, as ports: "
+            "{wan0: {device: eth1}}");
   EXPECT_EQ(first_problem("- 1"),
-            "h:1: a list where KEY: VALUE lines are needed; begin with ports:");
+            "h:1: a list where KEY: VALUE lines are needed; begin with a port, as ports: "
+            "{wan0: {device: eth1}}");
 }
 
 TEST(HostileFile, NotYaml) {
