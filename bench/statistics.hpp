@@ -20,4 +20,12 @@ inline double median(std::vector<double> values) {
   return quantile(std::move(values), 0.5);
 }
 
+// (largest - smallest) / median: how far the repetitions of one measurement lie apart. 0 when the
+// median is.
+inline double spread(const std::vector<double>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double middle = median(values);
+  return middle == 0 ? 0 : (*most - *least) / middle;
+}
+
 }  // namespace hecto::bench

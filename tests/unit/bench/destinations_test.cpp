@@ -19,6 +19,12 @@ TEST(Quantile, IsAValueOfTheList) {
   EXPECT_EQ(median({4}), 4);
 }
 
+TEST(Spread, IsTheRangeByTheMedian) {
+  EXPECT_DOUBLE_EQ(spread({9, 10, 12}), 0.3);
+  EXPECT_EQ(spread({4}), 0);
+  EXPECT_EQ(spread({0, 0}), 0);
+}
+
 TEST(ZipfDistribution, RankKComesOneKthAsOftenAsTheFirst) {
   constexpr size_t kRanks = 1000;
   constexpr int kDraws = 2'000'000;

@@ -1,7 +1,6 @@
 // The whole look-up benchmark on a small table. One EAL a process: one run.
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,24 +10,13 @@
 
 #include "bench/lookup/lookup.hpp"
 #include "router/control/synthetic_table.hpp"
+#include "tests/unit/bench/folder.hpp"
 
 namespace hecto::bench {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("hecto-lookup-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 LookupOptions quick_options(const Folder& folder) {
   std::ofstream table(folder / "table.txt");
