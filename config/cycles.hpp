@@ -1,0 +1,45 @@
+// What a worker spends on one packet, as a sum of named terms: the model that `hecto plan` sizes
+// cores with and that `hecto-bench compare-plan` holds against measurement.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "config/constants.hpp"
+
+namespace hecto::config {
+
+enum class Traffic : uint8_t { kIpv4, kIpv6, kIpsec };  // IPsec: IPv4 in ESP, AES-128-GCM, tunnel
+enum class Work : uint8_t { kReceive, kTransmit, kForward };
+enum class PortKind : uint8_t { kMemory, kNic };
+
+struct PacketWork {
+  Traffic traffic = Traffic::kIpv4;
+  Work work = Work::kForward;
+  PortKind ports = PortKind::kNic;
+  double frame_bytes = 64;  // with FCS
+  double copied_bytes = 0;  // by the memory ports that this work uses, all of them together
+  unsigned copies = 0;      // and how often: 1 for a copy on receive alone, 2 for both
+  bool crossing = false;    // the packet lies on another socket than the worker
+};
+
+struct Term {
+  Constant constant;
+  double times;   // 1, or the bytes that the constant is per
+  double cycles;  // value * times
+};
+
+struct PacketCycles {
+  std::vector<Term> terms;
+  double sum = 0;  // TSC ticks of the machine that was calibrated
+};
+
+PacketCycles cycles_per_packet(const Constants& constants, const PacketWork& work);
+
+// Mpps of one worker that does nothing else, on a core of this clock. Without a clock: on the
+// machine that was calibrated.
+double worker_mpps(const Constants& constants, double cycles);
+double worker_mpps(const Constants& constants, double cycles, double ghz);
+
+}  // namespace hecto::config
