@@ -33,6 +33,7 @@ void set_affinity(const std::vector<unsigned>& cpus) {
 [[noreturn]] void become(char* const* words, int input, int log, const std::vector<unsigned>& cpus,
                          pid_t parent, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  setpgid(0, 0);  // Ctrl-C is for us, who still have to read its counters
   if (getppid() != parent) _exit(127);
   sigset_t none;
   sigemptyset(&none);

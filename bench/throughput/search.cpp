@@ -236,10 +236,8 @@ void Search::summarize() {
       goal.trials += goal.trial_s > 0 && record.seconds >= goal.trial_s * 0.999 ? 1 : 0;
   }
   if (!forwarded_.empty()) {
-    const auto [least, most] = std::minmax_element(forwarded_.begin(), forwarded_.end());
     result_.forwarded_at_max = median(forwarded_);
-    if (result_.forwarded_at_max > 0)
-      result_.forwarding_spread = (*most - *least) / result_.forwarded_at_max;
+    result_.forwarding_spread = spread(forwarded_);
   }
   result_.max_pps = max_pps_;
   result_.seconds = now_() - started_;
