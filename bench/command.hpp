@@ -1,5 +1,5 @@
-// What every sub-command of hecto-bench has: options, and a function that does the work and gives the
-// exit code (0 done, 1 failed, 2 wrong usage). main.cpp lists them.
+// What every sub-command of hecto-bench has: options, and a function that does the work and gives
+// the exit code (0 done, 1 failed, 2 wrong usage). main.cpp lists them.
 #pragma once
 
 #include <functional>

@@ -28,4 +28,9 @@ inline double spread(const std::vector<double>& values) {
   return middle == 0 ? 0 : (*most - *least) / middle;
 }
 
+// How far apart the middle half lies, as a part of the median.
+inline double quartile_spread(const std::vector<double>& values) {
+  return (quantile(values, 0.75) - quantile(values, 0.25)) / median(values);
+}
+
 }  // namespace hecto::bench

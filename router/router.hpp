@@ -33,8 +33,11 @@ void keep_worker_ids(config::Placement& placement, const config::Placement& runn
 
 class Router {
  public:
-  // Brings everything up but the workers. Errors are one line for the operator.
+  // Brings everything up but the workers. Errors are one line for the operator. `topology`: the
+  // box, for who wants another view of it than this machine's.
   static Result<std::unique_ptr<Router>> create(const config::Config& config);
+  static Result<std::unique_ptr<Router>> create(const config::Config& config,
+                                                config::Topology topology);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -70,7 +73,7 @@ class Router {
   Result<NextHop> next_hop(const config::NextHopConfig& config);
 
  private:
-  explicit Router(const config::Config& config);
+  Router(const config::Config& config, config::Topology topology);
 
   // startup.cpp
   Result<void> start_environment();

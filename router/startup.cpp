@@ -47,7 +47,14 @@ void keep_worker_ids(config::Placement& placement, const config::Placement& runn
 }
 
 Result<std::unique_ptr<Router>> Router::create(const config::Config& config) {
-  std::unique_ptr<Router> router(new Router(config));
+  auto topology = config::read_topology();
+  if (!topology) return fail("topology: " + topology.error());
+  return create(config, std::move(*topology));
+}
+
+Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
+                                               config::Topology topology) {
+  std::unique_ptr<Router> router(new Router(config, std::move(topology)));
   if (auto done = router->start_environment(); !done) return tl::unexpected(done.error());
   std::vector<std::unique_ptr<Port>> ports;
   if (auto done = router->probe_ports(ports); !done) return tl::unexpected(done.error());
@@ -64,15 +71,13 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config) {
   return router;
 }
 
-Router::Router(const config::Config& config)
+Router::Router(const config::Config& config, config::Topology topology)
     : config_(config),
+      topology_(std::move(topology)),
       loaded_unix_s_(std::time(nullptr)),
       started_(std::chrono::steady_clock::now()) {}
 
 Result<void> Router::start_environment() {
-  auto topology = config::read_topology();
-  if (!topology) return fail("topology: " + topology.error());
-  topology_ = std::move(*topology);
   auto placement = config::place(config_, topology_);
   if (!placement) return fail(placement.error());
   placement_ = std::move(*placement);

@@ -1,17 +1,31 @@
+#include "bench/command.hpp"
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "bench/command.hpp"
 #include "bench/forward/forward.hpp"
 
 namespace hecto::bench {
 namespace {
 
 void describe(CLI::App& command, ForwardOptions& options) {
-  command.add_option("--table", options.table,
+  BedOptions& bed = options.bed;
+  command
+      .add_option("--mode", options.mode,
+                  "forward: receive and transmit alone, IPv4, IPv6; rx and tx: one of both "
+                  "alone; all")
+      ->check(CLI::IsMember(forward_modes()))
+      ->capture_default_str();
+  command.add_option("--size", options.size, "bytes of a packet in memory, without FCS, or imix")
+      ->capture_default_str();
+  command.add_flag("--copied", bed.frames.copied,
+                   "ports copy each packet in and out, as between processes");
+  command.add_option("--table", bed.table,
                      "route file; default: the real table, or a synthetic one");
-  command.add_option("--root", options.root, "where ../shared/data is looked for");
-  command.add_option("--next-hops", options.next_hops)
+  command.add_option("--root", bed.root, "where ../shared/data is looked for");
+  command.add_option("--routes", bed.routes, "so many of each family, at random; default: all")
+      ->check(CLI::Range(1u, 100'000'000u));
+  command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))
       ->capture_default_str();
   command.add_option("--rounds", options.rounds)
@@ -20,8 +34,8 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--round-ms", options.round_ms)
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
-  command.add_option("--burst", options.burst)->check(CLI::Range(4u, 256u))->capture_default_str();
-  command.add_option("--json", options.json, "also write the figures here");
+  command.add_option("--burst", bed.burst)->check(CLI::Range(4u, 256u))->capture_default_str();
+  command.add_option("--json", options.json, "also write the figures here; -: instead, to stdout");
 }
 
 }  // namespace

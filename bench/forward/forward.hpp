@@ -1,22 +1,25 @@
 // `hecto-bench forward`: what a packet costs from receive queue to transmit queue, over the cost of
-// receive and transmit alone, with a full table, in memory, on one core. One process, the three
-// measurements interleaved, medians.
+// receive and transmit alone, with a full table, in memory, on one core. One process, what is
+// measured interleaved, medians.
 #pragma once
 
 #include <string>
 
+#include "bench/forward/bed.hpp"
+
 namespace hecto::bench {
 
 struct ForwardOptions {
-  std::string table;       // route file; empty: the real one where it is found, else synthetic
-  std::string root = ".";  // where ../shared/data is looked for
-  unsigned next_hops = 64;
-  unsigned destinations = 65536;
+  BedOptions bed;
+  std::string mode = "forward";  // see forward_modes()
+  std::string size = "64";
   unsigned rounds = 15;
   unsigned round_ms = 100;
-  unsigned burst = 64;
-  std::string json;  // file to write; empty: none
+  std::string json;  // file to write, - for standard output; empty: none
 };
+
+// What --mode takes: forward (floor, IPv4, IPv6), rx, tx, all.
+std::vector<std::string> forward_modes();
 
 int forward(const ForwardOptions& options);
 

@@ -1,7 +1,8 @@
+#include "bench/command.hpp"
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "bench/command.hpp"
 #include "bench/lookup/lookup.hpp"
 
 namespace hecto::bench {
