@@ -30,8 +30,7 @@ config::PortConfig make_port(const std::string& name, const std::string& device,
   port.device = device;
   port.kind = config::DeviceKind::kVdev;
   port.mtu = mtu;
-  port.addresses = {*lookup::IpPrefix::parse_interface(a4),
-                    *lookup::IpPrefix::parse_interface(a6)};
+  port.addresses = {*lookup::IpPrefix::parse_interface(a4), *lookup::IpPrefix::parse_interface(a6)};
   return port;
 }
 
@@ -134,17 +133,15 @@ Result<void> Bed::load_table() {
                             table_name_, v4.size(), v6.size()));
   routes_ = file->table.entries.size();
   const unsigned count = options_.destinations;
-  destinations_ =
-      replay_destinations(make_destinations(Destinations::kInTable, v4, count, kSeed),
-                          make_destinations(Destinations::kInTable, v6, count, kSeed));
+  destinations_ = replay_destinations(make_destinations(Destinations::kInTable, v4, count, kSeed),
+                                      make_destinations(Destinations::kInTable, v6, count, kSeed));
   const auto start = std::chrono::steady_clock::now();
-  auto counts = router_->routing().load(
-      std::make_shared<const RouteTable>(std::move(file->table)), {});
+  auto counts =
+      router_->routing().load(std::make_shared<const RouteTable>(std::move(file->table)), {});
   if (!counts) return tl::unexpected(counts.error());
   if (counts->refused > 0) return fail(counts->first_error);
   router_->routing().commit();
-  load_seconds_ =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};
 }
 

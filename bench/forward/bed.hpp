@@ -1,6 +1,6 @@
 // What is measured in memory: a router of this process without Linux, whose receive ports replay
-// packets and whose two egress ports are sinks, with a full table behind half of the next hops each.
-// Its workers are polled by the caller, or run on their own cores.
+// packets and whose two egress ports are sinks, with a full table behind half of the next hops
+// each. Its workers are polled by the caller, or run on their own cores.
 #pragma once
 
 #include <memory>
