@@ -4,6 +4,7 @@
 
 #include "router/dpdk.hpp"
 #include "router/ports/eal.hpp"
+#include "router/ports/pci_device.hpp"
 #include "router/ports/port.hpp"
 
 namespace hecto::router {
@@ -64,13 +65,12 @@ Result<void> Port::attach() {
   }
   device_ = config_.device;
   if (rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0) {
+    Eal::last_complaint();
     const int code = rte_dev_probe(device_.c_str());
     if (code != 0 || rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0)
-      return fail(
-          fmt::format("port {} ({}): DPDK found no such device or no driver for it ({}); bind it "
-                      "with \"dpdk-devbind.py -b vfio-pci {}\" and check `hecto plan`",
-                      config_.name, config_.device, dpdk_error(code), config_.device),
-          code < 0 ? -code : ENODEV);
+      return fail(fmt::format("port {} ({}): {}", config_.name, config_.device,
+                              why_no_port(config_.device, Eal::last_complaint())),
+                  code < 0 ? -code : ENODEV);
   }
   attached_ = true;
   return {};
