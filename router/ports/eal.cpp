@@ -150,7 +150,9 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
     arguments.push_back("--in-memory");
     eal->note_ = fmt::format("hugepages, {} MB wanted of {} MB free", megabytes, available >> 20);
   }
-  if (options.pci.empty()) arguments.push_back("--no-pci");
+  // A reload may bring the first NIC, so the bus is there; DPDK takes no device that is not named,
+  // and 00:00.0 is a bridge.
+  arguments.insert(arguments.end(), {"-a", "0000:00:00.0"});
   for (const std::string& device : options.pci) arguments.insert(arguments.end(), {"-a", device});
 
   if (FILE* stream = log_stream()) rte_openlog_stream(stream);
