@@ -81,6 +81,8 @@ bool check_port_name(const Value::Entry& entry, bool has_vlans) {
   return false;
 }
 
+}  // namespace
+
 void read_device(const Value& value, PortConfig& port) {
   auto text = value.text("a PCI address, a DPDK vdev (net_...), or a kernel interface");
   if (!text) return;
@@ -101,6 +103,8 @@ void read_device(const Value& value, PortConfig& port) {
         "kernel interface (eth1)");
   }
 }
+
+namespace {
 
 void read_descriptors(const Value* value, uint16_t& target) {
   if (value == nullptr) return;

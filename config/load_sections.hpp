@@ -63,6 +63,7 @@ void load_tables(const Value& value, Loading& loading);
 void check_addresses(Loading& loading);
 void check_interface_uses(Loading& loading);
 
+void read_device(const Value& value, PortConfig& port);  // device and kind
 std::optional<MacAddress> read_mac(const Value& value);
 std::optional<IpPrefix> read_interface_address(const Value& value);
 template <typename T>

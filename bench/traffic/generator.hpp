@@ -27,8 +27,8 @@ struct GeneratorOptions {
   bool start_eal = true;
   const std::atomic<bool>* stop = nullptr;  // once true a trial ends early: `interrupted`
   uint16_t burst = 64;                      // packets handed over at once, 1 to 64
-  uint32_t sample = 1;                      // latency is recorded of one packet in so many
   uint32_t mbufs = 0;                       // default: enough for all queues
+  uint16_t longest_frame_bytes = 1518;      // that `use` may come with, where the spec has less
   double neighbor_seconds = 5;              // how long gateways are asked for their MAC address
   double link_seconds = 10;                 // how long ports may take to come up
 };
@@ -45,6 +45,9 @@ class Generator : public TrialRunner {
   // What the spec's rate is in packets a second, given the speed of the ports; 0: the most. An
   // error names the port that cannot do it.
   virtual router::Result<double> pps(const TrafficRate& rate) const = 0;
+
+  // The counts of the last trial, also of one that ended with an error.
+  virtual const TrialResult& last() const = 0;
 
   struct PortInfo {
     std::string name, device, driver, mac;

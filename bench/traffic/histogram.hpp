@@ -14,10 +14,10 @@ class Histogram {
   static constexpr unsigned kSubBits = 7;   // 128 buckets a power of two
   static constexpr unsigned kMaxBits = 40;  // values from 2^40 on (18 minutes in ns) count as that
 
-  void record(uint64_t value) noexcept {
-    ++counts_[index(value)];
-    ++count_;
-    sum_ += value;
+  void record(uint64_t value, uint64_t times = 1) noexcept {
+    counts_[index(value)] += times;
+    count_ += times;
+    sum_ += value * times;
     max_ = value > max_ ? value : max_;
     min_ = value < min_ ? value : min_;
   }

@@ -1,0 +1,68 @@
+// The ports of a generator with their buffers: DPDK started, devices opened, links up, the MAC
+// addresses of gateways learned. Control thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "bench/traffic/generator.hpp"
+#include "bench/traffic/neighbors.hpp"
+#include "router/ports/eal.hpp"
+#include "router/ports/mempool.hpp"
+#include "router/ports/port.hpp"
+
+namespace hecto::bench {
+
+class PortSet {
+ public:
+  static router::Result<std::unique_ptr<PortSet>> open(const TrafficSpec& spec,
+                                                       const GeneratorOptions& options,
+                                                       const std::vector<unsigned>& cpus);
+
+  size_t size() const { return ports_.size(); }
+  size_t index(const std::string& name) const;  // of a name that check_traffic has found
+  const TrafficPort& spec(size_t i) const { return specs_[i]; }
+  router::Port& port(size_t i) const { return *ports_[i]; }
+  const PortAddresses& own(size_t i) const { return own_[i]; }
+  rte_mempool* zeroed() const { return transmit_->get(); }
+  rte_mempool* replay() const { return receive_->get(); }
+  uint16_t longest_frame_bytes() const { return longest_frame_bytes_; }
+  // 0: not known, or without one.
+  uint64_t line_bps(size_t i) const;
+
+  // What has become of the ports, in one line; empty while all have a link.
+  std::string complaint() const;
+
+  // Asks the gateways of a port, in a VLAN or none, for their MAC addresses, which are kept. While
+  // it waits it answers, too, and throws away what else comes. `stop` ends it early.
+  router::Result<void> learn(size_t port, std::optional<uint16_t> vlan,
+                             const GeneratorOptions& options);
+  // A gateway's of that family, learned before.
+  std::optional<config::MacAddress> gateway_mac(size_t port, std::optional<uint16_t> vlan,
+                                                lookup::Family family) const;
+
+ private:
+  using Key = std::tuple<size_t, std::optional<uint16_t>, lookup::IpAddress>;
+
+  PortSet() = default;
+  router::Result<void> start_eal(const std::vector<unsigned>& cpus);
+  router::Result<void> open_port(TrafficPort spec);
+  router::Result<void> wait_for_links(const GeneratorOptions& options) const;
+  void ask(size_t port, std::optional<uint16_t> vlan, const lookup::IpAddress& gateway);
+  void listen(size_t port, std::optional<uint16_t> vlan);
+
+  std::unique_ptr<router::Eal> eal_;
+  std::unique_ptr<router::Mempool> transmit_, receive_;  // the first has zeros in all its buffers
+  std::vector<TrafficPort> specs_;
+  std::vector<std::unique_ptr<router::Port>> ports_;
+  std::vector<PortAddresses> own_;
+  std::map<Key, config::MacAddress> gateways_;
+  uint32_t transmit_mbufs_ = 0, receive_mbufs_ = 0, data_room_bytes_ = 0;
+  uint16_t longest_frame_bytes_ = 0;
+};
+
+}  // namespace hecto::bench

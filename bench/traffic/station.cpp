@@ -1,0 +1,278 @@
+#include "bench/traffic/station.hpp"
+
+#include "router/dpdk.hpp"
+
+namespace hecto::bench {
+namespace {
+
+constexpr uint16_t kIpv4_be = 0x0008, kIpv6_be = 0xdd86, kVlan_be = 0x0081;
+constexpr uint8_t kUdp = 17;
+constexpr unsigned kAhead = 4;         // packets whose bytes are fetched before their turn
+constexpr unsigned kMostDrains = 256;  // bursts: a port that never runs dry must not hold us up
+constexpr double kQuiet_s = 0.001;     // after the last packet, for duplicates
+
+uint16_t load16(const uint8_t* at) noexcept {
+  uint16_t value = 0;
+  std::memcpy(&value, at, 2);
+  return value;
+}
+
+}  // namespace
+
+Station::Station(const Options& options)
+    : receivers(options.streams), options_(options), clock_(options.tsc_hz) {}
+
+void Station::prepare(const TrialClock& trial, const std::vector<uint64_t>& first) {
+  for (TxStream& stream : senders) {
+    stream.sent = stream.refused = stream.bytes = 0;
+    stream.credit = 0;
+    stream.pace = Pace(trial.pps * stream.part, options_.tsc_hz, trial.start, options_.burst);
+  }
+  for (size_t i = 0; i < receivers.size(); ++i) {
+    RxStream& stream = receivers[i];
+    stream.window.restart(first[i]);
+    stream.latency_ns.clear();
+    stream.jitter_ns.clear();
+    stream.last_ns = UINT64_MAX;
+    stream.run = 0;
+    stream.replayed = 0;
+  }
+  for (RxPort& port : ports) port.foreign = 0;
+  received_.store(0, std::memory_order_relaxed);
+}
+
+// Frames and all of them but the time, which comes last, when the burst is whole. Bytes may be
+// anything to the compiler: what stays the same is kept in locals.
+template <bool kIpv6>
+void Station::write(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept {
+  const StreamFrames& frames = *stream.frames;
+  uint32_t varying[kMaxBurst];
+  const FrameTemplate* from[kMaxBurst];
+  const FrameTemplate* const templates = frames.templates.data();
+  const uint16_t* const pattern = frames.pattern.data();
+  const Ipv4Record* const records4 = frames.records4.data();
+  const Ipv6Record* const records6 = frames.records6.data();
+  const size_t places = frames.pattern.size(), records = frames.records;
+  const uint8_t l3 = frames.l3;
+  const auto sequence = static_cast<uint32_t>(stream.sequence);
+  size_t place = stream.place, record = stream.record;
+  uint64_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const FrameTemplate& t = templates[pattern[place]];
+    place = place + 1 == places ? 0 : place + 1;
+    from[i] = &t;
+    rte_mbuf* mbuf = mbufs[i];
+    auto* frame = rte_pktmbuf_mtod(mbuf, uint8_t*);
+    if constexpr (kIpv6)
+      varying[i] = write_frame6(frame, t, l3, records6[record]);
+    else
+      varying[i] = write_frame4(frame, t, l3, records4[record]);
+    record = record + 1 == records ? 0 : record + 1;
+    if (!t.short_tag) write_sequence(frame + t.tag, sequence + i);
+    mbuf->data_len = t.length;
+    mbuf->pkt_len = t.length;
+    bytes += t.frame_bytes;
+  }
+  stream.place = place;
+  stream.record = record;
+  stream.bytes += bytes;
+  const uint64_t now = options_.timestamps ? rte_rdtsc() : 0;
+  const uint32_t time = clock_.time(now);
+  const uint32_t short_time = clock_.short_time(now);
+  for (unsigned i = 0; i < count; ++i) {
+    uint8_t* tag = rte_pktmbuf_mtod(mbufs[i], uint8_t*) + from[i]->tag;
+    if (from[i]->short_tag)
+      write_short_tag(tag, sequence + i, short_time);
+    else
+      write_time(tag, sequence + i, time, varying[i]);
+  }
+}
+
+void Station::write_replay(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept {
+  const Capture& capture = stream.frames->capture;
+  for (unsigned i = 0; i < count; ++i) {
+    const Capture::Frame& frame = capture.frames[stream.place];
+    if (++stream.place == capture.frames.size()) stream.place = 0;
+    auto* to = rte_pktmbuf_mtod(mbufs[i], uint8_t*);
+    std::memcpy(to, capture.bytes.data() + frame.offset, frame.length);
+    const uint16_t length = std::max<uint16_t>(frame.length, kMinFrame_bytes - kFcs_bytes);
+    std::memset(to + frame.length, 0, length - frame.length);
+    mbufs[i]->data_len = length;
+    mbufs[i]->pkt_len = length;
+    stream.bytes += length + kFcs_bytes;
+  }
+}
+
+// Returns what the port took. The others keep their sequence numbers, for the next time.
+unsigned Station::send(TxStream& stream, unsigned count) noexcept {
+  rte_mbuf* mbufs[kMaxBurst];
+  if (rte_pktmbuf_alloc_bulk(stream.pool, mbufs, count) != 0) return 0;
+  const StreamFrames& frames = *stream.frames;
+  const size_t record = stream.record, place = stream.place;
+  if (frames.replayed())
+    write_replay(stream, mbufs, count);
+  else if (frames.ipv6)
+    write<true>(stream, mbufs, count);
+  else
+    write<false>(stream, mbufs, count);
+  const unsigned sent = rte_eth_tx_burst(stream.port, 0, mbufs, static_cast<uint16_t>(count));
+  stream.sequence += sent;
+  stream.sent += sent;
+  if (sent == count) return sent;
+  for (unsigned i = sent; i < count; ++i) stream.bytes -= mbufs[i]->pkt_len + kFcs_bytes;
+  rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+  const size_t places = frames.replayed() ? frames.capture.frames.size() : frames.pattern.size();
+  stream.place = (place + sent) % places;
+  if (frames.records > 0) stream.record = (record + sent) % frames.records;
+  return sent;
+}
+
+void Station::send_due(TrialClock& trial, uint64_t now) noexcept {
+  if (trial.pps > 0) {
+    for (TxStream& stream : senders) {
+      const auto count =
+          static_cast<unsigned>(std::min<uint64_t>(stream.pace.due(now), options_.burst));
+      if (count == 0) continue;
+      stream.refused += count - send(stream, count);
+      stream.pace.sent(count);
+    }
+    return;
+  }
+  TxStream* next = &senders.front();
+  double parts = 0;
+  for (TxStream& stream : senders) {
+    stream.credit += stream.part;
+    parts += stream.part;
+    if (stream.credit > next->credit) next = &stream;
+  }
+  next->credit -= parts;
+  send(*next, options_.burst);
+}
+
+template <bool kShort>
+inline void Station::count(RxStream& stream, const Tag& tag, uint64_t now) noexcept {
+  if (!stream.window.take(stream.window.expand(tag.sequence, kShort ? 24 : 32)) ||
+      !options_.timestamps)
+    return;
+  if (tag.time != stream.run_sent || now != stream.run_received) {
+    end_run(stream);
+    stream.run_sent = tag.time;
+    stream.run_received = now;
+    stream.run_short = kShort;
+  }
+  ++stream.run;
+}
+
+void Station::end_run(RxStream& stream) noexcept {
+  if (stream.run == 0) return;
+  const uint64_t ns = stream.run_short
+                          ? clock_.short_elapsed_ns(stream.run_received, stream.run_sent)
+                          : clock_.elapsed_ns(stream.run_received, stream.run_sent);
+  stream.latency_ns.record(ns, stream.run);
+  if (stream.last_ns != UINT64_MAX)
+    stream.jitter_ns.record(ns > stream.last_ns ? ns - stream.last_ns : stream.last_ns - ns);
+  if (stream.run > 1) stream.jitter_ns.record(0, stream.run - 1);
+  stream.last_ns = ns;
+  stream.run = 0;
+}
+
+[[gnu::noinline]] void Station::take_other(RxPort& port, rte_mbuf*& mbuf) noexcept {
+  if (mbuf->nb_segs == 1) {
+    const std::span<uint8_t> frame(rte_pktmbuf_mtod(mbuf, uint8_t*), mbuf->data_len);
+    if (const size_t bytes = answer_neighbor(frame, port.own); bytes > 0) {
+      rte_pktmbuf_trim(mbuf, static_cast<uint16_t>(mbuf->data_len - bytes));
+      // Without offloads: what the receiving driver has noted of it is not true any more.
+      mbuf->ol_flags = 0;
+      if (rte_eth_tx_burst(port.port, 0, &mbuf, 1) == 1) mbuf = nullptr;
+      return;
+    }
+  }
+  if (port.replay < receivers.size())
+    ++receivers[port.replay].replayed;
+  else
+    ++port.foreign;
+}
+
+inline void Station::take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept {
+  const auto* frame = rte_pktmbuf_mtod(mbuf, const uint8_t*);
+  uint16_t type = load16(frame + 12);
+  unsigned l3 = 14;
+  if (type == kVlan_be) {
+    type = load16(frame + 16);
+    l3 = 18;
+  }
+  const uint8_t* ip = frame + l3;
+  const uint16_t bytes = mbuf->data_len;
+  Tag tag;
+  if (type == kIpv4_be && bytes >= l3 + 28 + kTag_bytes && ip[0] == 0x45 && ip[9] == kUdp &&
+      read_tag(ip + 28, tag) && tag.stream < receivers.size()) {
+    count<false>(receivers[tag.stream], tag, now);
+  } else if (type == kIpv6_be && bytes >= l3 + 48 + kTag_bytes && ip[6] == kUdp &&
+             read_tag(ip + 48, tag) && tag.stream < receivers.size()) {
+    count<false>(receivers[tag.stream], tag, now);
+  } else if (type == kIpv6_be && bytes >= l3 + 40 + kShortTag_bytes && ip[6] == kNoNextHeader &&
+             load16(ip + 16) == kTagMagic && (tag.stream = load16(ip + 18)) < receivers.size()) {
+    read_short_tag(ip + 40, tag);
+    count<true>(receivers[tag.stream], tag, now);
+  } else {
+    take_other(port, mbuf);
+  }
+}
+
+bool Station::receive(RxPort& port) noexcept {
+  rte_mbuf* mbufs[kMaxBurst];
+  const unsigned count = rte_eth_rx_burst(port.port, 0, mbufs, kMaxBurst);
+  if (count == 0) return false;
+  const uint64_t now = rte_rdtsc();
+  for (unsigned i = 0; i < std::min(count, kAhead); ++i)
+    rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
+  for (unsigned i = 0; i < count; ++i) {
+    if (i + kAhead < count) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + kAhead], void*));
+    take(port, mbufs[i], now);
+  }
+  rte_pktmbuf_free_bulk(mbufs, count);
+  return true;
+}
+
+void Station::drain() noexcept {
+  for (RxPort& port : ports)
+    for (unsigned i = 0; i < kMostDrains && receive(port); ++i) {
+    }
+}
+
+void Station::run(TrialClock& trial, const std::vector<Station*>& all) noexcept {
+  uint64_t now = rte_rdtsc();
+  while (now < trial.end && !trial.over()) {
+    if (!senders.empty() && now >= trial.start) send_due(trial, now);
+    for (RxPort& port : ports) receive(port);
+    now = rte_rdtsc();
+  }
+  ended_ = now;
+  settle(trial, all);
+  for (RxStream& stream : receivers) end_run(stream);
+}
+
+// Until all that was sent has come, and a moment longer, for duplicates; but not for ever.
+void Station::settle(TrialClock& trial, const std::vector<Station*>& all) noexcept {
+  uint64_t sent = 0;
+  for (const TxStream& stream : senders) sent += stream.sent;
+  trial.sent.fetch_add(sent, std::memory_order_relaxed);
+  trial.sending.fetch_sub(1, std::memory_order_release);
+  const auto quiet = static_cast<uint64_t>(kQuiet_s * static_cast<double>(options_.tsc_hz));
+  uint64_t complete_since = 0;
+  const uint64_t deadline = ended_ + trial.settle;
+  for (uint64_t now = ended_; now < deadline; now = rte_rdtsc()) {
+    for (RxPort& port : ports)
+      if (receive(port)) complete_since = 0;
+    uint64_t mine = 0, received = 0;
+    for (const RxStream& stream : receivers) mine += stream.window.received() + stream.replayed;
+    received_.store(mine, std::memory_order_relaxed);
+    if (trial.sending.load(std::memory_order_acquire) > 0 || trial.over()) continue;
+    for (const Station* station : all) received += station->received();
+    if (received < trial.sent.load(std::memory_order_relaxed)) continue;
+    if (complete_since == 0) complete_since = now;
+    if (now - complete_since > quiet) return;
+  }
+}
+
+}  // namespace hecto::bench
