@@ -76,7 +76,10 @@ json describe(const GenerateOptions& options, const TrafficSpec& spec, const Gen
 int generate(GenerateOptions options) {
   spdlog::set_level(spdlog::level::warn);
   auto spec = load_traffic(options.file, options.devices);
-  if (!spec) return failed(fmt::format("{}", fmt::join(spec.error(), "\n")));
+  if (!spec) {
+    fmt::print(stderr, "{}\n", fmt::join(spec.error(), "\n"));
+    return 2;
+  }
   if (!options.rate.empty()) spec->rate = *parse_rate(options.rate);
   if (options.seconds > 0) spec->seconds = options.seconds;
   if (options.no_timestamps) spec->timestamps = false;
@@ -91,15 +94,15 @@ int generate(GenerateOptions options) {
   const TrialResult& result = (*generator)->last();
   if (options.json != "-") fmt::print("{}", trial_table(result));
   json out = describe(options, *spec, **generator, *pps, result);
-  int code = result.interrupted ? 1 : 0;
-  std::string problem = done ? shortfall(result, *pps) : done.error().message;
+  // What fell short of its rate is a result like others.
+  const std::string problem = done ? shortfall(result, *pps) : done.error().message;
   if (!problem.empty()) {
     out["problem"] = problem;
-    code = failed(problem);
+    fmt::print(stderr, "{}\n", problem);
   }
   if (!options.json.empty() && !write_json(options.json, out))
     return failed(fmt::format("{}: cannot be written", options.json));
-  return code;
+  return done && !result.interrupted ? 0 : 1;
 }
 
 std::string check_rate(const std::string& text) {

@@ -31,6 +31,7 @@ struct GeneratorOptions {
   uint16_t longest_frame_bytes = 1518;      // that `use` may come with, where the spec has less
   double neighbor_seconds = 5;              // how long gateways are asked for their MAC address
   double link_seconds = 10;                 // how long ports may take to come up
+  double quiet_seconds = 0.5;  // after that: the router may see its links later than we do ours
 };
 
 class Generator : public TrialRunner {

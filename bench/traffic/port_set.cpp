@@ -145,12 +145,15 @@ Result<void> PortSet::wait_for_links(const GeneratorOptions& options) const {
   const auto deadline = after(options.link_seconds);
   for (;;) {
     const std::string why = complaint();
-    if (why.empty() || stopped(options)) return {};
+    if (why.empty() || stopped(options)) break;
     if (Time::now() > deadline)
       return fail(
           fmt::format("{}; waited {:g} s: is the other side there?", why, options.link_seconds));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  if (!stopped(options))
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.quiet_seconds));
+  return {};
 }
 
 size_t PortSet::index(const std::string& name) const {
