@@ -10,12 +10,14 @@ namespace hecto::bench {
 class Pace {
  public:
   static constexpr double kCatchUp_s = 0.001;
+  static constexpr uint64_t kCatchUp_packets = 512;  // half of a queue
 
   Pace() = default;
   Pace(double pps, uint64_t tsc_hz, uint64_t start, uint32_t burst) noexcept
       : per_cycle_(pps / static_cast<double>(tsc_hz)),
         start_(start),
-        most_behind_(std::max<uint64_t>(burst, static_cast<uint64_t>(pps * kCatchUp_s))) {}
+        most_behind_(std::clamp<uint64_t>(static_cast<uint64_t>(pps * kCatchUp_s), burst,
+                                          kCatchUp_packets)) {}
 
   // Packets to be sent now; more than are caught up with are skipped for good.
   uint64_t due(uint64_t now) noexcept {
