@@ -75,6 +75,7 @@ enum class Constant : uint8_t {
   kGpuLookupIpv4Mpps,
   kGpuLookupIpv6Mpps,
   kGpuEspGbitS,
+  kGpuEspMpps,
   kGpuGatherCycles,
   kCount,
 };

@@ -107,8 +107,8 @@ constexpr ConstantInfo kTable[] = {
    "cache lines written by devices, all hubs together: PacketShader's RX, 53 to 60 Gb/s on two (e)"},
   {kHubFromMemoryGbitS, "hub_from_memory_gbit_s", 44, kMany, "Gb/s", "hub",
    "cache lines read by devices, each hub: at least PacketShader's TX, 80 Gb/s on two (e)"},
-  {kHubBothGbitS, "hub_both_gbit_s", 43, kMany, "Gb/s", "hub",
-   "both directions added, each hub: PacketShader's forwarding, 40 to 41 Gb/s on two (e)"},
+  {kHubBothGbitS, "hub_both_gbit_s", 86, kMany, "Gb/s", "hub",
+   "both directions added, all hubs together: PacketShader's forwarding, 40 to 41 Gb/s on two (e)"},
 
   {kGpuLinkEfficiency, "gpu_link_efficiency", 0.8, 1, "share", "gpu",
    "of the link's bit rate that large copies reach (e): a Gen4 x16 link copies 25 of 31.5 GB/s"},
@@ -120,6 +120,8 @@ constexpr ConstantInfo kTable[] = {
    "the same for IPv6 (e)"},
   {kGpuEspGbitS, "gpu_esp_gbit_s", 380, kMany, "Gb/s", "gpu",
    "AES-GCM of one GPU, data already there (e)"},
+  {kGpuEspMpps, "gpu_esp_mpps", 150, kMany, "Mpps", "gpu",
+   "ESP packets of one GPU, however short (e)"},
   {kGpuGatherCycles, "gpu_gather_cycles", 8, kMany, "cycles/packet", "gpu",
    "gather the key and scatter the answer, on the CPU: 6 to 10 (e)"},
 };

@@ -7,11 +7,14 @@ namespace {
 
 using enum Constant;
 
-// IPv4 header, ESP header, IV, trailer and ICV that a tunnel adds are counted by the packet; what
-// is encrypted is the frame less its Ethernet header and FCS.
 constexpr double kEthernetAndFcs_bytes = 18;
 
 }  // namespace
+
+// The headers, IV, trailer and ICV that a tunnel adds are counted with the packet.
+double esp_bytes(double frame_bytes) {
+  return std::max(0.0, frame_bytes - kEthernetAndFcs_bytes);
+}
 
 PacketCycles cycles_per_packet(const Constants& constants, const PacketWork& work) {
   PacketCycles out;
@@ -35,7 +38,7 @@ PacketCycles cycles_per_packet(const Constants& constants, const PacketWork& wor
   add(ipv6 ? kRewriteIpv6Cycles : kRewriteIpv4Cycles);
   if (work.traffic == Traffic::kIpsec) {
     add(kEspPacketCycles);
-    add(kEspByteCycles, std::max(0.0, work.frame_bytes - kEthernetAndFcs_bytes));
+    add(kEspByteCycles, esp_bytes(work.frame_bytes));
   }
   return out;
 }

@@ -35,6 +35,9 @@ struct PacketCycles {
   double sum = 0;  // TSC ticks of the machine that was calibrated
 };
 
+// What ESP encrypts of a frame: all but its Ethernet header and FCS.
+double esp_bytes(double frame_bytes);
+
 PacketCycles cycles_per_packet(const Constants& constants, const PacketWork& work);
 
 // Mpps of one worker that does nothing else, on a core of this clock. Without a clock: on the

@@ -5,32 +5,15 @@
 #include <algorithm>
 #include <map>
 
+#include "config/columns.hpp"
+#include "config/pcie.hpp"
 #include "config/placement_parts.hpp"
 #include "config/words.hpp"
 
 namespace hecto::config {
 namespace {
 
-constexpr size_t kColumns = 100;
 constexpr size_t kDeviceColumns = 28;
-
-// Characters on a terminal, for the plain letters and arrows that occur here.
-size_t width(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-std::string cut(const std::string& text, size_t columns) {
-  if (width(text) <= columns) return text;
-  size_t bytes = 0, seen = 0;
-  while (bytes < text.size() && (seen < columns - 3 || (text[bytes] & 0xc0) == 0x80))
-    seen += (text[bytes++] & 0xc0) != 0x80;
-  return text.substr(0, bytes) + "...";
-}
-
-std::string pad(const std::string& text, size_t columns) {
-  return text + std::string(columns - std::min(columns, width(text)), ' ');
-}
 
 // "0-3,8", of sorted numbers.
 std::string ranges(const std::vector<unsigned>& numbers) {
@@ -89,22 +72,6 @@ std::string port_table(const Placement& placement, const Config& config,
     out += cut(line + row.back(), kColumns) + "\n";
   }
   return out;
-}
-
-// At blanks; what stands behind the last colon, often a command to copy, stays whole if it fits.
-std::string wrapped(const std::string& text) {
-  constexpr size_t kRoom = kColumns - 2;
-  std::string rest = text, out;
-  while (width(rest) > kRoom) {
-    size_t colon = rest.rfind(": ");
-    size_t at = rest.rfind(' ', kRoom);
-    if (colon != std::string::npos && colon < kRoom && width(rest.substr(colon + 2)) <= kRoom)
-      at = colon + 1;
-    if (at == std::string::npos || at == 0) break;
-    out += rest.substr(0, at) + "\n  ";
-    rest = rest.substr(at + 1);
-  }
-  return out + rest;
 }
 
 }  // namespace

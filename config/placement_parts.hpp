@@ -31,7 +31,4 @@ void size_memory(const Config& config, Placement& placement);
 void add_warnings(const Config& config, const Topology& topology,
                   const std::vector<Located>& located, Placement& placement);
 
-// "PCIe 4.0 x16"
-std::string link_words(double gt_s, unsigned lanes);
-
 }  // namespace hecto::config

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "config/pcie.hpp"
 #include "config/placement_parts.hpp"
 
 namespace hecto::config {
@@ -80,11 +81,6 @@ void warn_queues(const Located& located, const PortPlacement& placed, const Plac
                                 workers.size() == 1 ? "worker" : "workers"));
 }
 
-// PCIe 1 and 2 code 8 bits in 10, 3 and later 128 in 130.
-double link_gbit_s(double gt_s, unsigned lanes) {
-  return gt_s * lanes * (gt_s < 8 ? 0.8 : 128.0 / 130.0);
-}
-
 void warn_pcie(const Located& located, Lines& lines) {
   if (located.nic == nullptr) return;
   const Nic& nic = *located.nic;
@@ -150,16 +146,6 @@ void warn_memory(const Config& config, const Topology& topology, const Placement
 }
 
 }  // namespace
-
-std::string link_words(double gt_s, unsigned lanes) {
-  double generation = gt_s < 4    ? 1
-                      : gt_s < 7  ? 2
-                      : gt_s < 12 ? 3
-                      : gt_s < 24 ? 4
-                      : gt_s < 48 ? 5
-                                  : 6;
-  return fmt::format("PCIe {:.1f} x{}", generation, lanes);
-}
 
 void add_warnings(const Config& config, const Topology& topology,
                   const std::vector<Located>& located, Placement& placement) {

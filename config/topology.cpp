@@ -15,6 +15,7 @@ namespace hecto::config {
 namespace {
 
 constexpr unsigned kNetworkClass = 0x02;  // PCI base class: network controller
+constexpr unsigned k3dClass = 0x0302;     // PCI class: 3D controller, a GPU without a display
 
 struct Destroy {
   void operator()(hwloc_topology* t) const { hwloc_topology_destroy(t); }
@@ -89,9 +90,16 @@ std::string words_of(hwloc_obj_t device) {
 void read_nics(hwloc_topology_t t, bool here, Topology& out) {
   for (hwloc_obj_t obj = nullptr; (obj = hwloc_get_next_pcidev(t, obj)) != nullptr;) {
     const auto& pci = obj->attr->pcidev;
+    const std::string place =
+        fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func);
+    if (pci.class_id == k3dClass) {
+      Gpu gpu{place, words_of(obj), nic_socket(t, obj, out), std::nullopt};
+      if (pci.linkspeed > 0) gpu.pcie_gbit_s = pci.linkspeed * 8.0;
+      out.gpus.push_back(std::move(gpu));
+    }
     if (pci.class_id >> 8 != kNetworkClass) continue;
     Nic nic;
-    nic.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func);
+    nic.pci = place;
     nic.name = words_of(obj);
     nic.socket = nic_socket(t, obj, out);
     if (pci.linkspeed > 0) nic.pcie_gbit_s = pci.linkspeed * 8.0;  // hwloc counts GB/s
@@ -157,6 +165,26 @@ void read_l3(hwloc_topology_t t, Topology& out) {
       out.l3_bytes += obj->attr->cache.size;
 }
 
+// "Intel(R) Xeon(R) Gold 6430 CPU @ 2.10GHz" tells its clock; of others the kernel does, here.
+void read_clock(hwloc_topology_t t, bool here, Topology& out) {
+  for (hwloc_obj_t obj : {hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0), hwloc_get_root_obj(t)}) {
+    const char* model = obj == nullptr ? nullptr : hwloc_obj_get_info_by_name(obj, "CPUModel");
+    if (model != nullptr && out.cpu_model.empty()) out.cpu_model = model;
+  }
+  double ghz = 0;
+  const size_t at = out.cpu_model.rfind("@ ");
+  if (at != std::string::npos && std::sscanf(out.cpu_model.c_str() + at, "@ %lfGHz", &ghz) == 1 &&
+      ghz > 0)
+    out.ghz = ghz;
+  if (!here || out.ghz) return;
+  if (auto khz = read_number("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency"))
+    out.ghz = *khz / 1e6;
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; !out.ghz && std::getline(info, line);)
+    if (double mhz = 0; std::sscanf(line.c_str(), "cpu MHz : %lf", &mhz) == 1 && mhz > 0)
+      out.ghz = mhz / 1000;
+}
+
 tl::expected<Topology, std::string> read(const std::string* xml_file) {
   const std::string source = xml_file == nullptr ? "this machine" : *xml_file;
   hwloc_topology_t raw = nullptr;
@@ -189,6 +217,7 @@ tl::expected<Topology, std::string> read(const std::string* xml_file) {
   read_nics(raw, xml_file == nullptr, out);
   read_memory(raw, xml_file == nullptr, out);
   read_l3(raw, out);
+  read_clock(raw, xml_file == nullptr, out);
   if (xml_file == nullptr) read_hugepages(out);
   return out;
 }

@@ -31,11 +31,21 @@ struct Nic {
   std::optional<double> gbit_s;       // of the wire, where the kernel drives the port
 };
 
+struct Gpu {
+  std::string pci;
+  std::string name;
+  int socket = -1;
+  std::optional<double> pcie_gbit_s;
+};
+
 struct Topology {
   std::string source;        // "this machine", or the file
   std::vector<int> sockets;  // NUMA nodes, ascending
   std::vector<Core> cores;   // by cpu, ascending
   std::vector<Nic> nics;
+  std::vector<Gpu> gpus;               // without displays: 3D controllers
+  std::string cpu_model;               // in words; may be empty
+  std::optional<double> ghz;           // as sold, not as it runs
   uint64_t l3_bytes = 0;               // of one socket
   std::vector<uint64_t> memory_bytes;  // by position in `sockets`
   // Likewise; empty where it is not known. An export tells the hugepages reserved, not the free.

@@ -16,6 +16,11 @@ namespace {
 const std::vector<std::string> kVerbs = {"show",  "check",       "plan",  "reload",
                                          "trace", "load-routes", "route", "version"};
 
+// Those of the capacity model (config/capacity.hpp).
+const std::vector<std::string> kPlanSizes = {"64",   "128",  "256",  "512",
+                                             "1024", "1518", "9000", "imix"};
+const std::vector<std::string> kPlanTraffic = {"ipv4", "ipv6", "ipsec"};
+
 std::vector<std::string> nouns() {
   return {std::begin(kNouns), std::end(kNouns)};
 }
@@ -45,8 +50,14 @@ void add_verbs(CLI::App& app, Arguments& a) {
   show->add_option("--limit", a.limit)->check(limits);
   app.add_subcommand("check")->add_option("FILE", a.object)->required();
   CLI::App* plan = app.add_subcommand("plan");
-  plan->add_option("FILE", a.object)->required();
+  plan->add_option("FILE", a.object);
   plan->add_option("--topology", a.topology);
+  plan->add_option("--box", a.box);
+  plan->add_option("--calibration", a.calibration);
+  plan->add_option("--svg", a.svg);
+  plan->add_option("--size", a.size)->check(CLI::IsMember(kPlanSizes));
+  plan->add_option("--traffic", a.traffic)->check(CLI::IsMember(kPlanTraffic));
+  plan->add_flag("--explain", a.explain);
   app.add_subcommand("reload")->add_option("FILE", a.object);
   CLI::App* load = app.add_subcommand("load-routes");
   load->add_option("FILE", a.object)->required();

@@ -20,7 +20,11 @@ struct Arguments {
   std::vector<std::string> words;  // route: what follows
   bool json = false;
   std::string socket;
-  std::string topology;                   // plan
+  std::string topology, box;              // plan: where the box stands written
+  std::string calibration, svg;           // plan
+  std::string size = "64";                // plan: what the headroom and the picture show
+  std::string traffic = "ipv4";           // plan
+  bool explain = false;                   // plan
   std::string via;                        // load-routes
   bool replace = false;                   // load-routes
   bool skip_bad = false;                  // load-routes

@@ -19,7 +19,7 @@ VERBS
   route add|delete   one route more, or less
   load-routes FILE   a whole table: list of prefixes, bgpdump -m text, MRT
   check FILE         what is wrong with a configuration file; silent when nothing is
-  plan FILE          which core would poll what, and what would be short
+  plan [FILE]        which core would poll what, what would be short, how many Gb/s the box carries
   version            which hecto this is, and which router answers
   check and plan need no router.
 
@@ -129,14 +129,24 @@ USAGE
 )";
 
 constexpr std::string_view kPlan =
-    R"(hecto plan: which core would poll what, and what would be short.
+    R"(hecto plan: which core would poll what, and what the box can carry.
 
 USAGE
-  hecto plan FILE [--topology XML]
+  hecto plan [FILE] [--box FILE | --topology XML] [--calibration FILE] [--svg FILE]
+             [--size N] [--traffic T]
+  hecto plan --explain [--box FILE] [--calibration FILE]
 
 OPTIONS
-  --topology XML     plans for another box: the file that its `lstopo box.xml` wrote
-  Lines with ! are warnings. Needs no router.
+  FILE                the configuration; without one, every port of the box's NICs
+  --box FILE          plans for the box that a short YAML file describes (docs/measuring.md)
+  --topology XML      plans for another box: the file that its `lstopo box.xml` wrote
+  --calibration FILE  constants as `hecto-bench calibrate` measured them
+  --size N            64, 128, 256, 512, 1024, 1518, 9000 or imix: of the headroom and the picture
+                      (default 64)
+  --traffic T         ipv4, ipv6 or ipsec: of the same (default ipv4)
+  --svg FILE          draws the box, each part coloured by its load
+  --explain           the constants of the model, each with unit and source
+  Lines with ! are warnings and advice. Needs no router.
 )";
 
 constexpr std::string_view kVersion =

@@ -10,6 +10,7 @@
 #include "documented.hpp"
 #include "fake_backend.hpp"
 #include "router/api/server.hpp"
+#include "router/cli/table.hpp"
 #include "scratch.hpp"
 
 namespace hecto::cli {
@@ -291,6 +292,81 @@ TEST_F(HectoTest, ChecksAndPlansWithoutARouter) {
   const Outcome no_box = run("plan '" + good + "' --topology /none.xml");
   EXPECT_EQ(no_box.code, 1);
   EXPECT_EQ(no_box.err.rfind("hecto: ", 0), 0u) << no_box.err;
+}
+
+// A box of config/boxes, as an option.
+std::string shipped(const std::string& box) {
+  return "--box '" HECTO_SOURCE_ROOT "/config/boxes/" + box + ".yaml'";
+}
+
+TEST_F(HectoTest, PlansTheCapacityOfABox) {
+  const Outcome plan = run("plan " + shipped("lanman2010"));
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("n5p1"), std::string::npos) << "the placement";
+  EXPECT_NE(plan.out.find("\nGb/s on the wire"), std::string::npos) << "the capacity";
+  EXPECT_NE(plan.out.find("\n! The I/O hubs stop forwarding"), std::string::npos) << "the advice";
+  for (size_t at = 0; at < plan.out.size(); at = plan.out.find('\n', at) + 1)
+    EXPECT_LE(display_width(plan.out.substr(at, plan.out.find('\n', at) - at)), kWidth);
+
+  const json answer = json::parse(run("plan --json " + shipped("lanman2010")).out);
+  EXPECT_TRUE(answer.contains("placement"));
+  const json& points = answer["capacity"]["points"];
+  ASSERT_EQ(points.size(), 64u);
+  for (const char* key : {"mpps", "gbps", "bottleneck", "headroom", "cores_needed"})
+    EXPECT_TRUE(points[0].contains(key)) << key;
+  EXPECT_EQ(points[0]["experiment"], "receive");
+  EXPECT_EQ(points[0]["headroom"][points[0]["bottleneck"].get<std::string>()], 1.0);
+  EXPECT_EQ(answer["constants"]["nic_rx_cycles"]["value"], 600);
+}
+
+TEST_F(HectoTest, PlansAConfigurationForABoxAndDrawsIt) {
+  const std::string config = write("two.yaml",
+                                   "ports: {wan0: {device: \"0000:01:00.0\"}, lan0: {device: "
+                                   "\"0000:02:00.0\"}}\n");
+  const std::string picture = scratch_ / "box.svg";
+  const Outcome plan = run("plan '" + config + "' " + shipped("server-1s-2x100g") + " --svg '" +
+                           picture + "' --size imix --traffic ipsec");
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("wires: 200 Gb/s"), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find("IPsec forwarding, IMIX: "), std::string::npos) << plan.out;
+  EXPECT_NE(read("box.svg").find("forward_local ipsec, IMIX"), std::string::npos);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --svg /none/box.svg").code, 1);
+}
+
+TEST_F(HectoTest, ExplainsConstantsAndTakesACalibration) {
+  const Outcome plain = run("plan --explain " + shipped("cloud-4x25g"));
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_NE(plain.out.find("  lookup_ipv4_cycles "), std::string::npos);
+  const std::string slow =
+      write("slow.yaml", "machine: \"a slow one\"\nconstants: {lookup_ipv4_cycles: 5000}\n");
+  const Outcome measured = run("plan --explain --calibration '" + slow + "'");
+  EXPECT_NE(measured.out.find("5000 cycles/packet  calibrated on a slow one"), std::string::npos)
+      << measured.out;
+  const json answer = json::parse(
+      run("plan --json " + shipped("server-1s-2x100g") + " --calibration '" + slow + "'").out);
+  for (const json& point : answer["capacity"]["points"]) {
+    if (point["traffic"] != "ipv4" || point["size"] != "64") continue;
+    EXPECT_EQ(point["bottleneck"], "cores of socket 0");
+  }
+}
+
+TEST_F(HectoTest, RefusesToPlanWhatCannotBe) {
+  const std::string bad =
+      write("bad-box.yaml", "cores: 4\nghz: 3\nnics:\n  n: {slot: s9, gbit_s: 100}\n");
+  const Outcome box = run("plan --box '" + bad + "'");
+  EXPECT_EQ(box.code, 1);
+  EXPECT_EQ(box.err, bad + ":4: nics.n.slot: s9 is no slot of this box; add it under slots\n");
+  const std::string wrong = write("bad-cal.yaml", "constants: {lookup_cycles: 1}\n");
+  const Outcome calibration = run("plan --explain --calibration '" + wrong + "'");
+  EXPECT_EQ(calibration.code, 1);
+  EXPECT_EQ(calibration.err.rfind(wrong + ":1: constants.lookup_cycles: no such constant", 0), 0u);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --topology x.xml").code, 2);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --size 65").code, 2);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --traffic ipx").code, 2);
+  const std::string empty = write("no-nics.yaml", "cores: 4\nghz: 3\n");
+  const Outcome none = run("plan --box '" + empty + "'");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("has no NIC; name a configuration file"), std::string::npos) << none.err;
 }
 
 TEST_F(HectoTest, EndsQuietlyWhenNobodyReadsAndLoudlyWhenTheDiskIsFull) {

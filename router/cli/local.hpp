@@ -1,0 +1,14 @@
+// What the verbs that need no router share.
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include "config/config.hpp"
+#include "router/cli/session.hpp"
+
+namespace hecto::cli {
+
+// The file named by OBJECT, or the exit code after its problems have been told.
+tl::expected<config::Config, int> load_config(const Session& session);
+
+}  // namespace hecto::cli
