@@ -11,6 +11,18 @@ constexpr unsigned kAhead = 4;         // packets whose bytes are fetched before
 constexpr unsigned kMostDrains = 256;  // bursts: a port that never runs dry must not hold us up
 constexpr double kQuiet_s = 0.001;     // after the last packet, for duplicates
 
+constexpr uint32_t kShortTag = UINT32_MAX;  // in place of what varies, which has 16 bits
+
+// Of a buffer as its pool gives it out: one segment, one owner. Without offload flags no driver
+// looks at the rest, so that the buffer's second cache line stays untouched.
+uint8_t* begin_packet(rte_mbuf* mbuf, uint16_t length) noexcept {
+  mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+  mbuf->ol_flags = 0;
+  mbuf->data_len = length;
+  mbuf->pkt_len = length;
+  return static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
+}
+
 uint16_t load16(const uint8_t* at) noexcept {
   uint16_t value = 0;
   std::memcpy(&value, at, 2);
@@ -47,7 +59,8 @@ template <bool kIpv6>
 void Station::write(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept {
   const StreamFrames& frames = *stream.frames;
   uint32_t varying[kMaxBurst];
-  const FrameTemplate* from[kMaxBurst];
+  uint8_t* tags[kMaxBurst];
+  bool any_short = false;
   const FrameTemplate* const templates = frames.templates.data();
   const uint16_t* const pattern = frames.pattern.data();
   const Ipv4Record* const records4 = frames.records4.data();
@@ -60,17 +73,19 @@ void Station::write(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept
   for (unsigned i = 0; i < count; ++i) {
     const FrameTemplate& t = templates[pattern[place]];
     place = place + 1 == places ? 0 : place + 1;
-    from[i] = &t;
-    rte_mbuf* mbuf = mbufs[i];
-    auto* frame = rte_pktmbuf_mtod(mbuf, uint8_t*);
+    uint8_t* frame = begin_packet(mbufs[i], t.length);
     if constexpr (kIpv6)
       varying[i] = write_frame6(frame, t, l3, records6[record]);
     else
       varying[i] = write_frame4(frame, t, l3, records4[record]);
     record = record + 1 == records ? 0 : record + 1;
-    if (!t.short_tag) write_sequence(frame + t.tag, sequence + i);
-    mbuf->data_len = t.length;
-    mbuf->pkt_len = t.length;
+    tags[i] = frame + t.tag;
+    if (t.short_tag) {
+      varying[i] = kShortTag;
+      any_short = true;
+    } else {
+      write_sequence(tags[i], sequence + i);
+    }
     bytes += t.frame_bytes;
   }
   stream.place = place;
@@ -78,14 +93,16 @@ void Station::write(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept
   stream.bytes += bytes;
   const uint64_t now = options_.timestamps ? rte_rdtsc() : 0;
   const uint32_t time = clock_.time(now);
-  const uint32_t short_time = clock_.short_time(now);
-  for (unsigned i = 0; i < count; ++i) {
-    uint8_t* tag = rte_pktmbuf_mtod(mbufs[i], uint8_t*) + from[i]->tag;
-    if (from[i]->short_tag)
-      write_short_tag(tag, sequence + i, short_time);
-    else
-      write_time(tag, sequence + i, time, varying[i]);
+  if (!any_short) {
+    for (unsigned i = 0; i < count; ++i) write_time(tags[i], sequence + i, time, varying[i]);
+    return;
   }
+  const uint32_t short_time = clock_.short_time(now);
+  for (unsigned i = 0; i < count; ++i)
+    if (varying[i] == kShortTag)
+      write_short_tag(tags[i], sequence + i, short_time);
+    else
+      write_time(tags[i], sequence + i, time, varying[i]);
 }
 
 void Station::write_replay(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept {
@@ -93,12 +110,10 @@ void Station::write_replay(TxStream& stream, rte_mbuf** mbufs, unsigned count) n
   for (unsigned i = 0; i < count; ++i) {
     const Capture::Frame& frame = capture.frames[stream.place];
     if (++stream.place == capture.frames.size()) stream.place = 0;
-    auto* to = rte_pktmbuf_mtod(mbufs[i], uint8_t*);
-    std::memcpy(to, capture.bytes.data() + frame.offset, frame.length);
     const uint16_t length = std::max<uint16_t>(frame.length, kMinFrame_bytes - kFcs_bytes);
+    uint8_t* to = begin_packet(mbufs[i], length);
+    std::memcpy(to, capture.bytes.data() + frame.offset, frame.length);
     std::memset(to + frame.length, 0, length - frame.length);
-    mbufs[i]->data_len = length;
-    mbufs[i]->pkt_len = length;
     stream.bytes += length + kFcs_bytes;
   }
 }
@@ -106,7 +121,7 @@ void Station::write_replay(TxStream& stream, rte_mbuf** mbufs, unsigned count) n
 // Returns what the port took. The others keep their sequence numbers, for the next time.
 unsigned Station::send(TxStream& stream, unsigned count) noexcept {
   rte_mbuf* mbufs[kMaxBurst];
-  if (rte_pktmbuf_alloc_bulk(stream.pool, mbufs, count) != 0) return 0;
+  if (rte_mempool_get_bulk(stream.pool, reinterpret_cast<void**>(mbufs), count) != 0) return 0;
   const StreamFrames& frames = *stream.frames;
   const size_t record = stream.record, place = stream.place;
   if (frames.replayed())
