@@ -4,7 +4,7 @@ BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
 
-.PHONY: deps build run test test-asan test-tsan test-neon bench bench-lookup format format-check clean
+.PHONY: deps build run test test-asan test-tsan test-neon test-numa bench bench-lookup format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -28,6 +28,11 @@ test-tsan: $(BUILD_TSAN)/build.ninja
 # The NEON kernels, cross-built and under qemu; says which packages it misses.
 test-neon:
 	@tests/neon.sh build-neon
+
+# NICs on two sockets, played by QEMU: minutes. Says which packages it misses.
+test-numa: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto
+	@tests/numa/run.py $(BUILD)
 
 bench: build
 	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json

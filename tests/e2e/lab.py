@@ -22,7 +22,8 @@ BUILD = Path(os.environ.get("HECTO_BUILD", Path(__file__).parents[2] / "build"))
 HECTOD = BUILD / "router" / "hectod"
 HECTO = BUILD / "router" / "cli" / "hecto"
 SANITIZED = "asan" in BUILD.name or bool(os.environ.get("HECTO_SANITIZED"))
-SLOWER = 4 if SANITIZED else 1  # patience under a sanitizer
+# Patience, under a sanitizer or in an emulated machine.
+SLOWER = int(os.environ.get("HECTO_SLOWER", 4 if SANITIZED else 1))
 
 
 def sh(command, check=True, timeout=60, **more):
