@@ -80,6 +80,7 @@ struct Box {
   std::vector<BoxNic> nics;
   std::vector<BoxGpu> gpus;
   bool ddio = true;
+  bool slots_known = true;         // the free ones, too
   Constants constants;             // with the box's own
   std::vector<std::string> notes;  // what had to be assumed, one line each
 };

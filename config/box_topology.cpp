@@ -67,6 +67,7 @@ Box box_of(const Topology& topology, const Constants& constants) {
   box.source = topology.source;
   box.name = topology.cpu_model;
   box.constants = constants;
+  box.slots_known = false;
   box.ddio = topology.cpu_model.empty() || topology.cpu_model.find("Intel") != std::string::npos;
   for (int id : topology.sockets) {
     BoxSocket socket;
@@ -80,8 +81,17 @@ Box box_of(const Topology& topology, const Constants& constants) {
     box.sockets.push_back(socket);
   }
   if (!topology.ghz)
-    box.notes.push_back(fmt::format("{} does not tell its clock: taken as {:.2f} GHz.", box.source,
+    box.notes.push_back(fmt::format("{} does not tell its clock, taken as {:.2f} GHz.", box.source,
                                     constants[Constant::kCoreGhz]));
+  if (!constants.is_set(Constant::kMemorySocketGbyteS))
+    box.notes.push_back(
+        fmt::format("{} does not tell its memory's bandwidth, taken as {:g} GB/s a socket; "
+                    "`hecto-bench calibrate` measures it.",
+                    box.source, constants[Constant::kMemorySocketGbyteS]));
+  if (box.sockets.size() > 1 && !constants.is_set(Constant::kIntersocketGbyteS))
+    box.notes.push_back(
+        fmt::format("{} does not tell the links between its sockets, taken as {:g} GB/s each way.",
+                    box.source, constants[Constant::kIntersocketGbyteS]));
   std::map<std::string, std::vector<const Nic*>> cards;
   for (const Nic& nic : topology.nics) cards[card_of(nic.pci)].push_back(&nic);
   for (const auto& [card, functions] : cards) {
@@ -93,7 +103,7 @@ Box box_of(const Topology& topology, const Constants& constants) {
     const auto link = link_of(first);
     set_rate(first, link, nic);
     if (!nic.rate_known)
-      box.notes.push_back(fmt::format("The wire of {} is not known: taken as {:g} Gb/s a port.",
+      box.notes.push_back(fmt::format("The wire of {} is not known, taken as {:g} Gb/s a port.",
                                       nic.name, nic.gbit_s));
     if (link) {
       nic.slot = box.slots.size();

@@ -1,6 +1,7 @@
 #include "config/capacity.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -37,6 +38,14 @@ Point solved(const Case& each, const Loads& loads) {
   return point;
 }
 
+double core_headroom(const Point& point, const Loads& loads) {
+  double least = std::numeric_limits<double>::max();
+  for (size_t r = 0; r < point.headroom.size(); ++r)
+    if (loads.resources()[r].kind == ResourceKind::kCores && point.headroom[r] > 0)
+      least = std::min(least, point.headroom[r]);
+  return least;
+}
+
 void add_points(const Box& box, const Setup& setup, const Loads& loads, Experiment experiment,
                 std::optional<Traffic> traffic, std::vector<Point>& points) {
   double line_gbit_s = 0;
@@ -50,9 +59,8 @@ void add_points(const Box& box, const Setup& setup, const Loads& loads, Experime
       Point other = solved(offloaded, loads);
       // What it brings must be worth its latency: packets, or cores.
       const bool faster = other.mpps > kWorthIt * point.mpps;
-      const bool cheaper =
-          other.mpps >= point.mpps &&
-          loads.cores_for(each, point.mpps) > kWorthIt * loads.cores_for(offloaded, point.mpps);
+      const bool cheaper = other.mpps >= point.mpps &&
+                           core_headroom(other, loads) > kWorthIt * core_headroom(point, loads);
       if (faster || cheaper) {
         point = std::move(other);
         each = offloaded;
@@ -122,6 +130,7 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
   for (size_t i = 0; i < config.ports.size(); ++i) {
     UsedPort port;
     port.name = config.ports[i].name;
+    port.kernel = config.ports[i].kind == DeviceKind::kKernel;
     port.socket = position(box.sockets, placement.ports[i].socket);
     const auto polled = polled_from.find(port.name);
     port.polled_from =

@@ -57,6 +57,7 @@ struct UsedPort {
   size_t socket = 0;          // positions in Box::sockets: where its packets lie,
   size_t polled_from = 0;     // and where its workers are
   double gbit_s = 0;          // 0: in memory, no wire
+  bool kernel = false;        // through a kernel interface
 };
 
 struct Setup {

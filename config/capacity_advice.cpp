@@ -31,7 +31,7 @@ class Advisor {
     check_sockets();
     check_links();
     check_crossing();
-    check_memory_ports();
+    check_ports();
     return std::move(lines_);
   }
 
@@ -90,6 +90,7 @@ class Advisor {
     if (const BoxSlot* better = free_slot(nic, {}))
       return fmt::format("{}. Move it to slot {} ({}, socket {}).", carries, better->name,
                          better->link, box_.sockets[better->socket].id);
+    if (!box_.slots_known) return carries + ". Move it to a faster slot, if there is one.";
     if (too_slow) return carries + ". No free slot is faster; this link cannot, use fewer ports.";
     return carries + ". No free slot is faster; longer packets fit.";
   }
@@ -207,16 +208,22 @@ class Advisor {
                     100 * across->mpps / local->mpps));
   }
 
-  void check_memory_ports() {
-    std::vector<std::string> names;
+  // What the figures do not hold for.
+  void check_ports() {
+    std::vector<std::string> memory, kernel;
     for (const UsedPort& port : setup_.ports)
-      if (!port.nic) names.push_back(port.name);
-    if (names.empty()) return;
-    lines_.push_back(
-        fmt::format("{} {} no NIC of this box; taken as {} in memory without a wire; "
-                    "kernel interfaces are slower.",
-                    fmt::join(names, " "), names.size() == 1 ? "is" : "are",
-                    names.size() == 1 ? "a port" : "ports"));
+      if (port.kernel)
+        kernel.push_back(port.name);
+      else if (!port.nic)
+        memory.push_back(port.name);
+    if (!memory.empty())
+      lines_.push_back(
+          fmt::format("No NIC of this box, taken as ports in memory without a wire: {}",
+                      fmt::join(memory, " ")));
+    if (!kernel.empty())
+      lines_.push_back(
+          fmt::format("Kernel interfaces (AF_XDP, AF_PACKET), much slower than these figures: {}",
+                      fmt::join(kernel, " ")));
   }
 
   const Box& box_;

@@ -120,7 +120,7 @@ std::string describe(const Box& box, const Setup& setup, const Capacity& capacit
     out += heading("cores for line rate");
     out += rows(box, capacity,
                 [](const Point& point) { return fmt::format("{}", point.cores_needed); });
-    out += fmt::format("Workers of this plan: {:g} cores' worth.\n", cores);
+    out += fmt::format("Cores at work in this plan: {:g}.\n", cores);
   }
   if (const Point* point = capacity.find(Experiment::kForwardLocal, traffic, size)) {
     out += fmt::format("\n{}, {}: {} Mpps, {} Gb/s. Each alone would carry, Mpps:\n",

@@ -56,8 +56,8 @@ constexpr ConstantInfo kTable[] = {
 
   {kRemoteAccessCycles, "remote_access_cycles", 40, kMany, "cycles/packet", "memory",
    "more per packet whose mbuf and frame lie on another socket, with prefetch (e)"},
-  {kMemorySocketGbyteS, "memory_socket_gbyte_s", 20, kMany, "GB/s", "memory",
-   "bandwidth of a socket whose channels the box does not tell (e): measure it"},
+  {kMemorySocketGbyteS, "memory_socket_gbyte_s", 60, kMany, "GB/s", "memory",
+   "in use, of a socket whose channels the box does not tell (e): measure it"},
   {kMemoryBandwidthEfficiency, "memory_bandwidth_efficiency", 0.8, 1, "share", "memory",
    "of channels x MT/s x 8 that mixed reads and writes reach: 75 to 85%"},
   {kMemoryLatencyLocalNs, "memory_latency_local_ns", 95, kMany, "ns", "memory",
@@ -71,8 +71,8 @@ constexpr ConstantInfo kTable[] = {
   {kMemoryWarmPerByte, "memory_warm_bytes_per_byte", 2, kMany, "bytes/byte", "memory",
    "with DMA into the cache (DDIO): 0 to 2, at worst each byte evicted and fetched once"},
 
-  {kIntersocketGbyteS, "intersocket_gbyte_s", 12.8, kMany, "GB/s", "sockets",
-   "each direction of a link between sockets that the box does not tell: QPI 6.4 GT/s"},
+  {kIntersocketGbyteS, "intersocket_gbyte_s", 20.8, kMany, "GB/s", "sockets",
+   "each direction of a link between sockets that the box does not tell: one UPI of 10.4 GT/s (e)"},
   {kIntersocketOverhead, "intersocket_overhead", 1.2, kMany, "bytes/byte", "sockets",
    "bytes on the link for each byte of a packet that crosses: headers, snoops"},
   {kIntersocketUse, "intersocket_use", 0.75, 1, "share", "sockets",

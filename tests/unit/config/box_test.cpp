@@ -153,7 +153,7 @@ TEST(BoxOfATopology, TellsWhatItHadToAssume) {
   const Box made = box_of(box("virtual_machine.xml"));
   EXPECT_FALSE(made.nics.front().slot) << "no link that anyone can see";
   ASSERT_FALSE(made.notes.empty());
-  EXPECT_EQ(made.notes.back(), "The wire of eth1 is not known: taken as 10 Gb/s a port.");
+  EXPECT_EQ(made.notes.back(), "The wire of eth1 is not known, taken as 10 Gb/s a port.");
 }
 
 TEST(BoxOfATopology, ReadsRatesFromNames) {
