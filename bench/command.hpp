@@ -18,5 +18,6 @@ void add_generate(CLI::App& app, Work& work);
 void add_lookup(CLI::App& app, Work& work);
 void add_run(CLI::App& app, Work& work);
 void add_table(CLI::App& app, Work& work);
+void add_throughput(CLI::App& app, Work& work);
 
 }  // namespace hecto::bench

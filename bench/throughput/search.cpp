@@ -14,6 +14,7 @@ namespace {
 
 // A generator that offers less than this part of a load was too slow, not the device.
 constexpr double kOfferedEnough = 0.99;
+constexpr unsigned kShortfalls = 5;  // trials at one load that a disturbed generator is given
 
 double machine_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -102,8 +103,8 @@ bool Search::trial(double pps, double seconds) {
   record.short_of_load = record.offered_pps < pps * kOfferedEnough;
   result_.trials.push_back(record);
   loads_[pps].push_back(record);
-  // Twice too slow at a load: what it offered then is what it has to give.
-  if (record.short_of_load && max_pps_ > 0 && ++shortfalls_[pps] == 2) {
+  // Too slow again and again: what it offered at best is what it has to give.
+  if (record.short_of_load && max_pps_ > 0 && ++shortfalls_[pps] == kShortfalls) {
     double most = 0;
     for (const TrialRecord& each : loads_[pps])
       if (each.short_of_load) most = std::max(most, each.offered_pps);
@@ -273,6 +274,14 @@ std::vector<std::string> notes(const SearchResult& result, const SearchOptions& 
   std::vector<std::string> lines;
   if (result.error) lines.push_back("ended early: " + result.error->message);
   if (result.interrupted) lines.push_back("ended early: interrupted");
+  const auto shortfalls = std::count_if(
+      result.trials.begin(), result.trials.end(),
+      [&](const TrialRecord& trial) { return trial.short_of_load && trial.pps < result.max_pps; });
+  if (shortfalls * 4 > static_cast<std::ptrdiff_t>(result.trials.size()))
+    lines.push_back(
+        fmt::format("the generator fell short of the load in {} of {} trials: give it "
+                    "a CPU of its own",
+                    shortfalls, result.trials.size()));
   const bool time_was_up = result.partial() && !result.error && !result.interrupted;
   double worst = result.forwarding_spread;
   for (const GoalResult& goal : result.goals) {
