@@ -124,8 +124,8 @@ RouterProcess::~RouterProcess() {
   if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
-router::Result<void> RouterProcess::alive() {
-  const auto code = child_->wait(0);
+router::Result<void> RouterProcess::alive(double patience_s) {
+  const auto code = child_->wait(patience_s);
   if (!code) return {};
   return router::fail(fmt::format("hectod (process {}) has ended: {}; its last words: {}",
                                   child_->pid(), describe_exit(*code),
@@ -212,8 +212,9 @@ router::Result<uint64_t> RouterProcess::change_routes(const std::string& method,
 
 router::Result<TrialResult> WatchedRunner::run(const TrialRequest& request) {
   auto result = runner_.run(request);
+  // A generator that has lost its link knows before we do that the router ends.
   if (router_ != nullptr)
-    if (auto alive = router_->alive(); !alive) return tl::unexpected(alive.error());
+    if (auto alive = router_->alive(result ? 0 : 2); !alive) return tl::unexpected(alive.error());
   return result;
 }
 

@@ -31,8 +31,8 @@ class RouterProcess {
   RouterProcess(const RouterProcess&) = delete;
   RouterProcess& operator=(const RouterProcess&) = delete;
 
-  // An error names how it ended, and its last words.
-  router::Result<void> alive();
+  // An error names how it ended, and its last words. It is given so long to end.
+  router::Result<void> alive(double patience_s = 0);
   pid_t pid() const { return child_->pid(); }
   const std::string& version() const { return version_; }
   std::string device(unsigned port) const { return generator_device(options_, folder_, port); }

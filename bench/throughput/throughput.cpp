@@ -216,15 +216,16 @@ Result<void> Throughput::start_generator() {
   auto generator = Generator::create(*spec, options);
   if (!generator) {
     if (router_)
-      if (auto alive = router_->alive(); !alive) return alive;
+      if (auto alive = router_->alive(2); !alive) return alive;
     return tl::unexpected(generator.error());
   }
   generator_ = std::move(*generator);
   if (router_)
     if (auto up = router_->wait_links(stop_wanted); !up) return up;
   // Frames that teach (RFC 2544 §23), until they come through or it is clear that they do not.
+  WatchedRunner runner(*generator_, router_.get());
   for (unsigned i = 0; i < 50 && !stop_wanted; ++i) {
-    const auto trial = generator_->run({10'000, 0.05, 0.05});
+    const auto trial = runner.run({10'000, 0.05, 0.05});
     if (!trial) return tl::unexpected(trial.error());
     if (trial->received > trial->sent / 2) break;
   }
