@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "config/capacity.hpp"
 #include "router/cli/help.hpp"
 
 namespace hecto::cli {
@@ -16,10 +17,18 @@ namespace {
 const std::vector<std::string> kVerbs = {"show",  "check",       "plan",  "reload",
                                          "trace", "load-routes", "route", "version"};
 
-// Those of the capacity model (config/capacity.hpp).
-const std::vector<std::string> kPlanSizes = {"64",   "128",  "256",  "512",
-                                             "1024", "1518", "9000", "imix"};
-const std::vector<std::string> kPlanTraffic = {"ipv4", "ipv6", "ipsec"};
+std::vector<std::string> plan_sizes() {
+  std::vector<std::string> out;
+  for (const config::PacketSize& size : config::packet_sizes()) out.emplace_back(size.name);
+  return out;
+}
+
+std::vector<std::string> plan_traffic() {
+  std::vector<std::string> out;
+  for (auto each : {config::Traffic::kIpv4, config::Traffic::kIpv6, config::Traffic::kIpsec})
+    out.emplace_back(config::name_of(each));
+  return out;
+}
 
 std::vector<std::string> nouns() {
   return {std::begin(kNouns), std::end(kNouns)};
@@ -55,8 +64,8 @@ void add_verbs(CLI::App& app, Arguments& a) {
   plan->add_option("--box", a.box);
   plan->add_option("--calibration", a.calibration);
   plan->add_option("--svg", a.svg);
-  plan->add_option("--size", a.size)->check(CLI::IsMember(kPlanSizes));
-  plan->add_option("--traffic", a.traffic)->check(CLI::IsMember(kPlanTraffic));
+  plan->add_option("--size", a.size)->check(CLI::IsMember(plan_sizes()));
+  plan->add_option("--traffic", a.traffic)->check(CLI::IsMember(plan_traffic()));
   plan->add_flag("--explain", a.explain);
   app.add_subcommand("reload")->add_option("FILE", a.object);
   CLI::App* load = app.add_subcommand("load-routes");
