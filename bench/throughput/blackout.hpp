@@ -16,7 +16,11 @@ struct Blackout {
   double seconds = 0;
   uint64_t offered = 0, lost = 0;
   bool interrupted = false;
-  double milliseconds() const { return pps > 0 ? static_cast<double>(lost) / pps * 1e3 : 0; }
+  // By the rate that was offered, which may be less than asked for.
+  double milliseconds() const {
+    return offered > 0 ? static_cast<double>(lost) / static_cast<double>(offered) * seconds * 1e3
+                       : 0;
+  }
 };
 
 // One round of changes, called again and again from another thread that runs on `cpu`; it gives how
