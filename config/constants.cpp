@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -14,6 +13,7 @@
 namespace hecto::config {
 namespace {
 
+constexpr double kLeast = 1e-6;  // of any unit: less is no measurement
 constexpr double kHuge = std::numeric_limits<double>::max();
 constexpr std::string_view kFileKeys[] = {"machine", "written", "constants"};
 
@@ -42,9 +42,9 @@ std::string_view Constants::source(Constant constant) const {
 
 std::optional<std::string> refused_value(Constant constant, double value) {
   const ConstantInfo& row = info(constant);
-  if (std::isfinite(value) && value > 0 && value <= row.most) return std::nullopt;
-  return fmt::format("cannot be; use a number above 0 and up to {} ({}, usually {})", row.most,
-                     row.unit, row.value);
+  if (value >= kLeast && value <= row.most) return std::nullopt;
+  return fmt::format("cannot be; use {} to {} ({}, usually {})", kLeast, row.most, row.unit,
+                     row.value);
 }
 
 void read_constants(const Value& map, const std::string& source, Constants& constants) {
