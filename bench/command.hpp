@@ -13,6 +13,7 @@ namespace hecto::bench {
 using Work = std::function<int()>;
 
 // Each adds its sub-command to `app`; the one that the user chose puts its work into `work`.
+void add_compare(CLI::App& app, Work& work);
 void add_forward(CLI::App& app, Work& work);
 void add_generate(CLI::App& app, Work& work);
 void add_lookup(CLI::App& app, Work& work);

@@ -33,4 +33,16 @@ inline double quartile_spread(const std::vector<double>& values) {
   return (quantile(values, 0.75) - quantile(values, 0.25)) / median(values);
 }
 
+// What becomes of the repetitions of one measurement.
+struct Summary {
+  double median = 0, least = 0, most = 0, spread = 0;
+  size_t count = 0;
+};
+
+// `values` not empty.
+inline Summary summarize(const std::vector<double>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *least, *most, spread(values), values.size()};
+}
+
 }  // namespace hecto::bench

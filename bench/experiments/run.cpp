@@ -9,7 +9,6 @@
 
 #include "bench/child.hpp"
 #include "bench/machine.hpp"
-#include "bench/statistics.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -83,7 +82,7 @@ Attempt attempt(const Point& point, const RunOptions& options, const std::string
   return done;
 }
 
-void summarize(Point& point, const std::vector<Figure>& figures) {
+void read_figures(Point& point, const std::vector<Figure>& figures) {
   point.figures.assign(figures.size(), std::nullopt);
   for (size_t i = 0; i < figures.size(); ++i) {
     const json::json_pointer place(figures[i].pointer);
@@ -96,9 +95,7 @@ void summarize(Point& point, const std::vector<Figure>& figures) {
       else if (attempt.result[place].is_number())
         values.push_back(attempt.result[place].get<double>());
     }
-    if (values.empty()) continue;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    point.figures[i] = {median(values), *least, *most, spread(values), values.size()};
+    if (!values.empty()) point.figures[i] = summarize(values);
   }
 }
 
@@ -127,7 +124,7 @@ router::Result<void> run_rounds(Outcome& outcome, const RunOptions& options) {
           attempt(point, options, fmt::format("{}-{}", i + 1, round + 1), experiment.limit_s);
       const bool cut_short = stopped(options) && !done.error.empty();
       if (!cut_short) point.attempts.push_back(std::move(done));
-      summarize(point, experiment.figures);
+      read_figures(point, experiment.figures);
       outcome.seconds = seconds_since(start);
       outcome.complete = !cut_short && round + 1 == outcome.repeat && turn + 1 == count;
       auto written = write_file(options.out / "result.json", to_json(outcome).dump(2) + "\n");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/experiments/experiment.hpp"
+#include "bench/statistics.hpp"
 #include "router/control/result.hpp"
 
 namespace hecto::bench {
@@ -31,11 +32,6 @@ struct Attempt {
   std::string error;               // empty when it did not
   std::vector<std::string> lines;  // the last that it said, if it failed
   double seconds = 0;
-};
-
-struct Summary {
-  double median = 0, least = 0, most = 0, spread = 0;
-  size_t count = 0;  // of repetitions
 };
 
 struct Point {

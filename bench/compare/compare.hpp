@@ -1,0 +1,66 @@
+// `hecto-bench compare`: routers side by side on the same ports, traffic and core. In each round
+// each peer is started, measured by a generator in a process of its own, and stopped; who begins
+// changes from round to round; medians and spread.
+#pragma once
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/compare/peer.hpp"
+#include "bench/statistics.hpp"
+
+namespace hecto::bench {
+
+struct CompareOptions {
+  std::vector<std::string> peers;  // empty: all that are there
+  std::string ports = "memif";     // memif, veth
+  unsigned family = 4;             // 4, 6
+  std::vector<std::string> sizes = {"64", "1518"};
+  unsigned routes = 1000;
+  unsigned rounds = 5;
+  double seconds = 1;  // of one trial
+  std::string rate = "max";
+  unsigned burst = 64;
+  std::optional<unsigned> control_cpu, generator_cpu, worker_cpu;
+  std::string json;
+};
+
+// One peer at one size.
+struct Compared {
+  std::string size;
+  std::vector<double> mpps, gbps;  // that came back, one of each round that succeeded
+  uint64_t sent = 0, lost = 0;     // over all rounds
+};
+
+struct PeerResult {
+  const Peer* peer = nullptr;
+  std::vector<std::string> programs;
+  std::vector<Compared> sizes;
+  std::vector<std::string> failures;
+};
+
+struct CompareResult {
+  CompareOptions options;
+  nlohmann::json machine;
+  unsigned control_cpu = 0, generator_cpu = 0, worker_cpu = 0;
+  std::vector<PeerResult> peers;
+  std::vector<std::string> left_out;  // not installed, or not on these ports: one line each
+  bool interrupted = false;
+  bool partial() const;
+};
+
+// Who takes part. An error names a peer that does not exist, or that nobody is there.
+router::Result<CompareResult> choose_peers(const CompareOptions& options);
+
+nlohmann::json to_json(const CompareResult& result);
+std::string to_text(const CompareResult& result);
+
+// The generator's file.
+std::string traffic_yaml(const CompareOptions& options, const Bed& bed, const std::string& size);
+
+int compare(const CompareOptions& options);
+
+}  // namespace hecto::bench
