@@ -40,7 +40,6 @@ int main(int argc, char** argv) {
   for (auto add :
        {add_compare, add_forward, add_generate, add_lookup, add_run, add_table, add_throughput})
     add(app, work);
-  add(app, work);
   CLI11_PARSE(app, argc, argv);
   return work();
 }

@@ -59,7 +59,8 @@ nlohmann::json to_json(const CompareResult& result);
 std::string to_text(const CompareResult& result);
 
 // The generator's file.
-std::string traffic_yaml(const CompareOptions& options, const Bed& bed, const std::string& size);
+std::string traffic_yaml(const CompareOptions& options, const PeerBed& bed,
+                         const std::string& size);
 
 int compare(const CompareOptions& options);
 

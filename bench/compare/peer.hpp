@@ -24,7 +24,7 @@ inline constexpr const char* kPeerMac = "02:00:00:00:00:01";     // of its left 
 inline constexpr const char* kNextHopMac = "02:00:00:00:02:00";  // behind its right one
 
 // What a peer is given.
-struct Bed {
+struct PeerBed {
   PortKind ports = PortKind::kMemif;
   std::filesystem::path folder;  // of its own, empty
   unsigned control_cpu = 0, worker_cpu = 0;
@@ -39,7 +39,6 @@ struct Launch {
   std::vector<std::string> words;               // none: no process, `after` sets up the kernel
   std::vector<std::vector<std::string>> after;  // once it runs and its files are there
   std::vector<std::filesystem::path> files;     // that tell that it is ready for `after`
-  bool link_first = false;  // it begins to forward only once its links were up: warm up
 };
 
 struct Peer {
@@ -50,7 +49,7 @@ struct Peer {
   std::vector<PortKind> ports;
   bool tried;  // by us, on a machine that had it
   // `programs` are their paths. Writes its files into the bed's folder.
-  std::function<Launch(const Bed& bed, const std::vector<std::string>& programs)> launch;
+  std::function<Launch(const PeerBed& bed, const std::vector<std::string>& programs)> launch;
 };
 
 const std::vector<Peer>& all_peers();

@@ -15,17 +15,23 @@ using Words = std::vector<std::string>;
 constexpr const char* kSides[] = {"left", "right"};
 constexpr const char* kRightMac = "02:00:00:00:00:02";
 
-bool is4(const Bed& bed) {
+bool is4(const PeerBed& bed) {
   return bed.family == lookup::Family::kIpv4;
 }
 
-std::string address(const Bed& bed, unsigned side) {
+std::string address(const PeerBed& bed, unsigned side) {
   if (is4(bed)) return side == 0 ? "192.0.2.1/24" : "198.51.100.1/24";
   return fmt::format("2001:db8:{}::1/64", side + 1);
 }
 
+unsigned socket_of(unsigned cpu) {
+  for (unsigned node = 0; node < 64; ++node)
+    if (fs::exists(fmt::format("/sys/devices/system/cpu/cpu{}/node{}", cpu, node))) return node;
+  return 0;
+}
+
 // A DPDK device of the bed's ports, for a program that takes --vdev.
-std::string vdev(const Bed& bed, unsigned side) {
+std::string vdev(const PeerBed& bed, unsigned side) {
   if (bed.ports == PortKind::kVeth)
     return fmt::format("net_af_packet{},iface={},blocksz=4096,framesz=2048,framecnt=1024", side,
                        kSides[side]);
@@ -33,13 +39,13 @@ std::string vdev(const Bed& bed, unsigned side) {
                      side, bed.folder.string(), kSides[side], side == 0 ? kPeerMac : kRightMac);
 }
 
-std::vector<fs::path> sockets(const Bed& bed) {
+std::vector<fs::path> sockets(const PeerBed& bed) {
   if (bed.ports == PortKind::kVeth) return {};
   return {bed.folder / "left.sock", bed.folder / "right.sock"};
 }
 
 // Of any DPDK application: one core for its main loop, one that forwards.
-Words eal_words(const Bed& bed, const std::string& program, const char* name) {
+Words eal_words(const PeerBed& bed, const std::string& program, const char* name) {
   Words words = {program,
                  "-l",
                  fmt::format("{},{}", bed.control_cpu, bed.worker_cpu),
@@ -53,41 +59,36 @@ Words eal_words(const Bed& bed, const std::string& program, const char* name) {
   return words;
 }
 
-Launch hecto(const Bed& bed, const Words& programs) {
+Launch hecto(const PeerBed& bed, const Words& programs) {
   std::ofstream yaml(bed.folder / "hecto.yaml");
   yaml << fmt::format(
-      "linux: off\nworkers: {{0: [{}]}}\ncontrol_core: {}\nidle: poll\nburst: {}\n"
+      "linux: off\nworkers: {{{}: [{}]}}\ncontrol_core: {}\nidle: poll\nburst: {}\n"
       "api: {{socket: {}/api.sock}}\nroute_files: [routes.txt]\nports:\n",
-      bed.worker_cpu, bed.control_cpu, bed.burst, bed.folder.string());
-  for (unsigned side = 0; side < 2; ++side) {
-    const std::string device =
-        bed.ports == PortKind::kVeth
-            ? kSides[side]
-            : fmt::format("net_memif{},role=server,socket={}/{}.sock,socket-abstract=no", side,
-                          bed.folder.string(), kSides[side]);
-    yaml << fmt::format("  {}: {{device: \"{}\", mac: \"{}\", addresses: [\"{}\"]}}\n",
-                        kSides[side], device, side == 0 ? kPeerMac : kRightMac, address(bed, side));
-  }
+      socket_of(bed.worker_cpu), bed.worker_cpu, bed.control_cpu, bed.burst, bed.folder.string());
+  for (unsigned side = 0; side < 2; ++side)
+    yaml << fmt::format("  {0}: {{device: \"{1}\", addresses: [\"{2}\"]}}\n", kSides[side],
+                        bed.ports == PortKind::kVeth ? kSides[side] : vdev(bed, side),
+                        address(bed, side));
   yaml << fmt::format("neighbors:\n  - {{address: \"{}\", interface: right, mac: \"{}\"}}\n",
                       bed.next_hop(), kNextHopMac);
   std::ofstream routes(bed.folder / "routes.txt");
   for (const std::string& prefix : bed.prefixes)
     routes << prefix << " via " << bed.next_hop() << '\n';
-  Launch launch{{programs[0], bed.folder / "hecto.yaml"}, {}, sockets(bed), false};
+  Launch launch{{programs[0], bed.folder / "hecto.yaml"}, {}, sockets(bed)};
   launch.files.push_back(bed.folder / "api.sock");
   return launch;
 }
 
-Launch testpmd(const Bed& bed, const Words& programs, const char* mode) {
+Launch testpmd(const PeerBed& bed, const Words& programs, const char* mode) {
   Words words = eal_words(bed, programs[0], "testpmd");
   words.insert(words.end(), {"--", "--nb-cores=1", fmt::format("--forward-mode={}", mode),
                              fmt::format("--burst={}", bed.burst), "--auto-start", "--no-mlockall",
                              "--disable-link-check", "--total-num-mbufs=32768", "--rxd=1024",
                              "--txd=1024", fmt::format("--eth-peer=1,{}", kNextHopMac)});
-  return {words, {}, sockets(bed), false};
+  return {words, {}, sockets(bed)};
 }
 
-Launch l3fwd(const Bed& bed, const Words& programs) {
+Launch l3fwd(const PeerBed& bed, const Words& programs) {
   // Both files are asked for, whatever is sent.
   std::ofstream rules(bed.folder / "rules"), others(bed.folder / "others");
   for (const std::string& prefix : bed.prefixes) rules << "R" << prefix << " 1\n";
@@ -95,15 +96,15 @@ Launch l3fwd(const Bed& bed, const Words& programs) {
   Words words = eal_words(bed, programs[0], "l3fwd");
   words.insert(
       words.end(),
-      {"--", "-p", "0x3", "-P", "--parse-ptype", "--lookup=lpm",
+      {"--", "-p", "0x3", "-P", "--parse-ptype", "--relax-rx-offload", "--lookup=lpm",
        fmt::format("--config=(0,0,{0}),(1,0,{0})", bed.worker_cpu),
        fmt::format("--eth-dest=1,{}", kNextHopMac),
        fmt::format("--rule_ipv4={}/{}", bed.folder.string(), is4(bed) ? "rules" : "others"),
        fmt::format("--rule_ipv6={}/{}", bed.folder.string(), is4(bed) ? "others" : "rules")});
-  return {words, {}, sockets(bed), true};
+  return {words, {}, sockets(bed)};
 }
 
-Launch vpp(const Bed& bed, const Words& programs) {
+Launch vpp(const PeerBed& bed, const Words& programs) {
   const std::string folder = bed.folder.string();
   std::ofstream(bed.folder / "startup.conf") << fmt::format(
       "unix {{ nodaemon cli-listen {0}/cli.sock exec {0}/setup }}\n"
@@ -121,10 +122,10 @@ Launch vpp(const Bed& bed, const Words& programs) {
   setup << fmt::format("set ip neighbor static memif2/0 {} {}\n", bed.next_hop(), kNextHopMac);
   for (const std::string& prefix : bed.prefixes)
     setup << fmt::format("ip route add {} via {} memif2/0\n", prefix, bed.next_hop());
-  return {{programs[0], "-c", folder + "/startup.conf"}, {}, sockets(bed), false};
+  return {{programs[0], "-c", folder + "/startup.conf"}, {}, sockets(bed)};
 }
 
-Launch grout(const Bed& bed, const Words& programs) {
+Launch grout(const PeerBed& bed, const Words& programs) {
   const std::string folder = bed.folder.string();
   std::ofstream setup(bed.folder / "setup");
   setup << fmt::format("affinity cpus set control {} datapath {}\n", bed.control_cpu,
@@ -142,11 +143,10 @@ Launch grout(const Bed& bed, const Words& programs) {
   if (!bed.hugepages) words.push_back("-t");
   return {words,
           {{programs[1], "-s", folder + "/grout.sock", "-xef", folder + "/setup"}},
-          {bed.folder / "grout.sock"},
-          false};
+          {bed.folder / "grout.sock"}};
 }
 
-Launch linux_kernel(const Bed& bed, const Words& programs) {
+Launch linux_kernel(const PeerBed& bed, const Words& programs) {
   const std::string& ip = programs[0];
   Launch launch;
   const Words family = {ip, is4(bed) ? "-4" : "-6"};
@@ -168,7 +168,7 @@ Launch linux_kernel(const Bed& bed, const Words& programs) {
 
 }  // namespace
 
-std::string Bed::next_hop() const {
+std::string PeerBed::next_hop() const {
   return is4(*this) ? "198.51.100.2" : "2001:db8:2::2";
 }
 
@@ -182,18 +182,18 @@ const std::vector<Peer>& all_peers() {
        "dpdk-dev",
        {kMemif, kVeth},
        true,
-       [](const Bed& bed, const Words& programs) { return testpmd(bed, programs, "io"); }},
+       [](const PeerBed& bed, const Words& programs) { return testpmd(bed, programs, "io"); }},
       {"testpmd-mac",
        "writes MAC addresses, no look-up",
        {"dpdk-testpmd"},
        "dpdk-dev",
        {kMemif, kVeth},
        true,
-       [](const Bed& bed, const Words& programs) { return testpmd(bed, programs, "mac"); }},
+       [](const PeerBed& bed, const Words& programs) { return testpmd(bed, programs, "mac"); }},
       {"l3fwd",
        "look-up, one MAC a port, no neighbors",
        {"dpdk-l3fwd"},
-       "no Debian package; DPDK's examples/l3fwd",
+       "no Debian package; examples/l3fwd of DPDK 24.03 or later",
        {kMemif, kVeth},
        false,
        l3fwd},

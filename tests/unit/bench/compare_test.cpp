@@ -52,8 +52,8 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-Bed some_bed(const Folder& folder, PortKind ports = PortKind::kMemif) {
-  Bed bed;
+PeerBed some_bed(const Folder& folder, PortKind ports = PortKind::kMemif) {
+  PeerBed bed;
   bed.ports = ports;
   bed.folder = folder.path();
   bed.control_cpu = 2;
