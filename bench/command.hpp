@@ -13,11 +13,14 @@ namespace hecto::bench {
 using Work = std::function<int()>;
 
 // Each adds its sub-command to `app`; the one that the user chose puts its work into `work`.
+void add_calibrate(CLI::App& app, Work& work);
 void add_compare(CLI::App& app, Work& work);
+void add_compare_plan(CLI::App& app, Work& work);
 void add_forward(CLI::App& app, Work& work);
 void add_generate(CLI::App& app, Work& work);
 void add_lookup(CLI::App& app, Work& work);
 void add_run(CLI::App& app, Work& work);
+void add_scale(CLI::App& app, Work& work);
 void add_table(CLI::App& app, Work& work);
 void add_throughput(CLI::App& app, Work& work);
 

@@ -37,9 +37,11 @@ int main(int argc, char** argv) {
   CLI::App app{"hecto-bench measures hecto and what it stands on."};
   app.require_subcommand(1);
   Work work;
-  for (auto add :
-       {add_compare, add_forward, add_generate, add_lookup, add_run, add_table, add_throughput})
-    add(app, work);
+  constexpr void (*kCommands[])(CLI::App&, Work&) = {
+      add_calibrate, add_compare, add_compare_plan, add_forward, add_generate,
+      add_lookup,    add_run,     add_scale,        add_table,   add_throughput,
+  };
+  for (auto add : kCommands) add(app, work);
   CLI11_PARSE(app, argc, argv);
   return work();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <numeric>
 #include <random>
@@ -39,7 +40,7 @@ config::PortConfig make_port(const std::string& name, const std::string& device,
 config::Config make_config(const BedOptions& options) {
   config::Config c;
   c.linux_side.enabled = false;
-  c.log_level = "warn";
+  c.log_level = "error";
   c.idle = options.workers.empty() ? config::IdleMode::kPoll : config::IdleMode::kSleep;
   c.idle_sleep_us = 1000;
   c.burst = static_cast<uint16_t>(options.burst);
@@ -98,7 +99,7 @@ void choose_routes(RouteTable& table, size_t count) {
 }  // namespace
 
 Result<std::unique_ptr<Bed>> Bed::create(const BedOptions& options) {
-  spdlog::set_level(spdlog::level::warn);
+  spdlog::set_level(spdlog::level::err);
   auto topology = config::read_topology();
   if (!topology) return fail("topology: " + topology.error());
   if (options.wrong_sockets) {
@@ -171,10 +172,15 @@ rte_mempool* Bed::pool(size_t worker) {
 bool Bed::all_forwarded() {
   const Totals totals = collect(router_->dataplane());
   if (totals.dropped_total() == 0 && totals.punted_total() == 0) return true;
-  for (size_t i = 1; i < kReasonCount; ++i)
-    if (totals.dropped[i] > 0)
-      fmt::print(stderr, "dropped {} packets: {}\n", totals.dropped[i],
-                 info(static_cast<Reason>(i)).name);
+  std::fflush(stdout);  // so that the reason comes last
+  for (size_t i = 1; i < kReasonCount; ++i) {
+    if (totals.dropped[i] == 0) continue;
+    fmt::print(stderr, "dropped {} packets: {}\n", totals.dropped[i],
+               info(static_cast<Reason>(i)).name);
+    for (const auto& worker : router_->dataplane().workers())
+      if (auto e = worker->counters().reasons.examples[i].get())
+        fmt::print(stderr, "EX {:x} {:x} {:x}\n", e->ether_type, e->destination[0], e->destination[1]);
+  }
   return false;
 }
 

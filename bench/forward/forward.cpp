@@ -9,6 +9,7 @@
 #include "bench/json_file.hpp"
 #include "bench/machine.hpp"
 #include "bench/statistics.hpp"
+#include "bench/stopwatch.hpp"
 #include "lookup/kernels.hpp"
 #include "router/dpdk.hpp"
 #include "router/show/sampler.hpp"
@@ -27,6 +28,7 @@ struct Series {
   std::function<unsigned()> poll;  // gives packets
   std::optional<Traffic> traffic;  // through the worker
   std::vector<double> cycles;      // TSC a packet
+  std::vector<double> taken;       // share of the core that others had
   std::array<std::vector<double>, kStages> stages;
 };
 
@@ -82,7 +84,7 @@ class Loops {
 std::vector<Series> make_series(const std::string& mode, Loops& loops) {
   const auto series = [](const char* name, std::function<unsigned()> poll,
                          std::optional<Traffic> traffic = {}) {
-    return Series{name, std::move(poll), traffic, {}, {}};
+    return Series{name, std::move(poll), traffic, {}, {}, {}};
   };
   std::vector<Series> out;
   const bool all = mode == "all";
@@ -97,24 +99,28 @@ std::vector<Series> make_series(const std::string& mode, Loops& loops) {
   return out;
 }
 
-double cycles_per_packet(const std::function<unsigned()>& poll, unsigned round_ms) {
+// TSC ticks of this thread's own time for a packet: what the kernel gave to others meanwhile is
+// told apart. `taken`: their share.
+double cycles_per_packet(const std::function<unsigned()>& poll, unsigned round_ms, double& taken) {
   const uint64_t length = rte_get_tsc_hz() / 1000 * round_ms;
   const uint64_t warm = rte_rdtsc() + length / 10;
   while (rte_rdtsc() < warm) poll();
   uint64_t packets = 0;
+  const Stopwatch watch;
   const uint64_t start = rte_rdtsc();
-  uint64_t now = start;
-  while (now - start < length) {
+  while (rte_rdtsc() - start < length)
     for (unsigned i = 0; i < 64; ++i) packets += poll();
-    now = rte_rdtsc();
-  }
-  return static_cast<double>(now - start) / static_cast<double>(packets);
+  const double own = watch.cpu_seconds();
+  taken = std::max(0.0, 1 - own / watch.seconds());
+  return own * static_cast<double>(rte_get_tsc_hz()) / static_cast<double>(packets);
 }
 
 void measure(Series& series, Bed& bed, unsigned round_ms) {
   bed.replay(0).select(series.traffic.value_or(Traffic::kIpv4));
   const WorkerTotals before = collect(bed.router().dataplane()).workers[0];
-  series.cycles.push_back(cycles_per_packet(series.poll, round_ms));
+  double taken = 0;
+  series.cycles.push_back(cycles_per_packet(series.poll, round_ms, taken));
+  series.taken.push_back(taken);
   if (!series.traffic) return;
   // Of the sampled chunks between two totals.
   const WorkerTotals after = collect(bed.router().dataplane()).workers[0];
@@ -126,7 +132,7 @@ void measure(Series& series, Bed& bed, unsigned round_ms) {
 
 struct Row {
   std::string name;
-  double cycles, mpps, gbps, spread;
+  double cycles, mpps, gbps, spread, taken;
   std::optional<double> over_floor;
   std::vector<double> stages;
 };
@@ -141,6 +147,7 @@ std::vector<Row> rows_of(const std::vector<Series>& all, double frame_bytes) {
     row.mpps = static_cast<double>(rte_get_tsc_hz()) / row.cycles / 1e6;
     row.gbps = row.mpps * frame_bytes * 8 / 1e3;
     row.spread = quartile_spread(series.cycles);
+    row.taken = median(series.taken);
     if (series.name == "floor") floor = row.cycles;
     if (series.traffic && floor) row.over_floor = row.cycles - *floor;
     for (const auto& stage : series.stages)
@@ -178,6 +185,23 @@ void print(const ForwardOptions& options, Bed& bed, const std::vector<Row>& rows
   }
 }
 
+// What a reader of the figures should know of the machine.
+void print_noise(const std::vector<Row>& rows) {
+  double taken = 0, spread = 0;
+  for (const Row& row : rows) {
+    taken = std::max(taken, row.taken);
+    spread = std::max(spread, row.spread);
+  }
+  if (taken > 0.02)
+    fmt::print("\nother work took {:.0f}% of the core: not counted, but it cools the caches\n",
+               taken * 100);
+  if (spread > 0.1)
+    fmt::print(
+        "\na noisy machine: the middle half of the rounds spreads over {:.0f}%; stop other work, "
+        "or put chrt -f 50 before the command\n",
+        spread * 100);
+}
+
 json to_json(const ForwardOptions& options, Bed& bed, const std::vector<Row>& rows) {
   json out = {{"machine", machine_name()},
               {"table", bed.table_name()},
@@ -193,11 +217,9 @@ json to_json(const ForwardOptions& options, Bed& bed, const std::vector<Row>& ro
               {"load_s", bed.load_seconds()},
               {"dpdk", Eal::version()}};
   for (const Row& row : rows) {
-    json& series = out[row.name] = {{"mpps", row.mpps},
-                                    {"gbps", row.gbps},
-                                    {"cycles_per_packet", row.cycles},
-                                    {"spread", row.spread},
-                                    {"stages", row.stages}};
+    json& series = out[row.name] = {
+        {"mpps", row.mpps},     {"gbps", row.gbps},   {"cycles_per_packet", row.cycles},
+        {"spread", row.spread}, {"taken", row.taken}, {"stages", row.stages}};
     if (row.over_floor) series["cycles_over_floor"] = *row.over_floor;
   }
   return out;
@@ -221,7 +243,10 @@ int forward(const ForwardOptions& wanted) {
   for (unsigned round = 0; round < options.rounds; ++round)
     for (Series& one : series) measure(one, **bed, options.round_ms);
   const auto rows = rows_of(series, mean_bytes(*sizes));
-  if (options.json != "-") print(options, **bed, rows);
+  if (options.json != "-") {
+    print(options, **bed, rows);
+    print_noise(rows);
+  }
   if (auto done = write_json(options.json, to_json(options, **bed, rows)); !done)
     return complain(done.error());
   return (*bed)->all_forwarded() ? 0 : 1;

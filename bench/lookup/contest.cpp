@@ -7,9 +7,9 @@
 #include "bench/destinations.hpp"
 #include "bench/lookup/check.hpp"
 #include "bench/lookup/rte_memory.hpp"
-#include "bench/lookup/stopwatch.hpp"
 #include "bench/lookup/updates.hpp"
 #include "bench/statistics.hpp"
+#include "bench/stopwatch.hpp"
 
 namespace hecto::bench {
 namespace {

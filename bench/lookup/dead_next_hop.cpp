@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "bench/lookup/stopwatch.hpp"
 #include "bench/lookup/updates.hpp"
 #include "bench/statistics.hpp"
+#include "bench/stopwatch.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/dpdk.hpp"
 

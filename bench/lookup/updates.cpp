@@ -6,7 +6,7 @@
 #include <chrono>
 #include <random>
 
-#include "bench/lookup/stopwatch.hpp"
+#include "bench/stopwatch.hpp"
 #include "router/dpdk.hpp"
 
 namespace hecto::bench {

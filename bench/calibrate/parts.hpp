@@ -1,0 +1,49 @@
+// What `hecto-bench calibrate` measures, a part each: constants of the capacity model, and what the
+// operator should know of how they were had.
+//
+// Each part writes into `found` what it could measure and nothing else. One at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/constants.hpp"
+#include "config/topology.hpp"
+#include "router/control/result.hpp"
+
+namespace hecto::bench {
+
+struct Found {
+  config::Constants constants;
+  std::vector<std::string> notes;  // lines: what was seen, what was not measured and why
+  std::string source;              // of the constants, in words
+
+  void set(config::Constant constant, double value);
+};
+
+struct CalibrateOptions {
+  std::vector<std::string> parts;  // of calibrate_parts(); empty: all
+  std::string out = "calibration.yaml";
+  std::string table;       // route file; empty: the real one where it is found, else synthetic
+  std::string root = ".";  // where ../shared/data is looked for
+  bool quick = false;      // a tenth of the time
+};
+
+// The worker's stages and memory ports at 64 bytes, by `hecto-bench forward` in a process of its
+// own; on a box of several nodes also what a packet on another socket costs (`scale`).
+router::Result<void> measure_stages(const CalibrateOptions& options,
+                                    const config::Topology& topology, Found& found);
+// What memory ports add by copying: by packet and by byte.
+router::Result<void> measure_copies(const CalibrateOptions& options, Found& found);
+// The core's clock against the time-stamp counter's.
+router::Result<void> measure_clock(const CalibrateOptions& options, Found& found);
+// Bandwidth and latency of each node's memory, from its own cores and from another's.
+router::Result<void> measure_memory(const CalibrateOptions& options,
+                                    const config::Topology& topology, Found& found);
+// How the NICs' PCIe links run: no constants, the box knows them; said here because a link that
+// came up narrow is found by nobody else.
+void note_links(const config::Topology& topology, Found& found);
+// Copies over the GPU's link, and an empty kernel's round trip, by the driver alone (libcuda).
+router::Result<void> measure_gpu(const CalibrateOptions& options, Found& found);
+
+}  // namespace hecto::bench

@@ -1,0 +1,171 @@
+#include "bench/scale/scale.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "bench/json_file.hpp"
+#include "bench/machine.hpp"
+#include "bench/statistics.hpp"
+#include "lookup/kernels.hpp"
+#include "router/dpdk.hpp"
+#include "router/show/sampler.hpp"
+
+namespace hecto::bench {
+namespace {
+
+using namespace router;
+using nlohmann::json;
+
+// So many workers, over their rounds.
+struct Series {
+  unsigned workers = 0;
+  size_t sockets = 0;
+  std::vector<double> mpps;
+  std::vector<double> cycles;  // TSC a packet, of the workers' busy time
+
+  double rate() const { return median(mpps); }
+};
+
+using Cores = std::vector<std::pair<int, unsigned>>;
+
+std::vector<Series> make_series(const std::vector<unsigned>& steps, const Cores& cores) {
+  std::vector<Series> out;
+  for (const unsigned workers : steps) {
+    std::set<int> sockets;
+    for (unsigned i = 0; i < workers; ++i) sockets.insert(cores[i].first);
+    out.push_back({workers, sockets.size(), {}, {}});
+  }
+  return out;
+}
+
+WorkerTotals sum(Bed& bed) {
+  WorkerTotals all;
+  for (const WorkerTotals& worker : collect(bed.router().dataplane()).workers) {
+    all.packets += worker.packets;
+    all.busy += worker.busy;
+  }
+  return all;
+}
+
+void measure(Series& series, Bed& bed, unsigned round_ms) {
+  for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < series.workers);
+  std::this_thread::sleep_for(std::chrono::milliseconds(round_ms / 10 + 1));
+  const auto start = std::chrono::steady_clock::now();
+  const WorkerTotals before = sum(bed);
+  std::this_thread::sleep_for(std::chrono::milliseconds(round_ms));
+  const WorkerTotals after = sum(bed);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const auto packets = static_cast<double>(after.packets - before.packets);
+  series.mpps.push_back(packets / seconds.count() / 1e6);
+  series.cycles.push_back(packets > 0 ? static_cast<double>(after.busy - before.busy) / packets
+                                      : 0);
+}
+
+// Of N workers: their rate by N times the rate of the fewest that were measured, one of them.
+double efficiency(const Series& series, const Series& first) {
+  const double alone = first.rate() / first.workers;
+  return alone > 0 ? series.rate() / (alone * series.workers) : 0;
+}
+
+void print(const ScaleOptions& options, Bed& bed, const std::vector<Series>& all) {
+  fmt::print("scaling, {}, {}-byte packets, {} routes ({}), {} placement\n", options.family,
+             options.size, bed.routes(), bed.table_name(), options.placement);
+  fmt::print("{}, {}, look-up {}\n\n", machine_name(),
+             rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
+             lookup::to_string(lookup::kernels().isa));
+  fmt::print("{:>8} {:>8} {:>10} {:>14} {:>16} {:>11} {:>8}\n", "workers", "sockets", "Mpps",
+             "Mpps/worker", "cycles/packet", "efficiency", "spread");
+  for (const Series& series : all)
+    fmt::print("{:>8} {:>8} {:>10.1f} {:>14.1f} {:>16.1f} {:>10.0f}% {:>7.0f}%\n", series.workers,
+               series.sockets, series.rate(), series.rate() / series.workers, median(series.cycles),
+               efficiency(series, all.front()) * 100, quartile_spread(series.mpps) * 100);
+}
+
+json to_json(const ScaleOptions& options, Bed& bed, const std::vector<Series>& all) {
+  json points = json::array();
+  for (const Series& series : all)
+    points.push_back({{"workers", series.workers},
+                      {"sockets", series.sockets},
+                      {"mpps", series.rate()},
+                      {"mpps_per_worker", series.rate() / series.workers},
+                      {"gbps", series.rate() * mean_bytes(options.bed.frames.sizes) * 8 / 1e3},
+                      {"cycles_per_packet", median(series.cycles)},
+                      {"efficiency", efficiency(series, all.front())},
+                      {"spread", quartile_spread(series.mpps)}});
+  return {{"machine", machine_name()},
+          {"table", bed.table_name()},
+          {"routes", bed.routes()},
+          {"family", options.family},
+          {"size", options.size},
+          {"placement", options.placement},
+          {"isa", lookup::to_string(lookup::kernels().isa)},
+          {"hugepages", rte_eal_has_hugepages() != 0},
+          {"dpdk", Eal::version()},
+          {"points", points}};
+}
+
+// What to measure, or why it cannot be.
+Result<std::vector<unsigned>> steps_of(const ScaleOptions& options,
+                                       const config::Topology& topology, const Cores& cores) {
+  if (options.placement == "wrong" && topology.sockets.size() < 2)
+    return fail("--placement wrong: this machine has one NUMA node, nothing can lie wrong");
+  const auto most = static_cast<unsigned>(cores.size());
+  std::vector<unsigned> steps = options.workers.empty() ? scale_steps(most) : options.workers;
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  if (steps.front() == 0 || steps.back() > most)
+    return fail(fmt::format("--workers {}: use 1 to {}, as many as there are cores",
+                            steps.front() == 0 ? 0 : steps.back(), most));
+  return steps;
+}
+
+}  // namespace
+
+std::vector<std::pair<int, unsigned>> scale_cores(const config::Topology& topology) {
+  Cores cores;
+  for (const config::Core& core : topology.cores)
+    if (core.allowed) cores.emplace_back(core.socket, core.cpu);
+  std::sort(cores.begin(), cores.end());
+  return cores;
+}
+
+std::vector<unsigned> scale_steps(unsigned most) {
+  std::vector<unsigned> steps;
+  for (unsigned workers = 1; workers < most; workers *= 2) steps.push_back(workers);
+  steps.push_back(most);
+  return steps;
+}
+
+int scale(const ScaleOptions& wanted) {
+  ScaleOptions options = wanted;
+  auto sizes = frame_sizes(options.size);
+  if (!sizes) return complain(sizes.error());
+  options.bed.frames.sizes = *sizes;
+  auto topology = config::read_topology();
+  if (!topology) return complain({"topology: " + topology.error()});
+  const Cores cores = scale_cores(*topology);
+  auto steps = steps_of(options, *topology, cores);
+  if (!steps) return complain(steps.error());
+  options.bed.workers.assign(cores.begin(), cores.begin() + steps->back());
+  options.bed.wrong_sockets = options.placement == "wrong";
+  auto bed = Bed::create(options.bed);
+  if (!bed) return complain(bed.error());
+  for (size_t i = 0; i < (*bed)->workers(); ++i)
+    (*bed)->replay(i).select(options.family == "ipv4" ? Traffic::kIpv4 : Traffic::kIpv6);
+  std::vector<Series> all = make_series(*steps, cores);
+  (*bed)->router().dataplane().start();
+  for (unsigned round = 0; round < options.rounds; ++round)
+    for (Series& series : all) measure(series, **bed, options.round_ms);
+  (*bed)->router().dataplane().stop();
+  if (options.json != "-") print(options, **bed, all);
+  if (auto done = write_json(options.json, to_json(options, **bed, all)); !done)
+    return complain(done.error());
+  return (*bed)->all_forwarded() ? 0 : 1;
+}
+
+}  // namespace hecto::bench

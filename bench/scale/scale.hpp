@@ -1,0 +1,34 @@
+// `hecto-bench scale`: how the rate grows from one worker to N and from one socket to all, with
+// workers on their own cores, each with a receive port of its own and both egress ports shared. The
+// numbers of workers take turns in one process; medians.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/forward/bed.hpp"
+
+namespace hecto::bench {
+
+struct ScaleOptions {
+  BedOptions bed;                   // its workers are chosen here
+  std::vector<unsigned> workers;    // how many; empty: 1, 2, 4 and so on, and all there are
+  std::string placement = "right";  // right, wrong: pools and tables on another socket
+  std::string family = "ipv4";      // ipv4, ipv6
+  std::string size = "64";
+  unsigned rounds = 9;
+  unsigned round_ms = 200;
+  std::string json;  // file to write, - for standard output; empty: none
+};
+
+int scale(const ScaleOptions& options);
+
+// Socket and core of each worker, in the order in which they join: all of one socket, then the
+// next, as the operator fills a box. Control, which sleeps while workers are measured, has no core
+// of its own.
+std::vector<std::pair<int, unsigned>> scale_cores(const config::Topology& topology);
+
+// 1, 2, 4 and so on up to `most`, and `most`.
+std::vector<unsigned> scale_steps(unsigned most);
+
+}  // namespace hecto::bench

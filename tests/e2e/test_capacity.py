@@ -1,0 +1,86 @@
+"""calibrate, compare-plan, forward and scale as a user runs them: no speed is asserted."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import lab as labs
+
+ROUTES = "".join(f"10.{i}.0.0/16\n2a00:{i:x}::/32\n" for i in range(200))
+
+
+@pytest.fixture
+def bench(tmp_path):
+    table = tmp_path / "routes.txt"
+    table.write_text(ROUTES)
+
+    def run(*words, fails=False, env=None):
+        done = subprocess.run([labs.BUILD / "bench/hecto-bench", *words], cwd=tmp_path, text=True,
+                              capture_output=True, timeout=120, env=env)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done
+
+    run.table = ["--table", str(table)]
+    run.path = tmp_path
+    return run
+
+
+def test_forward_measures_every_mode_with_a_mix_of_sizes(bench):
+    done = bench("forward", *bench.table, "--mode", "all", "--size", "imix", "--copied",
+                 "--rounds", "2", "--round-ms", "5", "--json", "-")
+    answer = json.loads(done.stdout)
+    assert answer["routes"] == 400 and abs(answer["frame_bytes"] - 360.2) < 0.1
+    for series in ("rx", "tx", "floor", "ipv4", "ipv6"):
+        assert answer[series]["mpps"] > 0
+    assert answer["ipv4"]["cycles_over_floor"] == pytest.approx(
+        answer["ipv4"]["cycles_per_packet"] - answer["floor"]["cycles_per_packet"])
+
+
+def test_scale_counts_what_workers_on_their_own_cores_do(bench):
+    done = bench("scale", *bench.table, "--workers", "1", "--rounds", "2", "--round-ms", "20",
+                 "--json", "-")
+    point, = json.loads(done.stdout)["points"]
+    assert point["workers"] == 1 and point["mpps"] > 0 and point["efficiency"] == 1
+
+
+def test_what_cannot_be_measured_is_refused(bench):
+    assert "64 to 9014" in bench("forward", "--size", "40", fails=True).stderr
+    cores = len(os.sched_getaffinity(0))
+    assert f"use 1 to {cores}" in bench("scale", "--workers", str(cores + 1), fails=True).stderr
+    if not os.path.exists("/sys/devices/system/node/node1"):
+        assert "one NUMA node" in bench("scale", "--placement", "wrong", fails=True).stderr
+    (bench.path / "broken.yaml").write_text("constants: {lookup_ipv4_cycles: -1}\n")
+    refused = bench("compare-plan", "--calibration", "broken.yaml", fails=True).stderr
+    assert "broken.yaml:1" in refused and "lookup_ipv4_cycles" in refused
+
+
+def test_a_calibration_predicts_what_is_then_measured(bench):
+    bench("calibrate", *bench.table, "--quick", "--only", "stages,copies,clock")
+    written = (bench.path / "calibration.yaml").read_text()
+    for name in ("classify_ipv4_cycles", "lookup_ipv6_cycles", "copy_byte_cycles", "core_ghz"):
+        assert f"  {name}: " in written
+    done = bench("compare-plan", *bench.table, "--calibration", "calibration.yaml", "--quick",
+                 "--sizes", "64,1518", "--json", "rows.json")
+    assert "error: median" in done.stdout
+    rows = json.loads((bench.path / "rows.json").read_text())["rows"]
+    assert [(row["size"], row["series"]) for row in rows] == [
+        (size, series) for size in ("64", "1518") for series in ("floor", "ipv4", "ipv6")]
+    for row in rows:
+        assert row["predicted_cycles"] == pytest.approx(sum(row["terms"].values()))
+        assert row["measured_cycles"] > 0
+    assert rows[3]["predicted_cycles"] > rows[0]["predicted_cycles"]
+
+
+def test_a_gpu_is_measured_through_its_driver(bench):
+    fake = {**os.environ, "LD_LIBRARY_PATH": str(labs.BUILD / "tests/unit/bench")}
+    said = bench("calibrate", "--quick", "--only", "gpu", env=fake).stdout
+    assert "gpu: Scripted GPU at 0000:99:00.0" in said
+    assert "gpu_launch_us: " in (bench.path / "calibration.yaml").read_text()
+    # The link's own rate is nowhere to be read.
+    assert "unknown link" in said and "gpu_link_efficiency" not in said
+
+    fake["SCRIPTED_GPU_FAILS"] = "cuLaunchKernel"
+    said = bench("calibrate", "--quick", "--only", "gpu", env=fake, fails=True).stdout
+    assert "gpu: cuLaunchKernel: CUDA_ERROR_SCRIPTED (719)" in said and "(partial)" in said
