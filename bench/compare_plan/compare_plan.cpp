@@ -45,10 +45,10 @@ Result<void> measure(const ComparePlanOptions& options, const std::string& size,
                      const config::Constants& constants, std::vector<PlanRow>& rows) {
   auto sizes = frame_sizes(size);
   if (!sizes) return tl::unexpected(sizes.error());
-  auto forward =
-      run_self({"forward", "--copied", "--size", size, "--root", options.root, "--rounds",
-                options.quick ? "5" : "31", "--round-ms", options.quick ? "20" : "50"},
-               300);
+  auto forward = run_self(
+      {"forward", "--copied", "--size", size, "--table", options.table, "--root", options.root,
+       "--rounds", options.quick ? "5" : "31", "--round-ms", options.quick ? "20" : "50"},
+      300);
   if (!forward) return tl::unexpected(forward.error());
   for (const char* series : kSeries) {
     const json& measured = (*forward)[series];

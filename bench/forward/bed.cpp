@@ -177,9 +177,6 @@ bool Bed::all_forwarded() {
     if (totals.dropped[i] == 0) continue;
     fmt::print(stderr, "dropped {} packets: {}\n", totals.dropped[i],
                info(static_cast<Reason>(i)).name);
-    for (const auto& worker : router_->dataplane().workers())
-      if (auto e = worker->counters().reasons.examples[i].get())
-        fmt::print(stderr, "EX {:x} {:x} {:x}\n", e->ether_type, e->destination[0], e->destination[1]);
   }
   return false;
 }

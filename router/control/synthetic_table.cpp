@@ -71,8 +71,9 @@ IpAddress anywhere(Family family, Random& random) {
   for (;;) {
     auto value = static_cast<uint32_t>(random());
     uint32_t first = value >> 24;
-    // 0/8, 10/8, 127/8, multicast and beyond (RFC 6890); the smaller reserved blocks may occur.
-    if (first == 0 || first == 10 || first == 127 || first >= 224) continue;
+    // 0/8, 10/8, 127/8, what lies around 169.254/16 (no router forwards link-local addresses),
+    // multicast and beyond (RFC 6890); the smaller reserved blocks may occur.
+    if (first == 0 || first == 10 || first == 127 || first == 169 || first >= 224) continue;
     return IpAddress::from(lookup::Ipv4Address{value});
   }
 }
