@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -60,34 +60,28 @@ std::vector<unsigned> cpus_of(const config::Topology& topology, int node) {
 }
 
 // GB/s that these cpus read and write together, each half of its buffer on the node into the other.
+// Each thread ends by itself: under real-time scheduling nobody else might run meanwhile.
 double copy_gbyte_s(const std::vector<unsigned>& cpus, int node, std::chrono::milliseconds time) {
-  std::atomic<unsigned> ready{0};
-  std::atomic<bool> go{false}, stop{false};
-  std::atomic<uint64_t> bytes{0};
+  std::barrier ready(static_cast<std::ptrdiff_t>(cpus.size()));
+  std::vector<double> gbyte_s(cpus.size());
   std::vector<std::thread> threads;
-  for (const unsigned cpu : cpus)
-    threads.emplace_back([&, cpu] {
-      pin(cpu);
+  for (size_t i = 0; i < cpus.size(); ++i)
+    threads.emplace_back([&, i] {
+      pin(cpus[i]);
       NodeMemory buffer(kBuffer_bytes, node);
       constexpr size_t kPart = 1u << 20;
-      ++ready;
-      while (!go.load()) std::this_thread::yield();
-      uint64_t done = 0;
-      for (size_t at = 0; !stop.load(std::memory_order_relaxed);
-           at = (at + kPart) % (kBuffer_bytes / 2)) {
+      ready.arrive_and_wait();
+      double bytes = 0;
+      const auto start = Clock::now();
+      for (size_t at = 0; Clock::now() - start < time; at = (at + kPart) % (kBuffer_bytes / 2)) {
         std::memcpy(buffer.data() + kBuffer_bytes / 2 + at, buffer.data() + at, kPart);
-        done += 2 * kPart;
+        bytes += 2 * kPart;
       }
-      bytes += done;
+      const std::chrono::duration<double, std::nano> took = Clock::now() - start;
+      gbyte_s[i] = bytes / took.count();
     });
-  while (ready.load() < cpus.size()) std::this_thread::yield();
-  const auto start = Clock::now();
-  go = true;
-  std::this_thread::sleep_for(time);
-  stop = true;
-  const std::chrono::duration<double> seconds = Clock::now() - start;
   for (std::thread& thread : threads) thread.join();
-  return static_cast<double>(bytes) / seconds.count() / 1e9;
+  return std::accumulate(gbyte_s.begin(), gbyte_s.end(), 0.0);
 }
 
 // ns of a load that waits for the one before, on lines in an order that nothing predicts.

@@ -99,8 +99,10 @@ json to_json(const std::vector<PlanRow>& rows, bool partial) {
   json list = json::array();
   for (const PlanRow& row : rows) {
     json terms = json::object();
-    for (const config::Term& term : row.terms)
-      terms[std::string(config::info(term.constant).name)] = term.cycles;
+    for (const config::Term& term : row.terms) {
+      const std::string name(config::info(term.constant).name);
+      terms[name] = terms.value(name, 0.0) + term.cycles;
+    }
     list.push_back({{"size", row.size},
                     {"series", row.series},
                     {"predicted_mpps", row.predicted_mpps},
