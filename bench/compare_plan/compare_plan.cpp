@@ -41,10 +41,14 @@ Result<config::Constants> constants_of(const ComparePlanOptions& options) {
   return found.constants;
 }
 
+// Without a calibration file the machine is calibrated anew for each size, right before it is
+// measured: what shared machines lend of a core changes within minutes.
 Result<void> measure(const ComparePlanOptions& options, const std::string& size,
-                     const config::Constants& constants, std::vector<PlanRow>& rows) {
+                     std::vector<PlanRow>& rows) {
   auto sizes = frame_sizes(size);
   if (!sizes) return tl::unexpected(sizes.error());
+  auto constants = constants_of(options);
+  if (!constants) return tl::unexpected(constants.error());
   auto forward = run_self(
       {"forward", "--copied", "--size", size, "--table", options.table, "--root", options.root,
        "--rounds", options.quick ? "5" : "31", "--round-ms", options.quick ? "20" : "50"},
@@ -52,11 +56,11 @@ Result<void> measure(const ComparePlanOptions& options, const std::string& size,
   if (!forward) return tl::unexpected(forward.error());
   for (const char* series : kSeries) {
     const json& measured = (*forward)[series];
-    auto predicted = predict(constants, series, *sizes);
+    auto predicted = predict(*constants, series, *sizes);
     PlanRow row{size, series};
     row.predicted_cycles = predicted.sum;
     row.measured_cycles = measured["cycles_per_packet"];
-    row.predicted_mpps = config::worker_mpps(constants, predicted.sum);
+    row.predicted_mpps = config::worker_mpps(*constants, predicted.sum);
     row.measured_mpps = measured["mpps"];
     row.spread = measured["spread"];
     row.terms = std::move(predicted.terms);
@@ -144,12 +148,10 @@ config::PacketCycles predict(const config::Constants& constants, const std::stri
 }
 
 int compare_plan(const ComparePlanOptions& options) {
-  auto constants = constants_of(options);
-  if (!constants) return complain(constants.error());
   std::vector<PlanRow> rows;
   bool partial = false;
   for (const std::string& size : options.sizes) {
-    if (auto done = measure(options, size, *constants, rows); !done) {
+    if (auto done = measure(options, size, rows); !done) {
       complain(done.error());
       partial = true;
       break;

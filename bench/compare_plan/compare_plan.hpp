@@ -11,7 +11,7 @@
 namespace hecto::bench {
 
 struct ComparePlanOptions {
-  std::string calibration;  // file; empty: this machine is calibrated first
+  std::string calibration;  // file; empty: this machine is calibrated before each size
   std::vector<std::string> sizes = {"64", "128", "256", "512", "1024", "1518", "9000", "imix"};
   std::string table;       // route file; empty: the real one where it is found, else synthetic
   std::string root = ".";  // where ../shared/data is looked for
