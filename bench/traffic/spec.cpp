@@ -237,7 +237,7 @@ TrafficSpec make_spec(const std::string& from_device, const std::string& to_devi
   add("a", from_device);
   if (to_device != from_device) add("b", to_device);
   StreamSpec stream;
-  stream.from = "a";
+  stream.from = spec.ports.front().port.name;
   stream.to = spec.ports.back().port.name;
   stream.name = fmt::format("{}-{}", stream.from, stream.to);
   stream.family = family;
