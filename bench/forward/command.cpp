@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "bench/forward/bed_options.hpp"
 #include "bench/forward/forward.hpp"
 
 namespace hecto::bench {
@@ -16,26 +17,13 @@ void describe(CLI::App& command, ForwardOptions& options) {
                   "alone; all")
       ->check(CLI::IsMember(forward_modes()))
       ->capture_default_str();
-  command.add_option("--size", options.size, "bytes of a packet in memory, without FCS, or imix")
-      ->capture_default_str();
   command.add_flag("--copied", bed.frames.copied,
                    "ports copy each packet in and out, as between processes");
-  command.add_option("--table", bed.table,
-                     "route file; default: the real table, or a synthetic one");
-  command.add_option("--root", bed.root, "where ../shared/data is looked for");
-  command.add_option("--routes", bed.routes, "so many of each family, at random; default: all")
-      ->check(CLI::Range(1u, 100'000'000u));
   command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))
       ->capture_default_str();
-  command.add_option("--rounds", options.rounds)
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  command.add_option("--round-ms", options.round_ms)
-      ->check(CLI::Range(1u, 10000u))
-      ->capture_default_str();
   command.add_option("--burst", bed.burst)->check(CLI::Range(4u, 256u))->capture_default_str();
-  command.add_option("--json", options.json, "also write the figures here; -: instead, to stdout");
+  add_bed_options(command, options);
 }
 
 }  // namespace
