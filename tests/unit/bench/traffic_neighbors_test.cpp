@@ -34,7 +34,9 @@ TEST(Neighbors, AnswerWhatIsAsked) {
          {std::optional<uint16_t>{}, std::optional<uint16_t>{7}}) {
       auto frame = ask_neighbor(kAsker, address(from), address(target), vlan);
       const size_t l3 = vlan ? 18 : 14;
-      if (address(from).family == lookup::Family::kIpv6) EXPECT_EQ(icmp_sum(frame, l3), 0xffffu);
+      if (address(from).family == lookup::Family::kIpv6) {
+        EXPECT_EQ(icmp_sum(frame, l3), 0xffffu);
+      }
       EXPECT_FALSE(told_mac(frame, address(target)));
       const size_t bytes = answer_neighbor(frame, answerer());
       ASSERT_GT(bytes, 0u) << target;
@@ -43,7 +45,9 @@ TEST(Neighbors, AnswerWhatIsAsked) {
       EXPECT_TRUE(std::equal(kAnswerer.begin(), kAnswerer.end(), frame.begin() + 6));
       EXPECT_EQ(told_mac(frame, address(target)), kAnswerer);
       EXPECT_FALSE(told_mac(frame, address("10.1.0.9")));
-      if (address(from).family == lookup::Family::kIpv6) EXPECT_EQ(icmp_sum(frame, l3), 0xffffu);
+      if (address(from).family == lookup::Family::kIpv6) {
+        EXPECT_EQ(icmp_sum(frame, l3), 0xffffu);
+      }
       EXPECT_EQ(answer_neighbor(frame, answerer()), 0u) << "an answer is not answered";
     }
 }
