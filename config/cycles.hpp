@@ -19,6 +19,7 @@ struct PacketWork {
   Work work = Work::kForward;
   PortKind ports = PortKind::kNic;
   double frame_bytes = 64;  // with FCS
+  unsigned burst = 64;      // packets that are worked on together
   double copied_bytes = 0;  // by the memory ports that this work uses, all of them together
   unsigned copies = 0;      // and how often: 1 for a copy on receive alone, 2 for both
   bool crossing = false;    // the packet lies on another socket than the worker
@@ -34,6 +35,11 @@ struct PacketCycles {
   std::vector<Term> terms;
   double sum = 0;  // TSC ticks of the machine that was calibrated
 };
+
+// Which share of a burst's mbufs and frames is in a cache no more when it is visited again. None up
+// to three quarters of the cache's size, all from five quarters on: other data lives there as well,
+// and no cache drops exactly what is oldest.
+double share_beyond(double cache_kbyte, unsigned burst, double frame_bytes);
 
 // What ESP encrypts of a frame: all but its Ethernet header and FCS.
 double esp_bytes(double frame_bytes);

@@ -25,8 +25,6 @@ struct Part {
 
 const std::vector<Part>& parts() {
   static const std::vector<Part> all = {
-      {"stages", measure_stages},
-      {"copies", [](auto& options, auto&, auto& found) { return measure_copies(options, found); }},
       {"clock", [](auto& options, auto&, auto& found) { return measure_clock(options, found); }},
       {"memory", measure_memory},
       {"links",
@@ -35,6 +33,7 @@ const std::vector<Part>& parts() {
          return Result<void>();
        }},
       {"gpu", [](auto& options, auto&, auto& found) { return measure_gpu(options, found); }},
+      {"stages", measure_stages},  // last: DPDK pins this thread
   };
   return all;
 }

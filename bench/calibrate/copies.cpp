@@ -1,55 +1,72 @@
+#include "bench/calibrate/copies.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
 
 #include "bench/calibrate/fit.hpp"
-#include "bench/calibrate/parts.hpp"
-#include "bench/statistics.hpp"
+#include "bench/forward/replay.hpp"
 #include "router/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
 
-constexpr unsigned kBurst = 64;
-constexpr size_t kBuffer_bytes = 2048 + 128 + 128;  // an mbuf: header, headroom, data
-constexpr std::array<unsigned, 6> kSizes = {64, 128, 256, 512, 1024, 1518};
+constexpr size_t kRoom_bytes = 128 + 128;  // an mbuf's header and headroom
+constexpr unsigned kCopies = 3200;         // each way, of one time that is taken
+constexpr double kLeast = 1e-4;            // cycles a byte: no constant is 0
 
-// Cycles of one copy of `bytes`, out of a hot frame into each buffer of a burst and back out again:
-// what two memory ports do to a packet that is forwarded.
-double copy_cycles(std::vector<uint8_t>& buffers, unsigned bytes, unsigned rounds) {
-  static std::array<uint8_t, kBuffer_bytes> frame, sink;
-  std::vector<double> cycles;
-  for (unsigned round = 0; round < rounds; ++round) {
-    constexpr unsigned kPasses = 50;
-    const uint64_t start = rte_rdtsc();
-    for (unsigned pass = 0; pass < kPasses; ++pass) {
-      for (unsigned i = 0; i < kBurst; ++i) {
-        std::memcpy(&buffers[i * kBuffer_bytes + 256], frame.data(), bytes);
-        asm volatile("" ::: "memory");
-      }
-      for (unsigned i = 0; i < kBurst; ++i) {
-        std::memcpy(sink.data(), &buffers[i * kBuffer_bytes + 256], bytes);
-        asm volatile("" ::: "memory");
-      }
+// Cycles of one copy of `bytes`, out of a hot frame into each of `count` buffers and back out
+// again: what two memory ports do to a packet that is forwarded. The mean: a core that is lent out
+// now and then is as slow for copies as for packets.
+double copy_cycles(std::vector<uint8_t>& buffers, size_t bytes, size_t count) {
+  static std::array<uint8_t, kLargestFrame_bytes> frame, sink;
+  const size_t stride = (kRoom_bytes + bytes + 63) / 64 * 64;
+  const size_t passes = std::max<size_t>(1, kCopies / count);
+  const uint64_t start = rte_rdtsc();
+  for (size_t pass = 0; pass < passes; ++pass) {
+    for (size_t i = 0; i < count; ++i) {
+      std::memcpy(&buffers[i * stride + kRoom_bytes], frame.data(), bytes);
+      asm volatile("" ::: "memory");
     }
-    cycles.push_back(static_cast<double>(rte_rdtsc() - start) / (2.0 * kPasses * kBurst));
+    for (size_t i = 0; i < count; ++i) {
+      std::memcpy(sink.data(), &buffers[i * stride + kRoom_bytes], bytes);
+      asm volatile("" ::: "memory");
+    }
   }
-  return quantile(cycles, 0.25);  // what other work adds is no part of it
+  return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(2 * passes * count);
 }
 
 }  // namespace
 
-router::Result<void> measure_copies(const CalibrateOptions& options, Found& found) {
-  std::vector<uint8_t> buffers(kBurst * kBuffer_bytes);
-  std::vector<double> bytes, cycles;
-  for (const unsigned size : kSizes) {
-    bytes.push_back(size);
-    cycles.push_back(copy_cycles(buffers, size, options.quick ? 15 : 151));
-  }
-  const Line line = fit(bytes, cycles);
-  found.set(config::Constant::kCopyPacketCycles, std::max(line.at_zero, 0.1));
-  found.set(config::Constant::kCopyByteCycles, line.slope);
-  return {};
+CacheSizes cache_sizes() {
+  const long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return {l1 > 0 ? static_cast<size_t>(l1) : 32 << 10,
+          l2 > 0 ? static_cast<size_t>(l2) : 512 << 10};
+}
+
+Copies::Copies() : caches_(cache_sizes()), buffers_(4 * caches_.l2) {}
+
+CopyCycles Copies::measure(unsigned rounds) {
+  // Half of the first level, four times the first, twice the second: each is far from where one
+  // level ends.
+  const auto mean = [&](size_t bytes, size_t all_bytes) {
+    double sum = 0;
+    for (unsigned round = 0; round < rounds; ++round)
+      sum += copy_cycles(buffers_, bytes, std::max<size_t>(1, all_bytes / bytes)) / rounds;
+    return sum;
+  };
+  const auto [l1, l2] = caches_;
+  const size_t near = l1 / 2, middle = std::min(4 * l1, l2 / 2), far = 2 * l2;
+  const Line line =
+      fit({64, 128, 192, 256}, {mean(64, near), mean(128, near), mean(192, near), mean(256, near)});
+  const auto byte = [&](size_t bytes, size_t all_bytes) {
+    return std::max((mean(bytes, all_bytes) - line.at_zero) / static_cast<double>(bytes), kLeast);
+  };
+  return {std::max(line.slope, kLeast), (byte(1024, middle) + byte(1518, middle)) / 2,
+          byte(kLargestFrame_bytes, far)};
 }
 
 }  // namespace hecto::bench

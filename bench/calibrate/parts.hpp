@@ -29,12 +29,10 @@ struct CalibrateOptions {
   bool quick = false;      // a tenth of the time
 };
 
-// The worker's stages and memory ports at 64 bytes, by `hecto-bench forward` in a process of its
-// own; on a box of several nodes also what a packet on another socket costs (`scale`).
+// The worker's stages and memory ports (round.hpp), DPDK started in this process; on a box of
+// several nodes also what a packet on another socket costs (`scale`, in processes of its own).
 router::Result<void> measure_stages(const CalibrateOptions& options,
                                     const config::Topology& topology, Found& found);
-// What memory ports add by copying: by packet and by byte.
-router::Result<void> measure_copies(const CalibrateOptions& options, Found& found);
 // The core's clock against the time-stamp counter's.
 router::Result<void> measure_clock(const CalibrateOptions& options, Found& found);
 // Bandwidth and latency of each node's memory, from its own cores and from another's.

@@ -1,61 +1,18 @@
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "bench/calibrate/parts.hpp"
-#include "bench/child.hpp"
+#include "bench/calibrate/round.hpp"
 #include "bench/self.hpp"
+#include "bench/statistics.hpp"
+#include "lookup/kernels.hpp"
 #include "router/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using config::Constant;
-using nlohmann::json;
 using router::Result;
-
-enum Stage { kReceive, kClassify, kLookup, kRewrite, kTransmit };
-
-struct FamilyConstants {
-  const char* name;
-  Constant classify, lookup, rewrite;
-};
-
-// What reading the clock at the end of a sampled stage costs each packet of the chunk.
-double clock_cycles(unsigned burst) {
-  constexpr unsigned kReads = 1000;
-  const uint64_t start = rte_rdtsc();
-  for (unsigned i = 0; i < kReads; ++i) rte_rdtsc();
-  return static_cast<double>(rte_rdtsc() - start) / kReads / burst;
-}
-
-void take_stages(const json& forward, Found& found) {
-  using enum Constant;
-  constexpr FamilyConstants kFamilies[] = {
-      {"ipv4", kClassifyIpv4Cycles, kLookupIpv4Cycles, kRewriteIpv4Cycles},
-      {"ipv6", kClassifyIpv6Cycles, kLookupIpv6Cycles, kRewriteIpv6Cycles}};
-  const double clock = clock_cycles(forward["burst"]);
-  double receive = 0, transmit = 0, loop = 0;
-  for (const FamilyConstants& family : kFamilies) {
-    const json& series = forward[family.name];
-    const std::vector<double> stages = series["stages"];
-    double sum = 0;
-    for (const double stage : stages) sum += stage - clock;
-    found.set(family.classify, stages[kClassify] - clock);
-    found.set(family.lookup, stages[kLookup] - clock);
-    found.set(family.rewrite, stages[kRewrite] - clock);
-    receive += (stages[kReceive] - clock) / 2;
-    transmit += (stages[kTransmit] - clock) / 2;
-    loop += (series["cycles_per_packet"].get<double>() - sum) / 2;
-  }
-  found.set(kMemoryRxCycles, receive);
-  found.set(kMemoryTxCycles, transmit);
-  found.set(kLoopCycles, std::max(loop, 0.1));
-}
 
 // Of the point with one worker.
 Result<double> scale_cycles(const CalibrateOptions& options, const char* placement) {
@@ -67,34 +24,58 @@ Result<double> scale_cycles(const CalibrateOptions& options, const char* placeme
   return (*scale)["points"][0]["cycles_per_packet"].get<double>();
 }
 
-}  // namespace
-
-Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
-                            Found& found) {
-  auto forward = run_self({"forward", "--table", options.table, "--root", options.root, "--rounds",
-                           options.quick ? "5" : "31", "--round-ms", options.quick ? "20" : "50"},
-                          300);
-  if (!forward) return tl::unexpected(forward.error());
-  take_stages(*forward, found);
-  found.notes.push_back(
-      fmt::format("stages: table {}, {} routes, look-up {}, {}; IPv4 spread {:.0f}%",
-                  (*forward)["table"].get<std::string>(), (*forward)["routes"].get<uint64_t>(),
-                  (*forward)["isa"].get<std::string>(),
-                  (*forward)["hugepages"].get<bool>() ? "hugepages" : "no hugepages",
-                  (*forward)["ipv4"]["spread"].get<double>() * 100));
-  if ((*forward)["ipv4"]["spread"].get<double>() > 0.1)
-    found.notes.emplace_back(
-        "stages: a noisy machine (spread over 10%): stop other work, or chrt -f 50 before the "
-        "command");
-  if (topology.sockets.size() < 2) {
-    found.notes.emplace_back("stages: one node, so remote_access_cycles stays");
-    return {};
-  }
+Result<void> measure_remote_access(const CalibrateOptions& options, Found& found) {
   auto right = scale_cycles(options, "right");
   auto wrong = scale_cycles(options, "wrong");
   if (!right) return tl::unexpected(right.error());
   if (!wrong) return tl::unexpected(wrong.error());
-  found.set(Constant::kRemoteAccessCycles, *wrong - *right);
+  found.set(config::Constant::kRemoteAccessCycles, *wrong - *right);
+  return {};
+}
+
+void note_conditions(Bed& bed, double spread, Found& found) {
+  found.notes.push_back(
+      fmt::format("stages: table {}, {} routes, look-up {}, {}; IPv4 spread {:.0f}%",
+                  bed.table_name(), bed.routes(), lookup::to_string(lookup::kernels().isa),
+                  rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages", spread * 100));
+  if (spread > 0.1)
+    found.notes.emplace_back(
+        "stages: a noisy machine (spread over 10%): stop other work, or chrt -f 50 before the "
+        "command");
+}
+
+}  // namespace
+
+Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
+                            Found& found) {
+  if (topology.sockets.size() < 2)
+    found.notes.emplace_back("stages: one node, so remote_access_cycles stays");
+  else if (auto done = measure_remote_access(options, found); !done)
+    return done;
+
+  BedOptions bed_options;
+  bed_options.table = options.table;
+  bed_options.root = options.root;
+  bed_options.frames = calibration_frames();
+  auto bed = Bed::create(bed_options);
+  if (!bed) return tl::unexpected(bed.error());
+  Slices slices(**bed, bed_options.burst);
+  CalibrationRounds rounds(**bed, slices, bed_options.burst, options.quick);
+  std::map<config::Constant, std::vector<double>> values;
+  std::vector<double> ipv4;
+  for (unsigned round = 0, wanted = options.quick ? 5 : 61; round < wanted; ++round) {
+    const auto cycles = rounds.run();
+    if (!cycles) continue;  // nothing was sampled
+    Found one;
+    take_round(*cycles, one);
+    ipv4.push_back(cycles->ipv4.cycles);
+    for (const config::ConstantInfo& row : config::constants_table())
+      if (one.constants.is_set(row.id)) values[row.id].push_back(one.constants[row.id]);
+  }
+  if (ipv4.empty()) return router::fail("no chunk was sampled: is something else on this core?");
+  if (!(*bed)->all_forwarded()) return router::fail("packets were dropped");
+  for (const auto& [constant, list] : values) found.set(constant, median(list));
+  note_conditions(**bed, quartile_spread(ipv4), found);
   return {};
 }
 

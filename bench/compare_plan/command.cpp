@@ -12,7 +12,7 @@ void add_compare_plan(CLI::App& app, Work& work) {
       "compare-plan", "the capacity model's prediction against the measurement, with the error");
   const auto options = std::make_shared<ComparePlanOptions>();
   command->add_option("--calibration", options->calibration,
-                      "of hecto-bench calibrate; default: calibrates before each size");
+                      "of hecto-bench calibrate; default: calibrates in each round");
   command->add_option("--sizes", options->sizes, "bytes in memory, or imix")
       ->delimiter(',')
       ->capture_default_str();

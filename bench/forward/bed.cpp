@@ -45,10 +45,11 @@ config::Config make_config(const BedOptions& options) {
   c.idle_sleep_us = 1000;
   c.burst = static_cast<uint16_t>(options.burst);
   for (const auto& [socket, core] : options.workers) c.workers[socket].push_back(core);
-  const auto& sizes = options.frames.sizes;
-  const uint16_t largest = *std::max_element(sizes.begin(), sizes.end());
+  uint16_t largest = kLeastFrame_bytes;
+  for (const ReplayFrames& kind : options.frames)
+    largest = std::max(largest, *std::max_element(kind.sizes.begin(), kind.sizes.end()));
   const auto mtu = static_cast<uint16_t>(std::max(1500u, largest - kIpOverhead_bytes));
-  const std::string size = fmt::format("size={}", largest);
+  const std::string size = fmt::format("size={}", kLeastFrame_bytes);
   const size_t receivers = std::max<size_t>(1, options.workers.size());
   for (size_t i = 0; i < receivers; ++i)
     c.ports.push_back(make_port(fmt::format("in{}", i), fmt::format("net_null{},{}", i, size), mtu,
@@ -159,10 +160,26 @@ Result<void> Bed::make_ports() {
   }
   for (size_t side = 0; side < 2; ++side) {
     out_[side] = dataplane.port(fmt::format("out{}", side))->id();
-    for (uint16_t queue = 0; options_.frames.copied && queue < workers(); ++queue)
-      sinks_.push_back(std::make_unique<CopyingSink>(out_[side], queue));
+    const bool any =
+        std::any_of(options_.frames.begin(), options_.frames.end(),
+                    [](const ReplayFrames& kind) { return kind.copied || kind.swept; });
+    for (uint16_t queue = 0; any && queue < workers(); ++queue)
+      sinks_.push_back(std::make_unique<Sink>(out_[side], queue));
   }
+  select_frames(0);
   return {};
+}
+
+void Bed::select_frames(size_t kind) {
+  for (auto& replay : replays_) replay->select_frames(kind);
+  for (auto& sink : sinks_) sink->select_frames(options_.frames[kind]);
+}
+
+uint64_t Bed::sweep_cycles() const {
+  uint64_t sum = 0;
+  for (const auto& replay : replays_) sum += replay->sweep_cycles();
+  for (const auto& sink : sinks_) sum += sink->sweep_cycles();
+  return sum;
 }
 
 rte_mempool* Bed::pool(size_t worker) {

@@ -20,7 +20,7 @@ struct BedOptions {
   unsigned next_hops = 64;  // up to 500
   unsigned destinations = 65536;  // of each family, a power of two
   unsigned burst = 64;
-  ReplayFrames frames;
+  std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
   // Every core said to lie on the next socket: pools and tables where the workers are not.
   bool wrong_sockets = false;
@@ -33,6 +33,9 @@ class Bed {
   router::Router& router() { return *router_; }
   size_t workers() const { return router_->dataplane().workers().size(); }
   Replay& replay(size_t worker) { return *replays_[worker]; }
+  // Another kind of frames, on all ports. While no worker runs.
+  void select_frames(size_t kind);
+  uint64_t sweep_cycles() const;  // of all ports, for frames that are swept
   uint16_t in(size_t worker) const { return in_[worker]; }
   const std::array<uint16_t, 2>& out() const { return out_; }
   rte_mempool* pool(size_t worker);  // of the worker's receive port
@@ -58,7 +61,7 @@ class Bed {
   std::vector<uint16_t> in_;
   std::array<uint16_t, 2> out_{};
   std::vector<std::unique_ptr<Replay>> replays_;
-  std::vector<std::unique_ptr<CopyingSink>> sinks_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
 };
 
 // Bytes of one frame after another, as --size names them: a number, or imix (7 of 64, 4 of 594,

@@ -17,7 +17,7 @@ void describe(CLI::App& command, ForwardOptions& options) {
                   "alone; all")
       ->check(CLI::IsMember(forward_modes()))
       ->capture_default_str();
-  command.add_flag("--copied", bed.frames.copied,
+  command.add_flag("--copied", bed.frames[0].copied,
                    "ports copy each packet in and out, as between processes");
   command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))

@@ -1,5 +1,7 @@
 #include "bench/forward/replay.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -26,6 +28,17 @@ void put16_be(uint8_t* at, uint32_t value) {
 
 }  // namespace
 
+CacheSweep::CacheSweep() {
+  const long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  bytes_.resize(2 * static_cast<size_t>(l1 > 0 ? l1 : 64 << 10));
+}
+
+void CacheSweep::run() {
+  const uint64_t start = rte_rdtsc();
+  for (size_t i = 0; i < bytes_.size(); i += RTE_CACHE_LINE_SIZE) sum_ += bytes_[i];
+  cycles_ += rte_rdtsc_precise() - start;
+}
+
 ReplayDestinations replay_destinations(const std::vector<uint32_t>& destinations4,
                                        std::vector<lookup::Ipv6Address> destinations6) {
   ReplayDestinations out;
@@ -43,24 +56,26 @@ ReplayDestinations replay_destinations(const std::vector<uint32_t>& destinations
 }
 
 Replay::Replay(uint16_t port, const MacAddress& port_mac, const ReplayDestinations& destinations,
-               const ReplayFrames& frames)
-    : port_(port),
-      plain_(frames.plain()),
-      copied_(frames.copied),
-      destinations_(destinations),
-      payload_(kLargestFrame_bytes) {
-  for (const uint16_t bytes : frames.sizes) {
-    const auto same = std::find_if(shapes_.begin(), shapes_.end(),
-                                   [bytes](const Shape& shape) { return shape.bytes == bytes; });
-    turn_.push_back(static_cast<uint8_t>(same - shapes_.begin()));
-    if (same == shapes_.end()) shapes_.push_back(make_shape(port_mac, bytes));
-  }
+               const std::vector<ReplayFrames>& frames)
+    : port_(port), destinations_(destinations), payload_(kLargestFrame_bytes) {
+  for (const ReplayFrames& kind : frames) kinds_.emplace_back(port_mac, kind);
+  kind_ = &kinds_.front();
   callback_ = rte_eth_add_rx_callback(port_, 0, fill, this);
   if (callback_ == nullptr) throw std::runtime_error("this DPDK has no receive callbacks");
 }
 
 Replay::~Replay() {
   rte_eth_remove_rx_callback(port_, 0, callback_);
+}
+
+Replay::Kind::Kind(const MacAddress& port_mac, const ReplayFrames& frames)
+    : plain(frames.plain()), copied(frames.copied), swept(frames.swept) {
+  for (const uint16_t bytes : frames.sizes) {
+    const auto same = std::find_if(shapes.begin(), shapes.end(),
+                                   [bytes](const Shape& shape) { return shape.bytes == bytes; });
+    turn.push_back(static_cast<uint8_t>(same - shapes.begin()));
+    if (same == shapes.end()) shapes.push_back(make_shape(port_mac, bytes));
+  }
 }
 
 Replay::Shape Replay::make_shape(const MacAddress& port_mac, uint16_t bytes) {
@@ -102,18 +117,19 @@ inline void Replay::write6(uint8_t* frame, const Shape& shape) {
 }
 
 uint16_t Replay::write(uint8_t* frame) {
-  const Shape& shape = shapes_[turn_[next_turn_]];
-  next_turn_ = next_turn_ + 1 == turn_.size() ? 0 : next_turn_ + 1;
+  Kind& kind = *kind_;
+  const Shape& shape = kind.shapes[kind.turn[kind.next_turn]];
+  kind.next_turn = kind.next_turn + 1 == kind.turn.size() ? 0 : kind.next_turn + 1;
   traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4 ? write4(frame, shape)
                                                              : write6(frame, shape);
-  if (copied_) std::memcpy(frame + kHeader_bytes, payload_.data(), shape.bytes - kHeader_bytes);
+  if (kind.copied) std::memcpy(frame + kHeader_bytes, payload_.data(), shape.bytes - kHeader_bytes);
   return shape.bytes;
 }
 
-// net_null has set the length of all.
+// net_null has set the length of all, to that of the least frame.
 template <Traffic kTraffic>
 void Replay::fill_plain(rte_mbuf** packets, uint16_t count) {
-  const Shape& shape = shapes_[0];
+  const Shape& shape = kind_->shapes[0];
   for (uint16_t i = 0; i < count; ++i) {
     auto* frame = rte_pktmbuf_mtod(packets[i], uint8_t*);
     kTraffic == Traffic::kIpv4 ? write4(frame, shape) : write6(frame, shape);
@@ -135,30 +151,37 @@ uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, ui
     rte_pktmbuf_free_bulk(packets, count);
     return 0;
   }
-  if (!replay.plain_)
+  if (!replay.kind_->plain)
     replay.fill_any(packets, count);
   else if (replay.traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4)
     replay.fill_plain<Traffic::kIpv4>(packets, count);
   else
     replay.fill_plain<Traffic::kIpv6>(packets, count);
+  if (replay.kind_->swept) replay.sweep_.run();
   return count;
 }
 
-CopyingSink::CopyingSink(uint16_t port, uint16_t queue)
+Sink::Sink(uint16_t port, uint16_t queue)
     : port_(port), queue_(queue), frame_(kLargestFrame_bytes) {
-  callback_ = rte_eth_add_tx_callback(port_, queue_, copy, this);
+  callback_ = rte_eth_add_tx_callback(port_, queue_, take, this);
   if (callback_ == nullptr) throw std::runtime_error("this DPDK has no transmit callbacks");
 }
 
-CopyingSink::~CopyingSink() {
+Sink::~Sink() {
   rte_eth_remove_tx_callback(port_, queue_, callback_);
 }
 
-uint16_t CopyingSink::copy(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, void* self) {
-  auto& sink = *static_cast<CopyingSink*>(self);
-  for (uint16_t i = 0; i < count; ++i)
+void Sink::select_frames(const ReplayFrames& frames) {
+  copied_ = frames.copied;
+  swept_ = frames.swept;
+}
+
+uint16_t Sink::take(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, void* self) {
+  auto& sink = *static_cast<Sink*>(self);
+  for (uint16_t i = 0; sink.copied_ && i < count; ++i)
     std::memcpy(sink.frame_.data(), rte_pktmbuf_mtod(packets[i], const uint8_t*),
                 packets[i]->data_len);
+  if (sink.swept_) sink.sweep_.run();
   return count;
 }
 

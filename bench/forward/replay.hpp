@@ -39,13 +39,30 @@ struct ReplayFrames {
   // Each frame is copied in and out, as between processes that share memory; else only its headers
   // are written, as if a NIC had put the rest there.
   bool copied = false;
+  // The first-level cache is swept out after each burst that comes in and before each that is
+  // freed, as copies of large frames do.
+  bool swept = false;
   bool plain() const { return sizes.size() == 1 && sizes[0] == kLeastFrame_bytes && !copied; }
+};
+
+// Drives out what a core's first-level data cache holds.
+class CacheSweep {
+ public:
+  CacheSweep();
+  void run();
+  uint64_t cycles() const { return cycles_; }  // that all runs took
+
+ private:
+  std::vector<uint8_t> bytes_;
+  uint64_t cycles_ = 0;
+  uint64_t sum_ = 0;
 };
 
 class Replay {
  public:
+  // `frames`: one or more kinds, the first of which is sent until another is selected.
   Replay(uint16_t port, const router::MacAddress& port_mac, const ReplayDestinations& destinations,
-         const ReplayFrames& frames);
+         const std::vector<ReplayFrames>& frames);
   ~Replay();
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
@@ -53,6 +70,10 @@ class Replay {
   // From any thread.
   void select(Traffic traffic) { traffic_.store(traffic, std::memory_order_relaxed); }
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
+  // From the thread that polls the port, or while nobody does.
+  void select_frames(size_t kind) { kind_ = &kinds_[kind]; }
+
+  uint64_t sweep_cycles() const { return sweep_.cycles(); }
 
   // The next packet's headers, for who sends instead of receiving. `frame` has room for the
   // largest.
@@ -67,6 +88,15 @@ class Replay {
     uint32_t length4_be;
     uint16_t bytes;
   };
+  struct Kind {
+    explicit Kind(const router::MacAddress& port_mac, const ReplayFrames& frames);
+    std::vector<Shape> shapes;
+    std::vector<uint8_t> turn;  // indexes of shapes
+    size_t next_turn = 0;
+    bool plain;
+    bool copied;
+    bool swept;
+  };
   static uint16_t fill(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
                        uint16_t most, void* self);
   static Shape make_shape(const router::MacAddress& port_mac, uint16_t bytes);
@@ -79,31 +109,37 @@ class Replay {
   uint16_t port_;
   std::atomic<Traffic> traffic_{Traffic::kIpv4};
   std::atomic<bool> active_{true};
-  bool plain_;
-  bool copied_;
+  std::vector<Kind> kinds_;
+  Kind* kind_;
   const ReplayDestinations& destinations_;
-  std::vector<Shape> shapes_;
-  std::vector<uint8_t> turn_;  // indexes of shapes_, a power of two many or one
   std::vector<uint8_t> payload_;
   size_t next_ = 0;
-  size_t next_turn_ = 0;
+  CacheSweep sweep_;
   const rte_eth_rxtx_callback* callback_ = nullptr;
 };
 
-// Copies out what is sent on one transmit queue.
-class CopyingSink {
+// What is done to packets sent on one transmit queue before they are freed: nothing, until another
+// kind of frames is selected.
+class Sink {
  public:
-  CopyingSink(uint16_t port, uint16_t queue);
-  ~CopyingSink();
-  CopyingSink(const CopyingSink&) = delete;
-  CopyingSink& operator=(const CopyingSink&) = delete;
+  Sink(uint16_t port, uint16_t queue);
+  ~Sink();
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  // As Replay::select_frames().
+  void select_frames(const ReplayFrames& frames);
+  uint64_t sweep_cycles() const { return sweep_.cycles(); }
 
  private:
-  static uint16_t copy(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
+  static uint16_t take(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
                        void* self);
   uint16_t port_;
   uint16_t queue_;
+  bool copied_ = false;
+  bool swept_ = false;
   std::vector<uint8_t> frame_;
+  CacheSweep sweep_;
   const rte_eth_rxtx_callback* callback_ = nullptr;
 };
 

@@ -93,7 +93,7 @@ json to_json(const ScaleOptions& options, Bed& bed, const std::vector<Series>& a
                       {"sockets", series.sockets},
                       {"mpps", series.rate()},
                       {"mpps_per_worker", series.rate() / series.workers},
-                      {"gbps", series.rate() * mean_bytes(options.bed.frames.sizes) * 8 / 1e3},
+                      {"gbps", series.rate() * mean_bytes(options.bed.frames[0].sizes) * 8 / 1e3},
                       {"cycles_per_packet", median(series.cycles)},
                       {"efficiency", efficiency(series, all.front())},
                       {"spread", quartile_spread(series.mpps)}});
@@ -145,7 +145,7 @@ int scale(const ScaleOptions& wanted) {
   ScaleOptions options = wanted;
   auto sizes = frame_sizes(options.size);
   if (!sizes) return complain(sizes.error());
-  options.bed.frames.sizes = *sizes;
+  options.bed.frames[0].sizes = *sizes;
   auto topology = config::read_topology();
   if (!topology) return complain({"topology: " + topology.error()});
   const Cores cores = scale_cores(*topology);

@@ -57,7 +57,7 @@ def test_what_cannot_be_measured_is_refused(bench):
 
 
 def test_a_calibration_predicts_what_is_then_measured(bench):
-    bench("calibrate", *bench.table, "--quick", "--only", "stages,copies,clock")
+    bench("calibrate", *bench.table, "--quick", "--only", "stages,clock")
     written = (bench.path / "calibration.yaml").read_text()
     for name in ("classify_ipv4_cycles", "lookup_ipv6_cycles", "copy_byte_cycles", "core_ghz"):
         assert f"  {name}: " in written

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/calibrate/fit.hpp"
-#include "bench/calibrate/parts.hpp"
+#include "bench/calibrate/round.hpp"
 #include "bench/compare_plan/compare_plan.hpp"
 #include "bench/forward/bed.hpp"
 #include "bench/scale/scale.hpp"
@@ -64,6 +64,7 @@ class Prediction : public testing::Test {
     constants_.set(Constant::kMemoryTxCycles, 10, "test");
     constants_.set(Constant::kCopyPacketCycles, 5, "test");
     constants_.set(Constant::kCopyByteCycles, 0.1, "test");
+    constants_.set(Constant::kL1Kbyte, 1e6, "test");  // so that nothing leaves it
     constants_.set(Constant::kLoopCycles, 1, "test");
     constants_.set(Constant::kClassifyIpv4Cycles, 12, "test");
     constants_.set(Constant::kLookupIpv4Cycles, 6, "test");
@@ -90,6 +91,31 @@ TEST_F(Prediction, OfForwardingIsTheFloorAndTheStages) {
 TEST_F(Prediction, OfAMixIsThatOfItsMean) {
   EXPECT_NEAR(predict(constants_, "ipv4", {64, 128, 192, 128}).sum,
               predict(constants_, "ipv4", {128}).sum, 1e-9);
+}
+
+TEST(CalibrationRound, TakesApartWhatPortsCopiesAndRefillsCost) {
+  RoundCycles cycles;
+  cycles.ipv4 = {.cycles = 101, .taken = 0, .stages = {{21, 13, 7, 12, 33}}};
+  cycles.ipv6 = {.cycles = 131, .taken = 0, .stages = {{23, 14, 30, 15, 35}}};
+  cycles.sampling = 1;
+  cycles.floor = 40;
+  cycles.copied_floor = 40 + 2 * 9 + 64 * 0.1;
+  cycles.swept_floor = 46;
+  cycles.swept_ipv4 = 101 + 6 + 11;
+  cycles.copy = {0.1, 0.2, 0.3};
+  Found found;
+  take_round(cycles, found);
+  const auto& c = found.constants;
+  EXPECT_DOUBLE_EQ(c[Constant::kMemoryRxCycles], 21);
+  EXPECT_DOUBLE_EQ(c[Constant::kMemoryTxCycles], 33);
+  EXPECT_DOUBLE_EQ(c[Constant::kClassifyIpv4Cycles], 12);
+  EXPECT_DOUBLE_EQ(c[Constant::kLookupIpv6Cycles], 29);
+  EXPECT_DOUBLE_EQ(c[Constant::kRewriteIpv6Cycles], 14);
+  EXPECT_DOUBLE_EQ(c[Constant::kLoopCycles], ((101 - 81) + (131 - 112)) / 2.0);
+  EXPECT_NEAR(c[Constant::kCopyPacketCycles], 9, 1e-9);
+  EXPECT_DOUBLE_EQ(c[Constant::kRefillPortCycles], 6);
+  EXPECT_DOUBLE_EQ(c[Constant::kRefillStageCycles], 11);
+  EXPECT_DOUBLE_EQ(c[Constant::kCopyByteL3Cycles], 0.3);
 }
 
 TEST(Found, DoesNotTakeWhatNoConstantCanBe) {

@@ -97,6 +97,27 @@ TEST(Cycles, AreTheSumOfTheirTerms) {
       ipv4.sum + 2 * c[kCopyPacketCycles] + 128 * c[kCopyByteCycles] + c[kRemoteAccessCycles]);
 }
 
+TEST(Cycles, OfCopiesGrowWhereABurstLeavesItsCaches) {
+  Constants c;
+  c.set(kL1Kbyte, 32, "test");
+  c.set(kL2Kbyte, 512, "test");
+  const auto extra = [&](double bytes) {
+    PacketWork work;
+    work.ports = PortKind::kMemory;
+    work.frame_bytes = bytes;
+    const double alone = cycles_per_packet(c, work).sum;
+    work.copies = 2;
+    work.copied_bytes = 2 * bytes;
+    return cycles_per_packet(c, work).sum - alone - 2 * c[kCopyPacketCycles];
+  };
+  const double refill = c[kRefillPortCycles] + c[kRefillStageCycles];
+  // 64 packets of 64, 384, 1024 and 16,000 bytes with their mbufs: 12, 32, 72 and 1008 KiB.
+  EXPECT_NEAR(extra(64), 128 * c[kCopyByteCycles], 1e-9);
+  EXPECT_NEAR(extra(384), 384 * (c[kCopyByteCycles] + c[kCopyByteL2Cycles]) + refill / 2, 1e-9);
+  EXPECT_NEAR(extra(1024), 2048 * c[kCopyByteL2Cycles] + refill, 1e-9);
+  EXPECT_NEAR(extra(16000), 32000 * c[kCopyByteL3Cycles] + refill, 1e-9);
+}
+
 TEST(Cycles, OfReceiveAndTransmitHaveNoStages) {
   const Constants c;
   EXPECT_DOUBLE_EQ(cycles_per_packet(c, {.work = Work::kReceive}).sum, c[kNicRxCycles]);
