@@ -24,15 +24,18 @@ struct FrameLayout {
   uint8_t tag = 0;
 };
 
-struct FrameTemplate {
-  // Whole cache lines are copied; behind the tag there are zeros.
-  alignas(64) std::array<uint8_t, 128> bytes{};
+struct FrameShape {
   uint16_t length = 0;       // in an mbuf: without FCS
   uint16_t copied = 0;       // of `bytes`, 64 or 128
   uint16_t ipv4_sum = 0;     // of the IPv4 header without addresses
   uint16_t frame_bytes = 0;  // with FCS
   bool short_tag = false;
   uint8_t tag = 0;  // offset
+};
+
+struct FrameTemplate : FrameShape {
+  // Whole cache lines are copied; behind the tag there are zeros.
+  alignas(64) std::array<uint8_t, 128> bytes{};
 };
 
 // What varies with flow and destination. Addresses as on the wire.
@@ -89,27 +92,27 @@ inline constexpr uint16_t kUdpPort = 49152;  // the first flow's source port
 inline constexpr uint16_t kDiscardPort = 9;  // destination port (RFC 863)
 inline constexpr uint8_t kHopLimit = 64;
 
-// Writes one packet into a buffer. Its time is still missing: write_time, or write_short_tag.
-// Returns what varies in it besides sequence number and time.
-inline uint32_t write_frame4(uint8_t* frame, const FrameTemplate& from, uint8_t l3,
+// Writes one packet of a template's shape and bytes into a buffer. Its tag is still missing:
+// write_sequence and write_time, or write_short_tag. Returns the sum of what varies in it so far.
+inline uint32_t write_frame4(uint8_t* frame, FrameShape shape, const uint8_t* bytes, uint8_t l3,
                              const Ipv4Record& record) noexcept {
-  std::memcpy(frame, from.bytes.data(), 64);
-  if (from.copied > 64) std::memcpy(frame + 64, from.bytes.data() + 64, 64);
+  std::memcpy(frame, bytes, 64);
+  if (shape.copied > 64) std::memcpy(frame + 64, bytes + 64, 64);
   uint8_t* ip = frame + l3;
   std::memcpy(ip + 12, &record, 12);
-  const auto checksum = static_cast<uint16_t>(~fold(uint32_t{from.ipv4_sum} + record.header_sum));
+  const auto checksum = static_cast<uint16_t>(~fold(uint32_t{shape.ipv4_sum} + record.header_sum));
   std::memcpy(ip + 10, &checksum, 2);
   return record.varying;
 }
 
-inline uint32_t write_frame6(uint8_t* frame, const FrameTemplate& from, uint8_t l3,
+inline uint32_t write_frame6(uint8_t* frame, FrameShape shape, const uint8_t* bytes, uint8_t l3,
                              const Ipv6Record& record) noexcept {
-  std::memcpy(frame, from.bytes.data(), 64);
-  if (from.copied > 64) std::memcpy(frame + 64, from.bytes.data() + 64, 64);
+  std::memcpy(frame, bytes, 64);
+  if (shape.copied > 64) std::memcpy(frame + 64, bytes + 64, 64);
   uint8_t* ip = frame + l3;
   std::memcpy(ip + 20, &record.source_low, 4);
   std::memcpy(ip + 24, record.destination, 16);
-  if (!from.short_tag) std::memcpy(ip + 40, &record.ports, 4);
+  if (!shape.short_tag) std::memcpy(ip + 40, &record.ports, 4);
   return record.varying;
 }
 

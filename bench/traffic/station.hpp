@@ -65,6 +65,9 @@ struct RxPort {
   uint64_t foreign = 0;
 };
 
+// Frees received packets of any pools and shapes; null where one was passed on.
+void free_burst(rte_mbuf** mbufs, unsigned count) noexcept;
+
 class Station {
  public:
   static constexpr unsigned kMaxBurst = 64;
@@ -95,8 +98,10 @@ class Station {
  private:
   void send_due(TrialClock& trial, uint64_t now) noexcept;
   unsigned send(TxStream& stream, unsigned count) noexcept;
-  template <bool kIpv6>
+  template <bool kIpv6, bool kTimed>
   void write(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept;
+  void write_times(uint8_t* const* tags, const uint32_t* sums, bool any_short, uint32_t sequence,
+                   unsigned count) const noexcept;
   void write_replay(TxStream& stream, rte_mbuf** mbufs, unsigned count) noexcept;
   bool receive(RxPort& port) noexcept;
   void take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept;

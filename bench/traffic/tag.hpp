@@ -26,12 +26,14 @@ inline constexpr unsigned kShortTag_bytes = 6;
 inline constexpr uint16_t kTagMagic = 0x4d48;
 inline constexpr uint8_t kNoNextHeader = 59;
 
-// Ones' complement sum folded to 16 bits.
+// Ones' complement sums folded to 16 bits. The upper half of a number added to itself with its
+// halves exchanged is the sum of the halves, with the carry that comes round.
+constexpr uint16_t fold(uint32_t sum) noexcept {
+  return static_cast<uint16_t>((sum + std::rotl(sum, 16)) >> 16);
+}
 constexpr uint16_t fold(uint64_t sum) noexcept {
   sum = (sum & 0xffffffff) + (sum >> 32);
-  sum = (sum & 0xffff) + (sum >> 16);
-  sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>((sum & 0xffff) + (sum >> 16));
+  return fold(static_cast<uint32_t>(sum + (sum >> 32)));
 }
 
 struct Tag {
@@ -47,11 +49,11 @@ inline void write_magic(uint8_t* tag, uint16_t stream) noexcept {
 inline void write_sequence(uint8_t* tag, uint32_t sequence) noexcept {
   std::memcpy(tag + 4, &sequence, 4);
 }
-// `varying` is the sum of all else that varies in the packet, the sequence number left out.
-inline void write_time(uint8_t* tag, uint32_t sequence, uint32_t time, uint32_t varying) noexcept {
-  const auto balance = static_cast<uint16_t>(~fold(uint64_t{sequence} + time + varying));
-  std::memcpy(tag + 8, &time, 4);
-  std::memcpy(tag + 12, &balance, 2);
+// `sum` is that of all else that varies in the packet. Two zeros follow, as behind every tag.
+inline void write_time(uint8_t* tag, uint32_t time, uint32_t sum) noexcept {
+  const auto balance = static_cast<uint16_t>(~fold(sum));
+  const uint64_t both = time | uint64_t{balance} << 32;
+  std::memcpy(tag + 8, &both, 8);
 }
 // False when it is none of ours.
 inline bool read_tag(const uint8_t* bytes, Tag& tag) noexcept {

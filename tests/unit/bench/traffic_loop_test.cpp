@@ -10,6 +10,7 @@
 
 #include "bench/traffic/generator.hpp"
 #include "bench/traffic/report.hpp"
+#include "bench/traffic/station.hpp"
 #include "router/dpdk.hpp"
 #include "tests/unit/bench/folder.hpp"
 
@@ -198,6 +199,40 @@ TEST_F(TrafficLoop, ReplaysACaptureAndCountsItByPort) {
   EXPECT_EQ(result.streams[0].latency_ns.count(), 0u);
   EXPECT_EQ(result.streams[1].received, result.streams[1].sent);
   EXPECT_EQ(result.foreign, 0u);
+}
+
+TEST_F(TrafficLoop, FreesPacketsOfAnyShape) {
+  rte_mempool* one = rte_pktmbuf_pool_create("one", 63, 0, 0, 256, SOCKET_ID_ANY);
+  rte_mempool* other = rte_pktmbuf_pool_create("other", 63, 0, 0, 256, SOCKET_ID_ANY);
+  ASSERT_TRUE(one != nullptr && other != nullptr);
+  enum Odd { kNothing, kOtherPool, kSegments, kShared, kClone, kPassedOn };
+  for (const Odd odd : {kNothing, kOtherPool, kSegments, kShared, kClone, kPassedOn})
+    for (const unsigned place : {0u, 3u, 7u}) {
+      SCOPED_TRACE(testing::Message() << "odd " << odd << " at " << place);
+      rte_mbuf* burst[8];
+      ASSERT_EQ(rte_pktmbuf_alloc_bulk(one, burst, 8), 0);
+      rte_mbuf* packet = burst[place];
+      if (odd == kOtherPool) {
+        rte_pktmbuf_free(packet);
+        burst[place] = rte_pktmbuf_alloc(other);
+      } else if (odd == kSegments) {
+        ASSERT_EQ(rte_pktmbuf_chain(packet, rte_pktmbuf_alloc(one)), 0);
+      } else if (odd == kShared) {
+        rte_mbuf_refcnt_update(packet, 1);
+      } else if (odd == kClone) {
+        burst[place] = rte_pktmbuf_clone(packet, one);
+      } else if (odd == kPassedOn) {
+        burst[place] = nullptr;
+      }
+      free_burst(burst, 8);
+      const bool kept = odd == kShared || odd == kClone || odd == kPassedOn;
+      EXPECT_EQ(rte_mempool_in_use_count(one), kept ? 1u : 0u);
+      EXPECT_EQ(rte_mempool_in_use_count(other), 0u);
+      if (kept) rte_pktmbuf_free(packet);
+      ASSERT_EQ(rte_mempool_in_use_count(one), 0u);
+    }
+  rte_mempool_free(one);
+  rte_mempool_free(other);
 }
 
 TEST_F(TrafficLoop, EndsEarlyWhenItIsTold) {

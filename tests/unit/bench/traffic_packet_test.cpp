@@ -49,13 +49,14 @@ std::vector<uint8_t> packet(const StreamFrames& frames, size_t place, size_t rec
   const FrameTemplate& from = frames.templates[place];
   std::vector<uint8_t> frame(std::max<size_t>(from.length, 128));
   const uint32_t varying =
-      frames.ipv6 ? write_frame6(frame.data(), from, frames.l3, frames.records6[record])
-                  : write_frame4(frame.data(), from, frames.l3, frames.records4[record]);
+      frames.ipv6
+          ? write_frame6(frame.data(), from, from.bytes.data(), frames.l3, frames.records6[record])
+          : write_frame4(frame.data(), from, from.bytes.data(), frames.l3, frames.records4[record]);
   if (from.short_tag) {
     write_short_tag(frame.data() + from.tag, sequence, time);
   } else {
     write_sequence(frame.data() + from.tag, sequence);
-    write_time(frame.data() + from.tag, sequence, time, varying);
+    write_time(frame.data() + from.tag, time, fold(sequence) + fold(time) + varying);
   }
   frame.resize(from.length);
   return frame;
@@ -80,6 +81,22 @@ void expect_valid(const StreamFrames& frames, const std::vector<uint8_t>& frame)
   covered.insert(covered.end(), ip + header, ip + bytes);
   ASSERT_EQ(naive_sum(covered.data(), covered.size()), 0xffffu);
   ASSERT_NE(ip[header + 6] << 8 | ip[header + 7], 0) << "no checksum";
+}
+
+TEST(TrafficTag, FoldAgreesWithANaiveOne) {
+  const auto naive = [](uint64_t sum) {
+    while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+    return sum;
+  };
+  std::mt19937_64 random(test_seed());
+  std::vector<uint64_t> sums = {0,           1,           0xffff,       0x10000,     0x1fffe,
+                                0xffff0000,  0xffff0001,  0xfffeffff,   UINT32_MAX,  0x100000000,
+                                0x1fffffffe, 0x1ffffffff, ~uint64_t{0}, ~uint64_t{1}};
+  for (int i = 0; i < 10'000; ++i) sums.push_back(random() >> (random() % 64));
+  for (const uint64_t sum : sums) {
+    ASSERT_EQ(fold(sum), naive(sum)) << sum;
+    ASSERT_EQ(fold(static_cast<uint32_t>(sum)), naive(static_cast<uint32_t>(sum))) << sum;
+  }
 }
 
 TEST(TrafficFrame, ChecksumsHoldInEveryPacket) {
