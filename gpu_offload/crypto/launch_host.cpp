@@ -1,0 +1,28 @@
+#include "gpu_offload/crypto/aes_tables.hpp"
+#include "gpu_offload/crypto/lanes.hpp"
+#include "gpu_offload/crypto/launch.hpp"
+#include "gpu_offload/crypto/run.hpp"
+
+namespace hecto::gpu_offload::crypto {
+namespace {
+
+template <uint32_t Width>
+EspVerdict run(const EspJob& job, uint32_t index) {
+  constexpr HostLanes<Width> lanes;
+  constexpr HostTables tables;
+  if (job.kind == EspKind::kSealCbc) return run_cbc_seal(tables, job, index);
+  if (job.kind != EspKind::kOpenCbc) return run_gcm(lanes, tables, job, index);
+  EspVerdict verdict = run_cbc_verify(job, index);
+  if (verdict == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, index);
+  return verdict;
+}
+
+}  // namespace
+
+int launch_esp_host(void* /*stream*/, const EspJob& job) noexcept {
+  auto* run_packet = lanes_for(job) == kMaxLanes ? run<kMaxLanes> : run<8>;
+  for (uint32_t i = 0; i < job.packet_count; ++i) job.verdicts[i] = run_packet(job, i);
+  return 0;
+}
+
+}  // namespace hecto::gpu_offload::crypto

@@ -1,0 +1,78 @@
+// The lanes of a packet as threads: what the kernels' shuffles and syncs order, barriers order
+// here, and nothing else. So a step that reads what another lane may have overwritten shows without
+// a GPU, at the latest under ThreadSanitizer.
+#include <array>
+#include <barrier>
+#include <thread>
+#include <vector>
+
+#include "gpu_offload/crypto/aes_tables.hpp"
+#include "gpu_offload/crypto/run.hpp"
+#include "tests/unit/gpu_offload/crypto_launchers.hpp"
+
+namespace hecto::gpu_offload::crypto {
+namespace {
+
+constexpr uint32_t kThreadLanes = 8;
+
+struct Meeting {
+  std::barrier<> barrier{kThreadLanes};
+  std::array<Block, kThreadLanes> shares;
+};
+
+struct ThreadLanes {
+  static constexpr uint32_t kWidth = kThreadLanes;
+  uint32_t lane;
+  Meeting& meeting;
+
+  template <class T>
+  struct PerLane {
+    T value;
+    T& operator[](uint32_t) { return value; }
+  };
+
+  template <class Step>
+  void each(Step step) const {
+    step(lane);
+  }
+  template <class Step>
+  Block xor_sum(Step step) const {
+    meeting.shares[lane] = step(lane);
+    sync();
+    Block sum{};
+    for (const Block& share : meeting.shares) sum = sum ^ share;
+    sync();  // before the next one's shares
+    return sum;
+  }
+  void sync() const { meeting.barrier.arrive_and_wait(); }
+};
+
+// As the kernels: open CBC's verification is one thread's work.
+void run_lane(const ThreadLanes& lanes, const EspJob& job) {
+  HostTables tables;
+  for (uint32_t i = 0; i < job.packet_count; ++i) {
+    if (job.kind == EspKind::kSealGcm || job.kind == EspKind::kOpenGcm) {
+      EspVerdict verdict = run_gcm(lanes, tables, job, i);
+      if (lanes.lane == 0) job.verdicts[i] = verdict;
+    } else if (job.kind == EspKind::kOpenCbc) {
+      if (lanes.lane == 0) job.verdicts[i] = run_cbc_verify(job, i);
+      lanes.sync();
+      if (job.verdicts[i] == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, i);
+    } else if (lanes.lane == 0) {
+      job.verdicts[i] = run_cbc_seal(tables, job, i);
+    }
+  }
+}
+
+}  // namespace
+
+int launch_on_threads(void* /*stream*/, const EspJob& job) noexcept {
+  Meeting meeting;
+  std::vector<std::jthread> threads;
+  for (uint32_t lane = 0; lane < kThreadLanes; ++lane) {
+    threads.emplace_back([&, lane] { run_lane({lane, meeting}, job); });
+  }
+  return 0;
+}
+
+}  // namespace hecto::gpu_offload::crypto
