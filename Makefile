@@ -2,7 +2,7 @@
 BUILD ?= build
 BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
-SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
+SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h' '*.cu' '*.cuh')
 
 .PHONY: deps build run test test-asan test-tsan test-neon test-numa bench bench-lookup format format-check clean
 

@@ -9,7 +9,7 @@ namespace hecto::gpu_offload::crypto {
 
 // SubBytes, ShiftRows, MixColumns, AddRoundKey.
 template <class Tables>
-HD Block aes_round(const Tables& tables, const Block& s, const Block& key) {
+HD Block aes_round(const Tables& tables, const Block& s, Block key) {
   Block out;
   HD_UNROLL
   for (uint32_t c = 0; c < 4; ++c) {
@@ -38,7 +38,7 @@ HD Block aes_encrypt(const Tables& tables, const Block* keys, uint32_t rounds, c
 
 // InvSubBytes, InvShiftRows, InvMixColumns, AddRoundKey.
 template <class Tables>
-HD Block aes_inverse_round(const Tables& tables, const Block& s, const Block& key) {
+HD Block aes_inverse_round(const Tables& tables, const Block& s, Block key) {
   Block out;
   HD_UNROLL
   for (uint32_t c = 0; c < 4; ++c) {

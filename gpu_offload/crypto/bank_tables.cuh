@@ -19,6 +19,7 @@ struct Banks {
 
   // By all threads of the block; __syncthreads() afterwards.
   __device__ void fill(const uint32_t* table) {
+#pragma unroll 8  // several loads at once, as each waits for memory
     for (uint32_t i = threadIdx.x; i < Entries * 32; i += blockDim.x) word[i] = table[i / 32];
   }
   // The entry that the byte's upper bits name, which `byte_offset` has at 128 bytes each.

@@ -24,14 +24,14 @@ inline constexpr uint32_t kMaxLanes = 32;  // that work on one packet together
 // What an SA's keys become once, on the host. Secret as the keys are: see wipe().
 struct alignas(16) EspKey {
   EspTransform transform;
-  uint32_t rounds;         // 10, 12 or 14
-  uint32_t salt;           // GCM: as it lies in memory
-  uint32_t icv_bytes;      // 12 or 16
-  Block encrypt[15];       // AES round keys, FIPS 197 section 5.2
-  Block decrypt[15];       // CBC: for the equivalent inverse cipher, section 5.3.5
-  Block power[kMaxLanes];  // GCM: H^1 .. H^32 as ghash.hpp holds elements
-  uint32_t inner[8];       // CBC: the hash after key ^ ipad, RFC 2104; five words for SHA-1
-  uint32_t outer[8];       // and after key ^ opad
+  uint32_t rounds;             // 10, 12 or 14
+  uint32_t salt;               // GCM: as it lies in memory
+  uint32_t icv_bytes;          // 12 or 16
+  Block encrypt[15];           // AES round keys, FIPS 197 section 5.2
+  Block decrypt[15];           // CBC: for the equivalent inverse cipher, section 5.3.5
+  Block power[kMaxLanes + 1];  // GCM: H^0 .. H^32 as ghash.hpp holds elements
+  uint32_t inner[8];           // CBC: the hash after key ^ ipad, RFC 2104; five words for SHA-1
+  uint32_t outer[8];           // and after key ^ opad
 };
 static_assert(std::is_trivially_copyable_v<EspKey>);
 

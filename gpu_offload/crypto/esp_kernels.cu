@@ -9,51 +9,55 @@
 namespace hecto::gpu_offload::crypto {
 namespace {
 
-// Threads of a block. Kernels with lanes: two blocks fill what Turing has of threads and shared
-// memory, and leave 64 registers a thread everywhere. One thread a packet: small, to reach many
-// SMs.
+// Threads of a block. With lanes: two blocks fill what Turing has of threads and, to encrypt, of
+// shared memory, and leave 64 registers a thread. One thread a packet: small, to reach many SMs.
 constexpr uint32_t kLaneThreads = 512;
 constexpr uint32_t kPacketThreads = 128;
-// Blocks an SM before they take a second packet: the tables are filled once a block.
-constexpr uint32_t kBlocksPerSm = 4;
 
 __device__ uint32_t thread_index() {
   return blockIdx.x * blockDim.x + threadIdx.x;
-}
-__device__ uint32_t thread_count() {
-  return gridDim.x * blockDim.x;
 }
 __device__ uint32_t lane_offset() {
   return threadIdx.x % 32 * 4;
 }
 
 template <uint32_t Width>
-__global__ void __launch_bounds__(kLaneThreads, 2) gcm_kernel(EspJob job) {
+__global__ void __launch_bounds__(kLaneThreads, 2) gcm_seal_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
   banks.fill();
   __syncthreads();
-  EncryptTables tables{banks, lane_offset()};
+  uint32_t i = thread_index() / Width;
+  if (i >= job.packet_count) return;
   auto lanes = WarpLanes<Width>::of(threadIdx.x);
-  for (uint32_t i = thread_index() / Width; i < job.packet_count; i += thread_count() / Width) {
-    EspVerdict verdict = run_gcm(lanes, tables, job, i);
-    if (lanes.lane == 0) job.verdicts[i] = verdict;
-  }
+  EspVerdict verdict = run_gcm_seal(lanes, EncryptTables{banks, lane_offset()}, job, i);
+  if (lanes.lane == 0) job.verdicts[i] = verdict;
 }
 
-__global__ void __launch_bounds__(kPacketThreads) cbc_seal_kernel(EspJob job) {
+template <uint32_t Width>
+__global__ void __launch_bounds__(kLaneThreads, 2) gcm_open_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
   banks.fill();
   __syncthreads();
-  EncryptTables tables{banks, lane_offset()};
-  for (uint32_t i = thread_index(); i < job.packet_count; i += thread_count()) {
-    job.verdicts[i] = run_cbc_seal(tables, job, i);
-  }
+  uint32_t i = thread_index() / Width;
+  if (i >= job.packet_count) return;
+  auto lanes = WarpLanes<Width>::of(threadIdx.x);
+  EspVerdict verdict = run_gcm_open(lanes, EncryptTables{banks, lane_offset()}, job, i);
+  if (lanes.lane == 0) job.verdicts[i] = verdict;
 }
 
-__global__ void __launch_bounds__(kPacketThreads) cbc_verify_kernel(EspJob job) {
-  for (uint32_t i = thread_index(); i < job.packet_count; i += thread_count()) {
-    job.verdicts[i] = run_cbc_verify(job, i);
-  }
+__global__ void __launch_bounds__(kPacketThreads, 5) cbc_seal_kernel(EspJob job) {
+  __shared__ EncryptBanks banks;
+  banks.fill();
+  __syncthreads();
+  uint32_t i = thread_index();
+  if (i >= job.packet_count) return;
+  job.verdicts[i] = run_cbc_seal(EncryptTables{banks, lane_offset()}, job, i);
+}
+
+__global__ void __launch_bounds__(kPacketThreads, 5) cbc_verify_kernel(EspJob job) {
+  uint32_t i = thread_index();
+  if (i >= job.packet_count) return;
+  job.verdicts[i] = run_cbc_verify(job, i);
 }
 
 template <uint32_t Width>
@@ -61,35 +65,18 @@ __global__ void __launch_bounds__(kLaneThreads, 2) cbc_decrypt_kernel(EspJob job
   __shared__ DecryptBanks banks;
   banks.fill();
   __syncthreads();
-  DecryptTables tables{banks, lane_offset()};
+  uint32_t i = thread_index() / Width;
+  if (i >= job.packet_count || job.verdicts[i] != EspVerdict::kDone) return;
   auto lanes = WarpLanes<Width>::of(threadIdx.x);
-  for (uint32_t i = thread_index() / Width; i < job.packet_count; i += thread_count() / Width) {
-    if (job.verdicts[i] == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, i);
-  }
-}
-
-// Enough blocks for `threads`, as far as the device has places for them.
-cudaError_t grid_for(uint64_t threads, uint32_t block_threads, uint32_t& grid) {
-  int device = 0;
-  int processors = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  }
-  uint64_t wanted = (threads + block_threads - 1) / block_threads;
-  uint64_t places = static_cast<uint64_t>(processors) * kBlocksPerSm;
-  grid = static_cast<uint32_t>(wanted < places ? wanted : places);
-  return error;
+  run_cbc_decrypt(lanes, DecryptTables{banks, lane_offset()}, job, i);
 }
 
 using Kernel = void (*)(EspJob);
 
 cudaError_t launch(Kernel kernel, uint32_t lanes, cudaStream_t stream, const EspJob& job) {
-  uint32_t block_threads = lanes == 1 ? kPacketThreads : kLaneThreads;
-  uint32_t grid = 0;
-  cudaError_t error = grid_for(uint64_t{job.packet_count} * lanes, block_threads, grid);
-  if (error != cudaSuccess) return error;
-  kernel<<<grid, block_threads, 0, stream>>>(job);
+  uint32_t block = lanes == 1 ? kPacketThreads : kLaneThreads;
+  uint64_t threads = uint64_t{job.packet_count} * lanes;
+  kernel<<<static_cast<uint32_t>((threads + block - 1) / block), block, 0, stream>>>(job);
   return cudaGetLastError();
 }
 
@@ -102,8 +89,9 @@ int launch_esp_cuda(void* stream, const EspJob& job) noexcept {
   bool wide = lanes == kMaxLanes;
   switch (job.kind) {
     case EspKind::kSealGcm:
+      return launch(wide ? gcm_seal_kernel<kMaxLanes> : gcm_seal_kernel<8>, lanes, on, job);
     case EspKind::kOpenGcm:
-      return launch(wide ? gcm_kernel<kMaxLanes> : gcm_kernel<8>, lanes, on, job);
+      return launch(wide ? gcm_open_kernel<kMaxLanes> : gcm_open_kernel<8>, lanes, on, job);
     case EspKind::kSealCbc:
       return launch(cbc_seal_kernel, 1, on, job);
     case EspKind::kOpenCbc: {

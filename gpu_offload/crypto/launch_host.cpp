@@ -10,8 +10,16 @@ template <uint32_t Width>
 EspVerdict run(const EspJob& job, uint32_t index) {
   constexpr HostLanes<Width> lanes;
   constexpr HostTables tables;
-  if (job.kind == EspKind::kSealCbc) return run_cbc_seal(tables, job, index);
-  if (job.kind != EspKind::kOpenCbc) return run_gcm(lanes, tables, job, index);
+  switch (job.kind) {
+    case EspKind::kSealGcm:
+      return run_gcm_seal(lanes, tables, job, index);
+    case EspKind::kOpenGcm:
+      return run_gcm_open(lanes, tables, job, index);
+    case EspKind::kSealCbc:
+      return run_cbc_seal(tables, job, index);
+    case EspKind::kOpenCbc:
+      break;
+  }
   EspVerdict verdict = run_cbc_verify(job, index);
   if (verdict == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, index);
   return verdict;

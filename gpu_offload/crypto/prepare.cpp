@@ -94,10 +94,10 @@ bool prepare_gcm(EspKey& key, std::span<const uint8_t> cipher_key, std::span<con
   wipe(key);
   if (salt4.size() != 4 || !expand(key, cipher_key)) return false;
   std::memcpy(&key.salt, salt4.data(), 4);
-  key.power[0] = to_element(aes_encrypt(kTables, key.encrypt, key.rounds, Block{}));
-  for (uint32_t i = 1; i < kMaxLanes; ++i) {
-    key.power[i] = multiply(key.power[i - 1], key.power[0]);
-  }
+  Block h = to_element(aes_encrypt(kTables, key.encrypt, key.rounds, Block{}));
+  key.power[0] = to_element(Block{{0x80, 0, 0, 0}});  // one: x^0 comes first
+  for (uint32_t i = 1; i <= kMaxLanes; ++i) key.power[i] = multiply(key.power[i - 1], h);
+  explicit_bzero(&h, sizeof h);
   key.icv_bytes = 16;
   key.transform = EspTransform::kGcm;
   return true;

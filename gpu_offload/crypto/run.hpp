@@ -6,15 +6,29 @@
 
 namespace hecto::gpu_offload::crypto {
 
+template <class Lanes, class Tables>
+HD Gcm<Lanes, Tables> gcm_of(const Lanes& lanes, const Tables& tables, const EspJob& job,
+                             const EspPacket& packet) {
+  return {lanes, tables, job.keys[packet.key], packet, job.buffer + packet.payload};
+}
+
 // By all lanes of the packet.
 template <class Lanes, class Tables>
-HD EspVerdict run_gcm(const Lanes& lanes, const Tables& tables, const EspJob& job, uint32_t index) {
+HD EspVerdict run_gcm_seal(const Lanes& lanes, const Tables& tables, const EspJob& job,
+                           uint32_t index) {
   const EspPacket& packet = job.packets[index];
   if (!servable(job, packet)) return EspVerdict::kUnservable;
-  Gcm<Lanes, Tables> gcm{lanes, tables, job.keys[packet.key], packet, job.buffer + packet.payload};
-  if (job.kind == EspKind::kOpenGcm) return gcm.open() ? EspVerdict::kDone : EspVerdict::kForged;
-  gcm.seal();
+  gcm_of(lanes, tables, job, packet).seal();
   return EspVerdict::kDone;
+}
+
+template <class Lanes, class Tables>
+HD EspVerdict run_gcm_open(const Lanes& lanes, const Tables& tables, const EspJob& job,
+                           uint32_t index) {
+  const EspPacket& packet = job.packets[index];
+  if (!servable(job, packet)) return EspVerdict::kUnservable;
+  bool authentic = gcm_of(lanes, tables, job, packet).open();
+  return authentic ? EspVerdict::kDone : EspVerdict::kForged;
 }
 
 // By one thread.

@@ -51,15 +51,19 @@ struct ThreadLanes {
 void run_lane(const ThreadLanes& lanes, const EspJob& job) {
   HostTables tables;
   for (uint32_t i = 0; i < job.packet_count; ++i) {
-    if (job.kind == EspKind::kSealGcm || job.kind == EspKind::kOpenGcm) {
-      EspVerdict verdict = run_gcm(lanes, tables, job, i);
-      if (lanes.lane == 0) job.verdicts[i] = verdict;
-    } else if (job.kind == EspKind::kOpenCbc) {
-      if (lanes.lane == 0) job.verdicts[i] = run_cbc_verify(job, i);
+    EspVerdict& verdict = job.verdicts[i];
+    if (job.kind == EspKind::kSealGcm) {
+      EspVerdict mine = run_gcm_seal(lanes, tables, job, i);
+      if (lanes.lane == 0) verdict = mine;
+    } else if (job.kind == EspKind::kOpenGcm) {
+      EspVerdict mine = run_gcm_open(lanes, tables, job, i);
+      if (lanes.lane == 0) verdict = mine;
+    } else if (job.kind == EspKind::kSealCbc) {
+      if (lanes.lane == 0) verdict = run_cbc_seal(tables, job, i);
+    } else {
+      if (lanes.lane == 0) verdict = run_cbc_verify(job, i);
       lanes.sync();
-      if (job.verdicts[i] == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, i);
-    } else if (lanes.lane == 0) {
-      job.verdicts[i] = run_cbc_seal(tables, job, i);
+      if (verdict == EspVerdict::kDone) run_cbc_decrypt(lanes, tables, job, i);
     }
   }
 }

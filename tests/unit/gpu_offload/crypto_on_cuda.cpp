@@ -1,5 +1,5 @@
 // A job of host memory on the GPU: copied there and back, as the tests' launcher.
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include "tests/unit/gpu_offload/crypto_launchers.hpp"
 
