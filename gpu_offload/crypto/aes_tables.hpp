@@ -3,7 +3,7 @@
 //
 // One table a direction: the entries of the other three byte positions are rotations of it. On a
 // host their lines come into the cache as the data says, so timing can tell of the key: the host's
-// reader is for tests and for devices played by CPU threads. The device's reader (bank_tables.cuh)
+// reader is for tests and for devices played by CPU threads. The device's reader (bank_tables.hpp)
 // has no such leak.
 #pragma once
 

@@ -42,61 +42,52 @@ HD inline uint32_t byte_swap(uint32_t value) {
 // The first `bytes` (at most 16) of a block, zeros behind them.
 HD inline Block load_part(const uint8_t* from, uint32_t bytes) {
   Block block{};
-#ifdef __CUDA_ARCH__
   HD_UNROLL
   for (uint32_t i = 0; i < kBlockBytes; ++i) {
     if (i < bytes) block.word[i / 4] |= static_cast<uint32_t>(from[i]) << 8 * (i % 4);
   }
-#else
-  std::memcpy(&block, from, bytes);
-#endif
   return block;
 }
 
 HD inline void store_part(uint8_t* to, const Block& block, uint32_t bytes) {
-#ifdef __CUDA_ARCH__
   HD_UNROLL
   for (uint32_t i = 0; i < kBlockBytes; ++i) {
     if (i < bytes) to[i] = static_cast<uint8_t>(block.word[i / 4] >> 8 * (i % 4));
   }
-#else
-  std::memcpy(to, &block, bytes);
-#endif
 }
 
 HD inline Block load(const uint8_t* from) {
 #ifdef __CUDA_ARCH__
-  if (reinterpret_cast<uintptr_t>(from) % kBlockBytes == 0) {
-    return *reinterpret_cast<const Block*>(from);
-  }
+  bool aligned = reinterpret_cast<uintptr_t>(from) % kBlockBytes == 0;
+  return aligned ? *reinterpret_cast<const Block*>(from) : load_part(from, kBlockBytes);
+#else
+  Block block;
+  std::memcpy(&block, from, kBlockBytes);
+  return block;
 #endif
-  return load_part(from, kBlockBytes);
 }
 
 HD inline void store(uint8_t* to, const Block& block) {
 #ifdef __CUDA_ARCH__
-  if (reinterpret_cast<uintptr_t>(to) % kBlockBytes == 0) {
+  if (reinterpret_cast<uintptr_t>(to) % kBlockBytes != 0) {
+    store_part(to, block, kBlockBytes);
+  } else {
     *reinterpret_cast<Block*>(to) = block;
-    return;
   }
+#else
+  std::memcpy(to, &block, kBlockBytes);
 #endif
-  store_part(to, block, kBlockBytes);
 }
 
 // Four bytes, the first one highest.
 HD inline uint32_t load_be32(const uint8_t* from) {
-  uint32_t value = 0;
 #ifdef __CUDA_ARCH__
   if (reinterpret_cast<uintptr_t>(from) % 4 == 0) {
-    value = *reinterpret_cast<const uint32_t*>(from);
-  } else {
-    HD_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(from[i]) << 8 * i;
+    return byte_swap(*reinterpret_cast<const uint32_t*>(from));
   }
-#else
-  std::memcpy(&value, from, 4);
 #endif
-  return byte_swap(value);
+  return static_cast<uint32_t>(from[0]) << 24 | static_cast<uint32_t>(from[1]) << 16 |
+         static_cast<uint32_t>(from[2]) << 8 | from[3];
 }
 
 // The first `bytes` (at most 16) as they are, zeros behind them.

@@ -1,7 +1,7 @@
 // Kernels and their launches: index, bound, call. What they compute is in run.hpp.
 #include <cuda_runtime.h>
 
-#include "gpu_offload/crypto/bank_tables.cuh"
+#include "gpu_offload/crypto/bank_tables.hpp"
 #include "gpu_offload/crypto/lanes.hpp"
 #include "gpu_offload/crypto/launch.hpp"
 #include "gpu_offload/crypto/run.hpp"
@@ -14,44 +14,47 @@ namespace {
 constexpr uint32_t kLaneThreads = 512;
 constexpr uint32_t kPacketThreads = 128;
 
+// Read once a block.
+__device__ const AesTables kDeviceTables = make_aes_tables();
+
 __device__ uint32_t thread_index() {
   return blockIdx.x * blockDim.x + threadIdx.x;
 }
-__device__ uint32_t lane_offset() {
+__device__ uint32_t bank_bytes() {
   return threadIdx.x % 32 * 4;
 }
 
 template <uint32_t Width>
 __global__ void __launch_bounds__(kLaneThreads, 2) gcm_seal_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
-  banks.fill();
+  banks.fill(kDeviceTables, threadIdx.x, blockDim.x);
   __syncthreads();
   uint32_t i = thread_index() / Width;
   if (i >= job.packet_count) return;
   auto lanes = WarpLanes<Width>::of(threadIdx.x);
-  EspVerdict verdict = run_gcm_seal(lanes, EncryptTables{banks, lane_offset()}, job, i);
+  EspVerdict verdict = run_gcm_seal(lanes, EncryptTables{banks, bank_bytes()}, job, i);
   if (lanes.lane == 0) job.verdicts[i] = verdict;
 }
 
 template <uint32_t Width>
 __global__ void __launch_bounds__(kLaneThreads, 2) gcm_open_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
-  banks.fill();
+  banks.fill(kDeviceTables, threadIdx.x, blockDim.x);
   __syncthreads();
   uint32_t i = thread_index() / Width;
   if (i >= job.packet_count) return;
   auto lanes = WarpLanes<Width>::of(threadIdx.x);
-  EspVerdict verdict = run_gcm_open(lanes, EncryptTables{banks, lane_offset()}, job, i);
+  EspVerdict verdict = run_gcm_open(lanes, EncryptTables{banks, bank_bytes()}, job, i);
   if (lanes.lane == 0) job.verdicts[i] = verdict;
 }
 
 __global__ void __launch_bounds__(kPacketThreads, 5) cbc_seal_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
-  banks.fill();
+  banks.fill(kDeviceTables, threadIdx.x, blockDim.x);
   __syncthreads();
   uint32_t i = thread_index();
   if (i >= job.packet_count) return;
-  job.verdicts[i] = run_cbc_seal(EncryptTables{banks, lane_offset()}, job, i);
+  job.verdicts[i] = run_cbc_seal(EncryptTables{banks, bank_bytes()}, job, i);
 }
 
 __global__ void __launch_bounds__(kPacketThreads, 5) cbc_verify_kernel(EspJob job) {
@@ -63,12 +66,12 @@ __global__ void __launch_bounds__(kPacketThreads, 5) cbc_verify_kernel(EspJob jo
 template <uint32_t Width>
 __global__ void __launch_bounds__(kLaneThreads, 2) cbc_decrypt_kernel(EspJob job) {
   __shared__ DecryptBanks banks;
-  banks.fill();
+  banks.fill(kDeviceTables, threadIdx.x, blockDim.x);
   __syncthreads();
   uint32_t i = thread_index() / Width;
   if (i >= job.packet_count || job.verdicts[i] != EspVerdict::kDone) return;
   auto lanes = WarpLanes<Width>::of(threadIdx.x);
-  run_cbc_decrypt(lanes, DecryptTables{banks, lane_offset()}, job, i);
+  run_cbc_decrypt(lanes, DecryptTables{banks, bank_bytes()}, job, i);
 }
 
 using Kernel = void (*)(EspJob);

@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
-#include "gpu_offload/crypto/aes_tables.hpp"
+#include "gpu_offload/crypto/bank_tables.hpp"
 #include "gpu_offload/crypto/cbc.hpp"
 #include "gpu_offload/crypto/lanes.hpp"
 #include "tests/unit/gpu_offload/crypto_hex.hpp"
@@ -102,6 +103,28 @@ TEST(EspCbc, EncryptsAndDecryptsAsRfc3602) {
     EXPECT_EQ(text, hex(vector.ciphertext));
     cbc_decrypt(HostLanes<8>{}, kTables, key, packet, text.data());
     EXPECT_EQ(text, hex(vector.plain));
+  }
+}
+
+// What a GPU reads, by each lane of a warp.
+TEST(EspAes, HasTheSameTablesInEachBank) {
+  auto encrypt = std::make_unique<EncryptBanks>();
+  auto decrypt = std::make_unique<DecryptBanks>();
+  for (uint32_t thread = 0; thread < 96; ++thread) {
+    encrypt->fill(kAesTables, thread, 96);
+    decrypt->fill(kAesTables, thread, 96);
+  }
+  for (uint32_t bank = 0; bank < kBanks; ++bank) {
+    EncryptTables encrypting{*encrypt, 4 * bank};
+    DecryptTables decrypting{*decrypt, 4 * bank};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      for (uint32_t position = 0; position < 4; ++position) {
+        uint32_t word = 0xa5a5a5a5 ^ (byte ^ 0xa5) << 8 * position;  // others around it
+        ASSERT_EQ(encrypting.encrypt(word, position), kTables.encrypt(word, position));
+        ASSERT_EQ(decrypting.decrypt(word, position), kTables.decrypt(word, position));
+        ASSERT_EQ(decrypting.inverse(word, position), kTables.inverse(word, position));
+      }
+    }
   }
 }
 
