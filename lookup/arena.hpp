@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lookup/arena_header.hpp"
+#include "lookup/journal.hpp"
 #include "lookup/memory.hpp"
 #include "lookup/memory_block.hpp"
 
@@ -49,27 +50,29 @@ class Arena {
     for (MemoryBlock& old : fresh) retired_.push_back({token, std::move(old)});
     words_ = words;
     header_.words = static_cast<uint32_t>(words);
+    if (journal_ != nullptr) journal_->resized(words);
     return true;
   }
 
   void write(uint32_t word, const void* data, size_t words) {
+    if (journal_ != nullptr) journal_->note(word, words);
     for (Replica& replica : replicas_) std::memcpy(replica.words() + word, data, words * 4);
   }
   void store_half(uint32_t half, uint16_t value) {
-    changed_ = true;
+    note(half / 2, 1);
     for (Replica& replica : replicas_) {
       __atomic_store_n(reinterpret_cast<uint16_t*>(replica.words()) + half, value,
                        __ATOMIC_RELEASE);
     }
   }
   void store(uint32_t word, uint32_t value) {
-    changed_ = true;
+    note(word, 1);
     for (Replica& replica : replicas_) {
       __atomic_store_n(replica.words() + word, value, __ATOMIC_RELEASE);
     }
   }
   void store_pair(uint32_t word, uint64_t value) {  // `word` is even
-    changed_ = true;
+    note(word, 2);
     for (Replica& replica : replicas_) {
       __atomic_store_n(reinterpret_cast<uint64_t*>(replica.words() + word), value,
                        __ATOMIC_RELEASE);
@@ -97,8 +100,20 @@ class Arena {
     store(offsetof(ArenaHeader, checksum) / 4, header_.checksum);
     store_pair(offsetof(ArenaHeader, generation) / 4, header_.generation);
     changed_ = false;
+    if (journal_ != nullptr) journal_->publish(words(), header_.generation);
   }
   uint64_t generation() const { return header_.generation; }
+
+  // From now on `journal` learns of every change, beginning with the whole image; nullptr: nobody.
+  void attach(Journal* journal) {
+    journal_ = journal;
+    if (journal == nullptr) return;
+    journal->resized(words_);
+    journal->publish(words(), header_.generation);
+  }
+  std::shared_ptr<const TableUpdate> image() const {
+    return Journal::image_of(words(), words_, header_.generation);
+  }
 
   // Gives back the memory of replicas that nobody reads any more.
   void reclaim() {
@@ -113,6 +128,10 @@ class Arena {
   }
 
  private:
+  void note(uint32_t word, size_t words) {
+    changed_ = true;
+    if (journal_ != nullptr) journal_->note(word, words);
+  }
   void sum_header() {
     uint32_t words[sizeof(ArenaHeader) / 4];
     std::memcpy(words, &header_, sizeof(header_));
@@ -142,6 +161,7 @@ class Arena {
   std::deque<Retired> retired_;
   size_t words_ = 0;
   bool changed_ = false;  // since the last publish()
+  Journal* journal_ = nullptr;
   ArenaHeader header_;
 };
 

@@ -37,6 +37,7 @@ class DirectTable {
 
   const GroupId* find(const Prefix4& prefix) const { return prefixes_.find(prefix); }
   const Arena& arena() const { return arena_; }
+  void attach(Journal* journal) { arena_.attach(journal); }
   FibStatistics statistics() const;
 
  private:

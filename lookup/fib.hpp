@@ -22,6 +22,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "lookup/journal.hpp"
 #include "lookup/memory.hpp"
 #include "lookup/prefix.hpp"
 
@@ -95,6 +96,13 @@ class Fib {
 
   FibView<Address> view(int socket, TableId table = 0) const;
   FibStatistics statistics() const;
+
+  // For copies elsewhere. IPv4's table 0 has an arena of its own where it is a DIR-24-8; all other
+  // tables of a family share one. The journal learns of every publish() of the arena that `table`
+  // lies in, beginning with an image now; nullptr ends that.
+  void attach(Journal* journal, TableId table = 0);
+  // The arena's bytes as they are now.
+  std::shared_ptr<const TableUpdate> image(TableId table = 0) const;
 
  private:
   Fib();

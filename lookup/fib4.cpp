@@ -105,6 +105,20 @@ Fib4View Fib4::view(int socket, TableId table) const {
 }
 
 template <>
+void Fib4::attach(Journal* journal, TableId table) {
+  if (state_->is_direct(table)) {
+    state_->direct->attach(journal);
+  } else {
+    state_->trie.attach(journal);
+  }
+}
+
+template <>
+std::shared_ptr<const TableUpdate> Fib4::image(TableId table) const {
+  return (state_->is_direct(table) ? state_->direct->arena() : state_->trie.arena()).image();
+}
+
+template <>
 FibStatistics Fib4::statistics() const {
   if (!state_->direct) return state_->trie.statistics();
   FibStatistics all = state_->direct->statistics();

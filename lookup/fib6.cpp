@@ -66,6 +66,14 @@ Fib6View Fib6::view(int socket, TableId table) const {
   return {&state_->trie.arena().handle(socket), table};
 }
 template <>
+void Fib6::attach(Journal* journal, TableId /*table*/) {
+  state_->trie.attach(journal);
+}
+template <>
+std::shared_ptr<const TableUpdate> Fib6::image(TableId /*table*/) const {
+  return state_->trie.arena().image();
+}
+template <>
 FibStatistics Fib6::statistics() const {
   return state_->trie.statistics();
 }

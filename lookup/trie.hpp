@@ -43,6 +43,7 @@ class Trie {
     return routes_[table].find(prefix);
   }
   const Arena& arena() const { return arena_; }
+  void attach(Journal* journal) { arena_.attach(journal); }
   FibStatistics statistics() const;
 
  private:

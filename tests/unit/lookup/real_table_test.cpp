@@ -1,10 +1,7 @@
-// The whole table of a real router, where one is at hand (HECTO_DATA, or shared/data beside the
-// project).
-#include <gtest/gtest.h>
-#include <zlib.h>
+// Every kind of table with the whole table of a real router.
+#include "real_table.hpp"
 
-#include <cstdlib>
-#include <string>
+#include <gtest/gtest.h>
 
 #include "lookup/naive.hpp"
 #include "lookup/radix_tree.hpp"
@@ -15,30 +12,6 @@
 namespace hecto::lookup {
 namespace {
 
-constexpr const char* kName = "/full-table.prefixes.txt.gz";
-
-std::vector<std::string> read_table() {
-  const char* named = std::getenv("HECTO_DATA");
-  std::string path = std::string(named != nullptr ? named : HECTO_DEFAULT_DATA) + kName;
-  std::vector<std::string> lines;
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) return lines;
-  char line[128];
-  while (gzgets(file, line, sizeof(line)) != nullptr) {
-    std::string text(line);
-    while (!text.empty() && text.back() <= ' ') text.pop_back();
-    if (!text.empty()) lines.push_back(text);
-  }
-  gzclose(file);
-  return lines;
-}
-
-GroupId group_of(const std::string& text) {
-  uint32_t hash = 2166136261u;
-  for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
-  return static_cast<GroupId>(1 + hash % 64);
-}
-
 template <typename Kind>
 class RealTableTest : public ::testing::Test {};
 TYPED_TEST_SUITE(RealTableTest, TableKinds);
@@ -46,8 +19,8 @@ TYPED_TEST_SUITE(RealTableTest, TableKinds);
 TYPED_TEST(RealTableTest, EveryPrefixAnswersAndLeavesCleanly) {
   using Address = typename TypeParam::Address;
   using PrefixType = Prefix<Address>;
-  auto lines = read_table();
-  if (lines.empty()) GTEST_SKIP() << "no " << kName + 1 << " in HECTO_DATA or ../shared/data";
+  auto lines = read_real_table();
+  if (lines.empty()) GTEST_SKIP() << "no " << kRealTable << " in HECTO_DATA or ../shared/data";
   uint64_t seed = test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Rng rng(seed);

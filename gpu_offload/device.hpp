@@ -1,0 +1,66 @@
+// What every device can do, and no more. A device is opened, closed and given tables by control;
+// workers (and shaders) see its job queues only.
+//
+// Nothing here blocks for the device's work: what takes long is started and asked after. Errors are
+// a Status; whoever sees kNoMemory or kBroken retires the device (health.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "gpu_offload/job.hpp"
+#include "lookup/journal.hpp"
+
+namespace hecto::gpu_offload {
+
+enum class Status : uint8_t {
+  kOk,
+  kBusy,      // as much in flight as there may be; nothing was taken, try later
+  kNoMemory,  // the device has none left
+  kBroken,    // it answered with an error, or fell off its bus
+};
+const char* to_string(Status status) noexcept;
+
+// One thread's way to a device. Jobs of one queue may complete in any order.
+class JobQueue {
+ public:
+  virtual ~JobQueue() = default;
+  // The jobs run together, as one launch: all of one kind, one table and one arena. On anything
+  // but kOk none was taken.
+  virtual Status submit(std::span<const Job> jobs) noexcept = 0;
+  // The number of completions stored.
+  virtual unsigned poll(std::span<Completion> completions) noexcept = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const std::string& name() const = 0;         // as the operator writes it: cuda:0
+  virtual const std::string& description() const = 0;  // model, link, driver
+  virtual int socket() const = 0;                      // NUMA socket it hangs on, -1: any
+
+  // Control, while no queue is in use: starts anew, whatever state the device is in. What was in
+  // flight is over and touches no memory any more, copies of tables are gone; queues and pinned
+  // memory hold. Also the first start.
+  virtual Status restart() noexcept = 0;
+  // At most `batches` in flight. Lives no longer than the device.
+  virtual std::unique_ptr<JobQueue> make_queue(unsigned batches) = 0;
+
+  // Makes memory reachable for the device. kBroken where it cannot.
+  virtual Status pin(void* start, size_t bytes) noexcept = 0;
+  virtual void unpin(void* start) noexcept = 0;
+
+  // A copy of a table in the device's memory, nullptr without room; its bytes are not set. Jobs
+  // that read it must be over before it is released or updated.
+  virtual uint32_t* create_arena(size_t words) noexcept = 0;
+  virtual void release_arena(uint32_t* arena) noexcept = 0;
+  // Begins to bring the copy to the update's generation; the update stays as it is until
+  // update_status() is no longer kBusy. One at a time.
+  virtual Status start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept = 0;
+  virtual Status update_status() noexcept = 0;
+};
+
+}  // namespace hecto::gpu_offload

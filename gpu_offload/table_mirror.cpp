@@ -1,0 +1,108 @@
+#include "gpu_offload/table_mirror.hpp"
+
+#include <algorithm>
+
+namespace hecto::gpu_offload {
+
+void TableMirror::start() {
+  table_.reset();
+  for (Copy& copy : copies_) copy = {};
+  running_ = nullptr;
+  started_ = true;
+  replace_by(image_());
+}
+
+// One image instead of all that waits.
+void TableMirror::replace_by(Update image) {
+  first_ = end();
+  updates_.assign(1, std::move(image));
+  waiting_changes_ = 0;
+  for (Copy& copy : copies_) copy.next = first_;
+}
+
+void TableMirror::push(Update update) {
+  if (!started_) return;
+  if (!update->image.empty()) {
+    replace_by(std::move(update));
+    return;
+  }
+  waiting_changes_ += update->changes.size();
+  if (waiting_changes_ > update->words / 4 && updates_.size() > kMostAtOnce) {
+    replace_by(image_());
+  } else {
+    updates_.push_back(std::move(update));
+  }
+}
+
+// A copy that jobs could still be reading, or one that is complete, is left alone.
+Status TableMirror::advance() {
+  if (!started_) return Status::kOk;
+  for (;;) {
+    uint8_t active = table_.active();
+    uint8_t idle = active == 0 ? 1 : 0;
+    if (running_ != nullptr) {
+      Status status = device_.update_status();
+      if (status != Status::kOk) return status == Status::kBusy ? Status::kOk : status;
+      finish(idle);
+    }
+    Copy& copy = copies_[idle];
+    uint64_t ahead = active == DeviceTable::kNone
+                         ? copy.next - first_
+                         : copy.next - std::min(copy.next, copies_[active].next);
+    if (copy.next == end() || ahead >= kMostAtOnce) {
+      if (ahead == 0) return Status::kOk;
+      table_.activate(idle);
+      forget_taken();
+      continue;
+    }
+    if (table_.is_read(idle)) return Status::kOk;
+    Status status = begin(idle);
+    if (status != Status::kOk) return status == Status::kBusy ? Status::kOk : status;
+  }
+}
+
+Status TableMirror::begin(uint8_t side) {
+  Copy& copy = copies_[side];
+  const Update& update = updates_[copy.next - first_];
+  if (copy.arena == nullptr || copy.words != update->words) {
+    if (copy.arena != nullptr) device_.release_arena(copy.arena);
+    copy.arena = device_.create_arena(update->words);
+    copy.words = update->words;
+    if (copy.arena == nullptr) return Status::kNoMemory;
+  }
+  Status status = device_.start_update(copy.arena, *update);
+  if (status == Status::kOk) running_ = update;
+  return status;
+}
+
+void TableMirror::finish(uint8_t side) {
+  Copy& copy = copies_[side];
+  table_.set(side, copy.arena, static_cast<uint32_t>(copy.words), running_->generation);
+  // It may have been overtaken by an image that replaced all others.
+  if (copy.next < end() && updates_[copy.next - first_] == running_) ++copy.next;
+  running_ = nullptr;
+}
+
+void TableMirror::forget_taken() {
+  while (first_ < std::min(copies_[0].next, copies_[1].next)) {
+    waiting_changes_ -= updates_.front()->changes.size();
+    updates_.pop_front();
+    ++first_;
+  }
+}
+
+uint64_t TableMirror::generation() const {
+  uint8_t active = table_.active();
+  return active == DeviceTable::kNone ? 0 : table_.generation(active);
+}
+
+bool TableMirror::passed(uint64_t generation) const {
+  uint8_t active = table_.active();
+  for (uint8_t side : {0, 1}) {
+    if (side != active && !table_.is_held(side)) continue;
+    if (table_.generation(side) < generation) return false;
+  }
+  return true;
+}
+
+}  // namespace hecto::gpu_offload
