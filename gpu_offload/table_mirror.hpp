@@ -45,7 +45,7 @@ class TableMirror {
   // Goes on as far as that is possible now. On anything but kOk the device has failed.
   Status advance();
 
-  bool started() const { return started_; }
+  bool loaded() const { return table_.active() != DeviceTable::kNone; }
   uint64_t generation() const;  // that jobs read, 0: none
   size_t waiting() const { return updates_.size(); }
   // Whether no job can hold anything from before that generation.

@@ -55,7 +55,7 @@ class Arena {
   }
 
   void write(uint32_t word, const void* data, size_t words) {
-    if (journal_ != nullptr) journal_->note(word, words);
+    if (journal_ != nullptr) journal_->note(word, words, false);
     for (Replica& replica : replicas_) std::memcpy(replica.words() + word, data, words * 4);
   }
   void store_half(uint32_t half, uint16_t value) {
@@ -130,7 +130,7 @@ class Arena {
  private:
   void note(uint32_t word, size_t words) {
     changed_ = true;
-    if (journal_ != nullptr) journal_->note(word, words);
+    if (journal_ != nullptr) journal_->note(word, words, true);
   }
   void sum_header() {
     uint32_t words[sizeof(ArenaHeader) / 4];

@@ -4,7 +4,8 @@
 
 namespace hecto::lookup {
 
-void Journal::note(size_t word, size_t words) {
+void Journal::note(size_t word, size_t words, bool visible) {
+  visible_ |= visible;
   if (whole_) return;
   for (size_t at = word; at < word + words; ++at) {
     uint64_t bit = uint64_t{1} << at % 64;
@@ -22,6 +23,8 @@ void Journal::resized(size_t words) {
 }
 
 void Journal::publish(const uint32_t* arena, uint64_t generation) {
+  generation_ = generation;
+  visible_ = false;
   if (whole_) {
     sink_(image_of(arena, words_, generation));
   } else {

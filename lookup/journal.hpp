@@ -36,22 +36,25 @@ class Journal {
   // `sink` takes each update.
   explicit Journal(Sink sink) : sink_(std::move(sink)) {}
 
-  // The arena's side. The first publish() gives the whole image.
-  void note(size_t word, size_t words);
+  // The arena's side. The first publish() gives the whole image. `visible`: readers see it at once,
+  // so the arena's next publish() will be one.
+  void note(size_t word, size_t words, bool visible);
   void resized(size_t words);
   void publish(const uint32_t* arena, uint64_t generation);
 
   // The whole image as it is now, for a copy that begins; the words noted so far stay noted.
   static std::shared_ptr<const TableUpdate> image_of(const uint32_t* arena, size_t words,
                                                      uint64_t generation);
-  // Whether something was noted that no update has carried yet.
-  bool dirty() const { return whole_ || !noted_.empty(); }
+  // The generation that will hold all that readers of the arena see now.
+  uint64_t awaited() const { return generation_ + visible_; }
 
  private:
   void forget();
 
   Sink sink_;
   size_t words_ = 0;
+  uint64_t generation_ = 0;         // published last
+  bool visible_ = false;            // something since then
   bool whole_ = true;               // the next update is an image
   std::vector<uint32_t> noted_;     // words, each once
   std::vector<uint64_t> is_noted_;  // a bit a word
