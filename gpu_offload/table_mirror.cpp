@@ -52,7 +52,6 @@ Status TableMirror::advance() {
     if (copy.next == end() || ahead >= kMostAtOnce) {
       if (ahead == 0) return Status::kOk;
       table_.activate(idle);
-      forget_taken();
       continue;
     }
     if (table_.is_read(idle)) return Status::kOk;
@@ -81,6 +80,7 @@ void TableMirror::finish(uint8_t side) {
   // It may have been overtaken by an image that replaced all others.
   if (copy.next < end() && updates_[copy.next - first_] == running_) ++copy.next;
   running_ = nullptr;
+  forget_taken();
 }
 
 void TableMirror::forget_taken() {
