@@ -24,12 +24,14 @@ enum class Status : uint8_t {
 };
 const char* to_string(Status status) noexcept;
 
+inline constexpr unsigned kMostJobs = 16;  // in one submit()
+
 // One thread's way to a device. Jobs of one queue may complete in any order.
 class JobQueue {
  public:
   virtual ~JobQueue() = default;
-  // The jobs run together, as one launch: all of one kind, one table and one arena. On anything
-  // but kOk none was taken.
+  // The jobs run together, as one launch: all of one kind and one arena, kMostJobs at most. Each
+  // has a completion of its own. On anything but kOk none was taken.
   virtual Status submit(std::span<const Job> jobs) noexcept = 0;
   // The number of completions stored.
   virtual unsigned poll(std::span<Completion> completions) noexcept = 0;

@@ -37,10 +37,16 @@ class Health {
     uint8_t expected = 0;
     state_.compare_exchange_strong(expected, static_cast<uint8_t>(cause));
   }
-  void set_ready() noexcept { state_.store(0); }  // control
+  void set_ready() noexcept {  // control
+    epoch_.fetch_add(1);
+    state_.store(0);
+  }
+  // Counts starts: what was meant for an earlier one is void.
+  uint8_t epoch() const noexcept { return epoch_.load(); }
 
  private:
   std::atomic<uint8_t> state_{static_cast<uint8_t>(Cause::kNotStarted)};  // a Cause; 0: ready
+  std::atomic<uint8_t> epoch_{0};
 };
 
 // 1, 2, 4 .. 64 seconds between two starts of a device; 1 again after it was well for as long as it

@@ -36,7 +36,7 @@ constexpr uint32_t output_bytes(JobKind kind) {
 
 struct Job {
   JobKind kind;
-  uint8_t reserved;
+  uint8_t epoch;           // of the device's health: which of its starts this is for
   uint16_t table;          // look-ups: the VRF's number in its arena
   uint32_t count;          // items
   uint32_t payload_bytes;  // 0: none

@@ -123,9 +123,9 @@ void Stage::submit(Slot& slot, uint64_t now_ns) noexcept {
                 size_t{slot.count} * output_bytes(options_.kind));
   }
   work.id = ++serial_ * kMostSlots + slot.index;
-  const Job job{
-      options_.kind,   0,          slot.table,  slot.count,   slot.payload_used, work.copy.words,
-      work.copy.arena, slot.input, slot.output, slot.payload, slot.result,       work.id};
+  const Job job{options_.kind,     epoch_,          slot.table,      slot.count,
+                slot.payload_used, work.copy.words, work.copy.arena, slot.input,
+                slot.output,       slot.payload,    slot.result,     work.id};
   const Status status = queue_->submit({&job, 1});
   work.state = status == Status::kOk ? State::kFlying : State::kWaiting;
   if (status == Status::kOk) {
@@ -253,6 +253,7 @@ bool Stage::resume() noexcept {
   }
   in_quarantine_ = 0;
   late_in_a_row_ = 0;
+  epoch_ = health_.epoch();
   holds_.store(true);
   if (health_.ready()) return true;
   holds_.store(false);

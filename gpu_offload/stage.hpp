@@ -191,6 +191,7 @@ class Stage {
   unsigned fifo_count_ = 0;
   Slot* open_ = nullptr;
   uint64_t serial_ = 0;
+  uint8_t epoch_ = 0;
   unsigned late_in_a_row_ = 0;
   unsigned in_quarantine_ = 0;
   std::atomic<bool> holds_{false};

@@ -11,7 +11,6 @@
 namespace hecto::gpu_offload {
 namespace {
 
-constexpr unsigned kJobsOfBatch = 16;  // that a merged batch has room for
 constexpr unsigned kIdleTurns = 1000;  // before the thread sleeps
 
 }  // namespace
@@ -21,7 +20,7 @@ class HostDevice::Queue final : public JobQueue {
  public:
   Queue(HostDevice& device, unsigned batches)
       : device_(device),
-        capacity_(size_t{batches} * kJobsOfBatch),
+        capacity_(size_t{batches} * kMostJobs),
         jobs_(capacity_),
         done_(capacity_) {
     device_.queues_.push_back(this);

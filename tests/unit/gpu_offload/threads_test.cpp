@@ -1,0 +1,89 @@
+// Workers, shader, device and control, each on a thread of its own: what ThreadSanitizer watches.
+#include <chrono>
+#include <thread>
+
+#include "fixture.hpp"
+#include "gpu_offload/devices/host.hpp"
+#include "gpu_offload/shader.hpp"
+
+namespace hecto::gpu_offload {
+namespace {
+
+constexpr uint64_t kPackets = 60000;  // a worker
+constexpr uint64_t kSecond = 1'000'000'000;
+
+uint64_t clock_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+// Sends all its packets in chunks of every size to both sides, and waits for the last.
+void work(Stage& stage, unsigned number) {
+  TestWorker worker(stage);
+  for (unsigned turn = number; worker.received() < kPackets; ++turn) {
+    if (worker.sent() < kPackets) {
+      uint64_t n = std::min<uint64_t>(1 + turn * 7 % 64, kPackets - worker.sent());
+      worker.send(turn % 11 == 0 ? Side::kCpu : Side::kDevice, static_cast<uint32_t>(n),
+                  clock_ns());
+    }
+    if (worker.poll(clock_ns()) == 0) std::this_thread::yield();
+  }
+  while (!stage.idle()) worker.poll(clock_ns());
+  EXPECT_EQ(worker.received(), worker.sent());
+}
+
+void run(bool with_shader) {
+  auto fib = small_fib();
+  DeviceControl control(std::make_unique<HostDevice>());
+  TableMirror& mirror = control.add_table([&] { return fib->image(); });
+  TableFeed feed;
+  feed.add(mirror);
+  fib->attach(&feed.journal());
+  Shader shader({}, control.device(), control.health());
+  if (with_shader) control.add_user(shader.holds());
+  StageOptions options;
+  options.items = 256;
+  options.deadline_ns = 100 * kSecond;  // no test depends on time
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (int i = 0; i < 2; ++i) {
+    auto queue = with_shader ? shader.make_queue(12) : control.device().make_queue(12);
+    stages.push_back(std::make_unique<Stage>(options, control.device(), control.health(),
+                                             StageTables{&mirror.table(), &mirror.table()},
+                                             std::move(queue), lookup::Memory::system()));
+    control.add_user(stages.back()->holds());
+  }
+  if (with_shader) shader.start();
+  uint64_t now_ns = 0;
+  while (control.phase() != DeviceControl::Phase::kReady) control.tick(now_ns);
+  std::atomic<unsigned> running{2};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      work(*stages[i], i);
+      --running;
+    });
+  }
+  // Control: changes beside what the packets meet, and now and then a device that is retired.
+  for (unsigned turn = 0; running != 0; ++turn, now_ns += kSecond / 8) {
+    (void)fib->add({{0x0b000000 + turn % 256}, 32}, static_cast<lookup::GroupId>(turn % 99));
+    fib->publish();
+    if (turn % 64 == 40) control.health().retire(Cause::kBroken);
+    control.tick(now_ns);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  for (auto& thread : threads) thread.join();
+  for (auto& stage : stages) EXPECT_GT(stage->counters().completed.get(), 0u);
+  shader.stop();
+  fib->attach(nullptr);
+}
+
+TEST(Threads, WorkersWithQueuesOfTheirOwn) {
+  run(false);
+}
+
+TEST(Threads, WorkersBehindAShader) {
+  run(true);
+}
+
+}  // namespace
+}  // namespace hecto::gpu_offload
