@@ -9,7 +9,7 @@
 namespace hecto::gpu_offload {
 namespace {
 
-constexpr uint64_t kPackets = 60000;  // a worker
+constexpr uint64_t kShaded = 20000;  // packets of each worker by the device
 constexpr uint64_t kSecond = 1'000'000'000;
 
 uint64_t clock_ns() {
@@ -17,18 +17,17 @@ uint64_t clock_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// Sends all its packets in chunks of every size to both sides, and waits for the last.
-void work(Stage& stage, unsigned number) {
+// Sends chunks of every size to both sides until the device has done enough of them, waits for the
+// last, and polls as long as the other does: the device restarts only when no stage holds it.
+void work(Stage& stage, unsigned number, std::atomic<unsigned>& running) {
   TestWorker worker(stage);
-  for (unsigned turn = number; worker.received() < kPackets; ++turn) {
-    if (worker.sent() < kPackets) {
-      uint64_t n = std::min<uint64_t>(1 + turn * 7 % 64, kPackets - worker.sent());
-      worker.send(turn % 11 == 0 ? Side::kCpu : Side::kDevice, static_cast<uint32_t>(n),
-                  clock_ns());
-    }
+  for (unsigned turn = number; worker.shaded() < kShaded; ++turn) {
+    worker.send(turn % 11 == 0 ? Side::kCpu : Side::kDevice, 1 + turn * 7 % 64, clock_ns());
     if (worker.poll(clock_ns()) == 0) std::this_thread::yield();
   }
   while (!stage.idle()) worker.poll(clock_ns());
+  --running;
+  while (running != 0) worker.poll(clock_ns());
   EXPECT_EQ(worker.received(), worker.sent());
 }
 
@@ -58,21 +57,17 @@ void run(bool with_shader) {
   std::atomic<unsigned> running{2};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 2; ++i) {
-    threads.emplace_back([&, i] {
-      work(*stages[i], i);
-      --running;
-    });
+    threads.emplace_back([&, i] { work(*stages[i], i, running); });
   }
   // Control: changes beside what the packets meet, and now and then a device that is retired.
-  for (unsigned turn = 0; running != 0; ++turn, now_ns += kSecond / 8) {
+  for (unsigned turn = 0; running != 0; ++turn, now_ns += 4 * kSecond) {
     (void)fib->add({{0x0b000000 + turn % 256}, 32}, static_cast<lookup::GroupId>(turn % 99));
     fib->publish();
-    if (turn % 64 == 40) control.health().retire(Cause::kBroken);
+    if (turn % 64 == 40 && turn < 400) control.health().retire(Cause::kBroken);
     control.tick(now_ns);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   for (auto& thread : threads) thread.join();
-  for (auto& stage : stages) EXPECT_GT(stage->counters().completed.get(), 0u);
   shader.stop();
   fib->attach(nullptr);
 }
