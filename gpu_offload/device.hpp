@@ -24,8 +24,6 @@ enum class Status : uint8_t {
 };
 const char* to_string(Status status) noexcept;
 
-inline constexpr unsigned kMostJobs = 16;  // in one submit()
-
 // One thread's way to a device. Jobs of one queue may complete in any order.
 class JobQueue {
  public:

@@ -18,6 +18,7 @@ class DeviceTable {
   struct Copy {
     const uint32_t* arena = nullptr;  // nullptr: the table is not on the device now
     uint32_t words = 0;
+    uint32_t magic = 0;  // the arena's first word
     uint8_t side = 0;
   };
 
@@ -27,7 +28,7 @@ class DeviceTable {
       uint8_t side = active_.load();
       if (side == kNone) return {};
       sides_[side].jobs.fetch_add(kReader + kHolder);
-      if (active_.load() == side) return {sides_[side].arena, sides_[side].words, side};
+      if (active_.load() == side) return copy_of(side);
       sides_[side].jobs.fetch_sub(kReader + kHolder);
     }
   }
@@ -41,9 +42,11 @@ class DeviceTable {
   bool is_held(uint8_t side) const noexcept { return sides_[side].jobs.load() >= kHolder; }
   uint64_t generation(uint8_t side) const noexcept { return sides_[side].generation; }
   // Only of a side that is neither active nor read.
-  void set(uint8_t side, const uint32_t* arena, uint32_t words, uint64_t generation) noexcept {
+  void set(uint8_t side, const uint32_t* arena, uint32_t words, uint32_t magic,
+           uint64_t generation) noexcept {
     sides_[side].arena = arena;
     sides_[side].words = words;
+    sides_[side].magic = magic;
     sides_[side].generation = generation;
   }
   void activate(uint8_t side) noexcept { active_.store(side); }
@@ -65,8 +68,12 @@ class DeviceTable {
     std::atomic<uint64_t> jobs{0};  // readers, and holders in the upper half
     const uint32_t* arena = nullptr;
     uint32_t words = 0;
+    uint32_t magic = 0;
     uint64_t generation = 0;
   };
+  Copy copy_of(uint8_t side) const noexcept {
+    return {sides_[side].arena, sides_[side].words, sides_[side].magic, side};
+  }
 
   Side sides_[2];
   std::atomic<uint8_t> active_{kNone};

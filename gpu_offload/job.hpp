@@ -40,8 +40,8 @@ struct Job {
   uint16_t table;          // look-ups: the VRF's number in its arena
   uint32_t count;          // items
   uint32_t payload_bytes;  // 0: none
-  uint32_t arena_words;
-  const uint32_t* arena;  // in the device's memory: the FIB's, or the keys of SAs (crypto::EspKey)
+  uint32_t arena_info;     // look-ups: the engine, its magic (lookup/arena_header.hpp); ESP: words
+  const uint32_t* arena;   // in the device's memory: the FIB's, or the keys of SAs (crypto::EspKey)
   const void* input;
   void* output;
   const void* payload;
@@ -49,6 +49,8 @@ struct Job {
   uint64_t id;  // the submitter's, given back with the completion
 };
 static_assert(std::is_trivially_copyable_v<Job> && sizeof(Job) == 64);
+
+inline constexpr unsigned kMostJobs = 16;  // that run together, as one batch
 
 // A completion says that the device has let go of the job's memory.
 struct Completion {

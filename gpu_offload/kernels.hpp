@@ -27,22 +27,18 @@ HD inline lookup::Key6 load_key6(const void* at) {
 #endif
 }
 
-HD inline uint16_t lookup4(const uint32_t* arena, uint32_t table, uint32_t address) {
-  const auto magic = lookup::walk::load<uint32_t>(arena);
-  if (magic == lookup::kDirectMagic) return lookup::lookup_direct4(arena, {address});
-  return lookup::lookup_trie4(arena, table, {address});
-}
-
 HD inline void shade_lookup4(const Job& job, uint32_t i) {
-  static_cast<uint16_t*>(job.output)[i] =
-      lookup4(job.arena, job.table, static_cast<const uint32_t*>(job.input)[i]);
+  const uint32_t key = static_cast<const uint32_t*>(job.input)[i];
+  static_cast<uint16_t*>(job.output)[i] = job.arena_info == lookup::kDirectMagic
+                                              ? lookup::lookup_direct4(job.arena, {key})
+                                              : lookup::lookup_trie4(job.arena, job.table, {key});
 }
 HD inline void shade_lookup6(const Job& job, uint32_t i) {
   static_cast<uint16_t*>(job.output)[i] = lookup::lookup_trie6(
       job.arena, job.table, load_key6(static_cast<const char*>(job.input) + size_t{16} * i));
 }
 
-// The whole job on this thread; false where the kind is not known. Its arena is in this machine's
+// The whole job on this thread; false where that failed. Its arena is in this machine's
 // memory.
 bool run_on_cpu(const Job& job) noexcept;
 

@@ -122,10 +122,10 @@ void Stage::submit(Slot& slot, uint64_t now_ns) noexcept {
     std::memset(slot.output, poison(options_.kind),
                 size_t{slot.count} * output_bytes(options_.kind));
   }
+  const uint32_t info = is_lookup(options_.kind) ? work.copy.magic : work.copy.words;
   work.id = ++serial_ * kMostSlots + slot.index;
-  const Job job{options_.kind,     epoch_,          slot.table,      slot.count,
-                slot.payload_used, work.copy.words, work.copy.arena, slot.input,
-                slot.output,       slot.payload,    slot.result,     work.id};
+  const Job job{options_.kind,   epoch_,     slot.table,  slot.count,   slot.payload_used, info,
+                work.copy.arena, slot.input, slot.output, slot.payload, slot.result,       work.id};
   const Status status = queue_->submit({&job, 1});
   work.state = status == Status::kOk ? State::kFlying : State::kWaiting;
   if (status == Status::kOk) {

@@ -76,7 +76,8 @@ Status TableMirror::begin(uint8_t side) {
 
 void TableMirror::finish(uint8_t side) {
   Copy& copy = copies_[side];
-  table_.set(side, copy.arena, static_cast<uint32_t>(copy.words), running_->generation);
+  if (!running_->image.empty()) copy.magic = running_->image[0];
+  table_.set(side, copy.arena, static_cast<uint32_t>(copy.words), copy.magic, running_->generation);
   // It may have been overtaken by an image that replaced all others.
   if (copy.next < end() && updates_[copy.next - first_] == running_) ++copy.next;
   running_ = nullptr;

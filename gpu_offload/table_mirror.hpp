@@ -58,6 +58,7 @@ class TableMirror {
   struct Copy {
     uint32_t* arena = nullptr;
     size_t words = 0;
+    uint32_t magic = 0;
     uint64_t next = 0;  // number of the update that it takes next
   };
 

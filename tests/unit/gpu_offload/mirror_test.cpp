@@ -49,6 +49,7 @@ std::vector<GroupId> shade(const DeviceTable::Copy& copy,
   job.table = Kind::kTable;
   job.count = static_cast<uint32_t>(destinations.size());
   job.arena = copy.arena;
+  job.arena_info = copy.magic;
   job.input = destinations.data();
   job.output = groups.data();
   run_on_cpu(job);

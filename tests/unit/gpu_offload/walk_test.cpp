@@ -25,6 +25,7 @@ std::vector<GroupId> shade(const TestTable<Kind>& table,
   job.table = Kind::kTable;
   job.count = static_cast<uint32_t>(destinations.size());
   job.arena = table.arena();
+  job.arena_info = *table.arena();
   job.input = destinations.data();
   job.output = groups.data();
   EXPECT_TRUE(run_on_cpu(job));
