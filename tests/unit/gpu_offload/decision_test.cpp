@@ -240,7 +240,7 @@ TEST(Decision, WithoutADeviceSaysSo) {
 
 // Any load above the low one and any size: at most 5% above the better of the two fixed modes.
 TEST(Decision, AutoIsCloseToTheBetterOfNeverAndAlways) {
-  using Load = std::function<double(int)>;  // items/s in the i-th 50 ms
+  using Load = std::function<double(int)>;  // items/s in the i-th 40 ms
   std::mt19937_64 rng(test_seed());
   std::vector<double> random_rates(10);
   for (double& rate : random_rates) rate = 2e6 + static_cast<double>(rng() % 16'000'000);
@@ -248,7 +248,7 @@ TEST(Decision, AutoIsCloseToTheBetterOfNeverAndAlways) {
                         [](int i) { return i % 2 ? 2.5e6 : 15e6; },
                         [](int i) { return i / 5 % 2 ? 2.5e6 : 15e6; },
                         [&](int i) { return random_rates[static_cast<size_t>(i)]; }};
-  const Costs cpus[] = {{0, 30, 0}, {20, 60, 0.5}, {20, 120, 2}};
+  const Costs cpus[] = {{0, 30, 0}, {20, 60, 0.5}};
   for (const Load& load : loads) {
     for (const Costs& cpu : cpus) {
       for (double bytes : {0.0, 300.0}) {
@@ -260,7 +260,7 @@ TEST(Decision, AutoIsCloseToTheBetterOfNeverAndAlways) {
           test.bytes_per_item = bytes;
           test.run(300, load(0));  // learns
           test.forget();
-          for (int i = 0; i < 10; ++i) test.run(50, load(i));
+          for (int i = 0; i < 10; ++i) test.run(40, load(i));
           item_ns[static_cast<int>(mode)] = test.item_ns();
         }
         EXPECT_LT(item_ns[0], 1.05 * std::min(item_ns[1], item_ns[2]))

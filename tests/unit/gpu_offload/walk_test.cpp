@@ -32,6 +32,8 @@ std::vector<GroupId> shade(const TestTable<Kind>& table,
   return groups;
 }
 
+using MainTables = ::testing::Types<DirectTable4, TrieTable4, MainTable6>;
+
 template <typename Kind>
 class WalkTest : public ::testing::Test {};
 TYPED_TEST_SUITE(WalkTest, TableKinds);
@@ -40,7 +42,7 @@ TYPED_TEST(WalkTest, AnswersAsKernelsAndNaiveTwinDo) {
   using Address = typename TypeParam::Address;
   const uint64_t seed = test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  for (size_t prefixes : {size_t{0}, size_t{1}, size_t{40}, size_t{3000}}) {
+  for (size_t prefixes : {size_t{1}, size_t{1000}}) {
     RandomTable<Address> random(seed + prefixes);
     TestTable<TypeParam> table;
     NaiveFib<Address> naive;
@@ -61,7 +63,11 @@ TYPED_TEST(WalkTest, AnswersAsKernelsAndNaiveTwinDo) {
   }
 }
 
-TYPED_TEST(WalkTest, AnswersAsKernelsDoOnTheRealTable) {
+template <typename Kind>
+class RealTableWalkTest : public ::testing::Test {};
+TYPED_TEST_SUITE(RealTableWalkTest, MainTables);
+
+TYPED_TEST(RealTableWalkTest, AnswersAsKernelsDo) {
   using Address = typename TypeParam::Address;
   static const auto lines = read_real_table();
   if (lines.empty()) GTEST_SKIP() << "no " << kRealTable << " in HECTO_DATA or ../shared/data";
