@@ -97,6 +97,22 @@ struct TablesConfig {
   bool operator==(const TablesConfig&) const = default;
 };
 
+// Whether a kind of work goes to the offload device.
+enum class OffloadMode : uint8_t { kAuto, kNever, kAlways };
+
+// Batches of one worker and one kind of work that may be on their way at once.
+inline constexpr unsigned kOffloadBatches = 8;
+
+struct OffloadConfig {
+  // "auto" (every GPU that is found), "none", or names as "cuda:0" and "host" (CPU threads).
+  std::vector<std::string> devices = {"auto"};
+  OffloadMode lookup = OffloadMode::kAuto;
+  uint32_t latency_bound_us = 50;  // of gathering and the device's answer
+  uint32_t deadline_us = 2000;     // what is not answered by then is done on the CPU
+  uint32_t batch = 1024;           // packets of one job
+  bool operator==(const OffloadConfig&) const = default;
+};
+
 // Where a file says something; not part of what it says.
 struct SourceLine {
   uint32_t number = 0;  // 0: nowhere
@@ -119,6 +135,7 @@ struct Config {
   std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
   uint32_t spare_mbufs = 0;                  // per socket, for ports added later
   TablesConfig tables;
+  OffloadConfig offload;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::string log_level = "info";
   std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan

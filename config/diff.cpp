@@ -57,6 +57,7 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   check("tables.memory", text_or(running.tables.memory_bytes, "auto"),
         text_or(wanted.tables.memory_bytes, "auto"));
   check("tables.groups", text_of(running.tables.groups), text_of(wanted.tables.groups));
+  check("offload", offload_text(running.offload), offload_text(wanted.offload));
   check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
   check("api.socket", running.api_socket, wanted.api_socket);
 }

@@ -37,12 +37,20 @@ class Planner {
           fmt::format("{} workers; use at most {} in `workers`", workers_.size(), kMaxWorkers));
     choose_control();
     place_ports();
+    out_.offload = may_offload();
     size_memory(config_, out_);
     add_warnings(config_, topology_, located_, out_);
     return std::move(out_);
   }
 
  private:
+  // With a device that the file names, or a GPU of the box.
+  bool may_offload() const {
+    const OffloadConfig& offload = config_.offload;
+    if (offload.lookup == OffloadMode::kNever || offload.devices[0] == "none") return false;
+    return offload.devices[0] != "auto" || !topology_.gpus.empty();
+  }
+
   std::string check_cpus() const {
     Cpus all;
     for (const Core& core : topology_.cores) {

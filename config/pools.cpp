@@ -45,6 +45,11 @@ const PortPlacement& placed(const Placement& placement, const std::string& port)
                        [&](const PortPlacement& p) { return p.port == port; });
 }
 
+// Of one worker, on their way to a device and back: batches of IPv4 and of IPv6.
+uint64_t offload_mbufs(const Config& config, const Placement& placement) {
+  return placement.offload ? uint64_t{2} * kOffloadBatches * config.offload.batch : 0;
+}
+
 // A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives
 // into; the control core's likewise.
 uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placement& placement) {
@@ -58,7 +63,8 @@ uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placeme
   for (const WorkerPlacement& worker : placement.workers)
     users += std::any_of(worker.queues.begin(), worker.queues.end(),
                          [&](const QueuePlacement& q) { return members.contains(q.port); });
-  uint64_t in_flight = users * (2u * config.burst + kMempoolCache);
+  uint64_t in_flight =
+      users * (2u * config.burst + kMempoolCache + offload_mbufs(config, placement));
   return round_pool(receive + users * transmit_per_user + in_flight + kPuntQueue);
 }
 

@@ -109,6 +109,21 @@ constexpr auto kKeys = std::to_array<Key>({
   {"tables.groups", "integer", "16384", "16 to 32768", kRestart,
    "Next-hop groups: distinct next hops and ECMP sets."},
 
+  {"offload", "map", "auto", "auto, none, or a map with the keys below", kRestart,
+   "Look-ups on a GPU, where that is measured to pay."},
+  {"offload.device", "text or list", "auto", "auto, none, host, cuda:N, or a list of the last two",
+   kRestart,
+   "Devices, each for the workers of its socket. auto: every GPU that is found, else none; host: "
+   "the device's functions on CPU threads, to see it work."},
+  {"offload.lookup", "word", "auto", "auto, never or always", kRestart,
+   "Whether look-ups go there. auto: as costs and latency are measured."},
+  {"offload.latency_bound_us", "integer", "50", "1 to 1000000", kRestart,
+   "auto: most time for gathering a batch and its answer, microseconds."},
+  {"offload.deadline_us", "integer", "2000", "10 to 1000000", kRestart,
+   "A batch unanswered for so long is done again on the CPU, microseconds."},
+  {"offload.batch", "integer", "1024", "256 to 65536", kRestart,
+   "Most packets of one batch."},
+
   {"memory", "size", "auto", "auto, or 64MiB to 1TiB", kRestart,
    "Memory that DPDK takes at start. auto: what `hecto plan` computes."},
   {"api", "map", "see below", "a map with the key below", kRestart,

@@ -71,6 +71,7 @@ std::string to_yaml(const Config& config) {
   fmt::format_to(out, "tables: {{ipv4_engine: {}, memory: {}, groups: {}}}\n",
                  to_string(config.tables.ipv4_engine), bytes_or_auto(config.tables.memory_bytes),
                  config.tables.groups);
+  fmt::format_to(out, "offload: {}\n", offload_text(config.offload));
   fmt::format_to(out, "memory: {}\n", bytes_or_auto(config.memory_bytes));
   fmt::format_to(out, "api: {{socket: {}}}\n", quoted(config.api_socket));
   fmt::format_to(out, "log: {{level: {}}}\n", config.log_level);

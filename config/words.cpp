@@ -35,6 +35,18 @@ const char* to_string(Ipv4Engine engine) noexcept {
   return "auto";
 }
 
+const char* to_string(OffloadMode mode) noexcept {
+  switch (mode) {
+    case OffloadMode::kNever:
+      return "never";
+    case OffloadMode::kAlways:
+      return "always";
+    case OffloadMode::kAuto:
+      break;
+  }
+  return "auto";
+}
+
 const char* to_string(RouteType type) noexcept {
   switch (type) {
     case RouteType::kBlackhole:
@@ -109,6 +121,14 @@ std::string linux_text(const LinuxConfig& linux_side) {
   if (linux_side.mirror_neighbors) parts.push_back("neighbors");
   return fmt::format("{{namespace: {}, mirror: [{}]}}", quoted(linux_side.name_space),
                      fmt::join(parts, ", "));
+}
+
+std::string offload_text(const OffloadConfig& offload) {
+  const bool one = offload.devices.size() == 1;
+  const std::string devices = fmt::format("{}", fmt::join(offload.devices, ", "));
+  return fmt::format("{{device: {}, lookup: {}, latency_bound_us: {}, deadline_us: {}, batch: {}}}",
+                     one ? devices : fmt::format("[{}]", devices), to_string(offload.lookup),
+                     offload.latency_bound_us, offload.deadline_us, offload.batch);
 }
 
 std::string addresses_text(const std::vector<IpPrefix>& addresses) {

@@ -11,6 +11,7 @@ namespace hecto::config {
 const char* to_string(Urpf urpf) noexcept;
 const char* to_string(IdleMode mode) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
+const char* to_string(OffloadMode mode) noexcept;
 const char* to_string(RouteType type) noexcept;
 std::string to_string(const MacAddress& mac);
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}
@@ -21,6 +22,8 @@ std::string core_list(const std::vector<unsigned>& cores);
 std::string workers_text(const std::map<int, std::vector<unsigned>>& workers);
 // off, or {namespace: hecto, mirror: [addresses, routes, neighbors]}
 std::string linux_text(const LinuxConfig& linux_side);
+// {device: [cuda:0], lookup: auto, latency_bound_us: 50, deadline_us: 2000, batch: 1024}
+std::string offload_text(const OffloadConfig& offload);
 std::string addresses_text(const std::vector<IpPrefix>& addresses);
 // The text, in quotes where YAML would take it for something else.
 std::string quoted(const std::string& text);

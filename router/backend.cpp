@@ -53,6 +53,8 @@ ApiResult RouterBackend::show(Noun noun) {
         return show_next_hops(router_);
       case Noun::kWorkers:
         return show_workers(router_);
+      case Noun::kOffload:
+        return show_offload(router_);
       case Noun::kDrops:
         return show_drops(router_);
       case Noun::kPools:

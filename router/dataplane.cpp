@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "router/dpdk.hpp"
+#include "router/offload/offload.hpp"
 
 namespace hecto::router {
 namespace {
@@ -41,6 +42,7 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
     worker.punts = punt_rings_.back().get();
     worker.qsbr = qsbr.get();
     worker.snapshot = &current_;
+    if (options_.offload != nullptr) worker.offload = options_.offload->worker(placement.id);
     workers_.push_back(make_on_socket<Worker>(tables_.memory(), placement.socket, worker));
   }
   slow.qsbr = qsbr.get();
@@ -52,6 +54,7 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
 
 Dataplane::~Dataplane() {
   stop();
+  for (const auto& worker : workers_) worker->drain();  // of who polled them himself
   for (auto& [name, port] : ports_) port->stop();
   for (auto& [name, port] : ports_) {
     port->close();
@@ -234,6 +237,8 @@ void Dataplane::free_unused_pools() {
 unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
+  for (const auto& worker : workers_)
+    if (worker->options().offload != nullptr) count += worker->options().offload->held();
   return count;
 }
 

@@ -25,6 +25,8 @@
 
 namespace hecto::router {
 
+class Offload;
+
 // An L3 interface as the data plane needs it.
 struct InterfaceSetup {
   InterfaceId id = kNoInterface;
@@ -40,6 +42,7 @@ class Dataplane {
   struct Options {
     std::vector<config::WorkerPlacement> workers;
     bool linux_side = false;
+    Offload* offload = nullptr;
   };
   Dataplane(const Options& options, Tables& tables);
   ~Dataplane();  // stops workers, then ports; reports buffers that did not come home
@@ -78,7 +81,7 @@ class Dataplane {
   const Mempool* pool_of(const std::string& port) const;
   const SlowPath& slow_path() const { return *slow_path_; }
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
-  unsigned in_flight() const;  // packets in punt and handoff rings
+  unsigned in_flight() const;  // packets in punt and handoff rings and on devices
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
  private:

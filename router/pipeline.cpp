@@ -1,4 +1,5 @@
 // The stages composed for a feature set, at compile time: what is off costs nothing.
+#include "router/offload/worker_offload.hpp"
 #include "router/stages/classify.hpp"
 #include "router/stages/rewrite.hpp"
 #include "router/stages/urpf.hpp"
@@ -24,6 +25,37 @@ void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
 
 }  // namespace
 
+// Looks up on this core, or sends the lane to the device and leaves it empty. Traced packets are
+// followed through here, behind all that is in flight.
+template <typename Address, typename Fib>
+void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept {
+  constexpr uint32_t kTimedEvery = 16;
+  WorkerOffload& offload = *options_.offload;
+  auto& path = offload.of(lane);
+  if (traced_.active()) [[unlikely]]
+    drain();
+  const uint64_t now = offload();
+  const auto side = traced_.active() ? gpu_offload::Side::kCpu : path.choose(lane.count, now);
+  if (side == gpu_offload::Side::kCpu && path.empty()) {
+    const bool timed = ++lookups_ % kTimedEvery == 0;
+    const uint64_t start = timed ? offload() : 0;
+    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+    if (timed) path.cpu_took(lane.count, offload() - start);
+    return;
+  }
+  while (!path.take(lane, side, offload)) poll_offload();
+  lane.count = 0;
+}
+
+template <unsigned Features, typename Address, typename Fib>
+inline void Worker::look_up(Lane<Address>& lane, const Fib& fib) noexcept {
+  if (lane.count == 0) return;
+  if constexpr ((Features & kFeatureOffload) != 0)
+    look_up_beside_device(lane, fib);
+  else
+    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+}
+
 template <unsigned Features>
 void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   const Snapshot& snapshot = *w.snapshot_;
@@ -47,26 +79,32 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
     check_reverse_path(chunk.v4, chunk, tables, snapshot);
     check_reverse_path(chunk.v6, chunk, tables, snapshot);
   }
-  if (chunk.v4.count > 0)
-    lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
-  if (chunk.v6.count > 0)
-    lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
+  w.look_up<Features>(chunk.v4, tables.fib4);
+  w.look_up<Features>(chunk.v6, tables.fib6);
   if (w.traced_.active()) [[unlikely]]
     w.traced_.after_lookup(chunk);
   mark(kTimedLookup);
 
-  rewrite<Features>(chunk.v4, chunk, tables.next_hops, w.transmitter_, snapshot,
-                    w.counters_.interfaces);
-  rewrite<Features>(chunk.v6, chunk, tables.next_hops, w.transmitter_, snapshot,
-                    w.counters_.interfaces);
+  finish<Features>(w, chunk);
   mark(kTimedRewrite);
 }
 
-Worker::Pipeline Worker::pipeline_for(unsigned features) noexcept {
-  static constexpr std::array<Pipeline, kFeatureSets> kPipelines = {
-      &Worker::pipeline<0>, &Worker::pipeline<1>, &Worker::pipeline<2>, &Worker::pipeline<3>,
-      &Worker::pipeline<4>, &Worker::pipeline<5>, &Worker::pipeline<6>, &Worker::pipeline<7>};
-  return kPipelines[features % kFeatureSets];
+template <unsigned Features>
+void Worker::finish(Worker& w, Chunk& chunk) noexcept {
+  const lookup::NextHopView& next_hops = w.options_.tables.next_hops;
+  rewrite<Features>(chunk.v4, chunk, next_hops, w.transmitter_, *w.snapshot_,
+                    w.counters_.interfaces);
+  rewrite<Features>(chunk.v6, chunk, next_hops, w.transmitter_, *w.snapshot_,
+                    w.counters_.interfaces);
+}
+
+Worker::Stages Worker::stages_for(unsigned features) noexcept {
+  static constexpr auto kStages = []<size_t... Set>(std::index_sequence<Set...>) {
+    return std::array<Stages, sizeof...(Set)>{
+        Stages{&Worker::pipeline<Set>, &Worker::finish<Set>}...};
+  }
+  (std::make_index_sequence<kFeatureSets>());
+  return kStages[features % kFeatureSets];
 }
 
 }  // namespace hecto::router

@@ -13,6 +13,7 @@ namespace hecto::router {
 namespace {
 
 constexpr int kTick_ms = 50;
+constexpr int kSoon_ms = 1;  // while a device takes updates
 constexpr unsigned kTicksPerSecond = 1000 / kTick_ms;
 constexpr unsigned kLinkTicks = 4;                      // ports are asked for their link
 constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;  // stale neighbors are confirmed
@@ -52,7 +53,11 @@ std::vector<std::string> Router::warnings() const {
 
 void Router::run() {
   dataplane_->start();
-  while (!stop_.load(std::memory_order_relaxed)) turn(loads_.empty() ? kTick_ms : 0);
+  bool soon = false;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    turn(!loads_.empty() ? 0 : soon ? kSoon_ms : kTick_ms);
+    soon = offload_ && offload_->tick();
+  }
   commands_.close();
   loads_.clear();  // who waits for one is told, and the API can end
 }

@@ -23,6 +23,7 @@
 #include "router/dataplane.hpp"
 #include "router/interface_table.hpp"
 #include "router/linux_side.hpp"
+#include "router/offload/offload.hpp"
 #include "router/ports/eal.hpp"
 #include "router/show/sampler.hpp"
 #include "router/tables.hpp"
@@ -55,6 +56,8 @@ class Router {
   Dataplane& dataplane() { return *dataplane_; }
   InterfaceTable& interfaces() { return interfaces_; }
   const Sampler& sampler() const { return *sampler_; }
+  const Offload* offload() const { return offload_.get(); }
+  const std::string& offload_found() const { return offload_found_; }
   const LinuxSide* linux_side() const { return linux_side_.get(); }
   std::chrono::seconds uptime() const;
   int64_t loaded_unix_s() const { return loaded_unix_s_; }
@@ -137,6 +140,8 @@ class Router {
   // In the order of birth: what comes later goes first.
   std::unique_ptr<Eal> eal_;
   std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Offload> offload_;  // null without a device
+  std::string offload_found_;         // devices, or why there is none
   std::unique_ptr<Dataplane> dataplane_;
   InterfaceTable interfaces_;
   std::unique_ptr<FilteredEvents> events_;

@@ -23,7 +23,8 @@ enum Feature : unsigned {
   kFeatureVlan = 1,      // some port has tagged interfaces
   kFeatureUrpf = 2,      // some interface checks the way back to the source
   kFeatureCounters = 4,  // some interface counts packets and bytes
-  kFeatureSets = 8
+  kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
+  kFeatureSets = 16
 };
 
 enum class UrpfMode : uint8_t { kOff, kLoose, kStrict };

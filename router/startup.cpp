@@ -138,8 +138,12 @@ Result<void> Router::start_tables() {
     tables_ = std::make_unique<Tables>(
         config_.tables, placement_.sockets, threads, log_routing,
         [this](const LinuxLink& link, bool removed) { on_linux_link(link, removed); });
+    auto offload = Offload::create(config_.offload, placement_, *tables_, offload_found_);
+    if (!offload) return tl::unexpected(offload.error());
+    offload_ = std::move(*offload);
     dataplane_ = std::make_unique<Dataplane>(
-        Dataplane::Options{placement_.workers, config_.linux_side.enabled}, *tables_);
+        Dataplane::Options{placement_.workers, config_.linux_side.enabled, offload_.get()},
+        *tables_);
   } catch (const std::exception& error) {
     return fail(error.what());
   }
@@ -239,6 +243,7 @@ void Router::log_start() {
                  port->mtu());
     for (const std::string& sentence : port->refused()) spdlog::info("port {}: {}", name, sentence);
   }
+  spdlog::info("offload: {}", offload_found_);
   if (linux_side_)
     spdlog::info("Linux side: namespace {}", linux_side_->space().name());
   else

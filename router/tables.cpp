@@ -76,7 +76,7 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   next_hops.max_groups = config.groups;
   next_hops.no_route_kind = lookup::RecordKind::kPunt;
   next_hops.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
-  next_hops_ = created(lookup::NextHopTable::create(next_hops, memory_, qsbr_), "next hops");
+  next_hops_ = created(lookup::NextHopTable::create(next_hops, memory_, readers_), "next hops");
   RoutingOptions options;
   options.sockets = sockets;
   options.max_groups = config.groups;
@@ -85,6 +85,13 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.log = std::move(log);
   options.on_link = std::move(on_link);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
+}
+
+void Tables::feed_devices() {
+  readers_.watch(feed4_);
+  readers_.watch(feed6_);
+  fib4_->attach(&feed4_.journal());
+  fib6_->attach(&feed6_.journal());
 }
 
 TableViews Tables::views(int socket) const {

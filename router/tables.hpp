@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "gpu_offload/table_feed.hpp"
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/control/routing.hpp"
@@ -52,10 +53,16 @@ class Tables {
   const lookup::Fib6& fib6() const { return *fib6_; }
   const lookup::NextHopTable& next_hops() const { return *next_hops_; }
   uint32_t max_groups() const { return max_groups_; }
+  // What the devices' copies of the main tables are fed from. Once, when there are devices.
+  void feed_devices();
+  gpu_offload::TableFeed& feed4() { return feed4_; }
+  gpu_offload::TableFeed& feed6() { return feed6_; }
 
  private:
   SocketMemory memory_;
   Qsbr qsbr_;
+  gpu_offload::TableFeed feed4_, feed6_;
+  gpu_offload::DeviceReaders readers_{qsbr_};  // workers, and devices with copies of the tables
   uint32_t max_groups_;
   std::unique_ptr<lookup::Fib4> fib4_;
   std::unique_ptr<lookup::Fib6> fib6_;

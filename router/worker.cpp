@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "router/offload/worker_offload.hpp"
 #include "router/stages/wire.hpp"
 
 namespace hecto::router {
@@ -49,7 +50,7 @@ void Worker::refresh() noexcept {
   snapshot_ = newest;
   view_ = &newest->workers[options_.id];
   transmitter_.use(&view_->transmit);
-  pipeline_ = pipeline_for(newest->features);
+  stages_ = stages_for(newest->features | (options_.offload != nullptr ? kFeatureOffload : 0u));
   idle_sleep_us_ = newest->idle_sleep_us;
   if (newest->punt_pps == punt_pps_) return;
   punt_pps_ = newest->punt_pps;
@@ -80,9 +81,9 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
     if (unfinished_checksum(chunk_.packets[0], checked)) counters_.unfinished_checksums.add(1);
     if (checked) counters_.checked_checksums.add(1);
   }
-  pipeline_(*this, port, sampled);
+  stages_.pipeline(*this, port, sampled);
   counters_.ports[queue.port].rx_bytes.add(chunk_.bytes);
-  if (chunk_.refused_count > 0) dispose_refused(queue.port);
+  if (chunk_.refused_count > 0) dispose_refused(chunk_);
   if (sampled || traced_.active()) {
     transmitter_.flush_all();
     if (sampled) counters_.cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
@@ -95,19 +96,59 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
 unsigned Worker::poll_once() noexcept {
   unsigned packets = 0;
   for (const ReceiveQueue& queue : view_->queues) packets += poll(queue);
+  if (options_.offload != nullptr) poll_offload();
   for (const HandoffQueue& handoff : view_->handoffs) packets += transmitter_.drain(handoff);
   transmitter_.flush_all();
   return packets;
 }
 
-void Worker::keep_example(const Refused& refused, uint16_t port) noexcept {
+// Hands on what the device has answered, and what waited behind it.
+void Worker::poll_offload() noexcept {
+  WorkerOffload& offload = *options_.offload;
+  Chunk& chunk = offload.chunk();
+  const auto poll = [&](auto& lane, const auto& fib) {
+    offload.of(lane).poll(lane, fib, offload, [&] {
+      stages_.finish(*this, chunk);
+      if (chunk.refused_count > 0) dispose_refused(chunk);
+      lane.count = 0;
+    });
+  };
+  poll(chunk.v4, options_.tables.fib4);
+  poll(chunk.v6, options_.tables.fib6);
+}
+
+void Worker::drain() noexcept {
+  if (options_.offload == nullptr) return;
+  while (!options_.offload->empty()) poll_offload();
+  transmitter_.flush_all();
+}
+
+// With packets on a device there is no moment at which this worker holds nothing. A token is
+// reported when all that was taken before it was read has been delivered.
+void Worker::report_quiescent() noexcept {
+  if (options_.offload == nullptr) {
+    rte_rcu_qsbr_quiescent(options_.qsbr, options_.id);
+    return;
+  }
+  WorkerOffload& offload = *options_.offload;
+  if (!quiescence_marked_) {
+    quiescent_token_ = __atomic_load_n(&options_.qsbr->token, __ATOMIC_ACQUIRE);
+    offload.mark();
+    quiescence_marked_ = true;
+  }
+  if (!offload.passed()) return;
+  __atomic_store_n(&options_.qsbr->qsbr_cnt[options_.id].cnt, quiescent_token_, __ATOMIC_RELEASE);
+  quiescence_marked_ = false;
+}
+
+void Worker::keep_example(const Refused& refused) noexcept {
   const rte_mbuf* packet = refused.packet;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   if (packet->data_len < kEthernetBytes) return;
   uint32_t at = kEthernetBytes;
   ExamplePacket example;
   example.interface = refused.interface;
-  example.port = port;
+  example.port = packet->port;
   example.ether_type = load16(frame + 12);
   if (example.ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
     example.ether_type = load16(frame + 16);
@@ -135,12 +176,12 @@ bool Worker::punt(Refused& refused, uint64_t now) noexcept {
   return false;
 }
 
-void Worker::dispose_refused(uint16_t port) noexcept {
+void Worker::dispose_refused(Chunk& chunk) noexcept {
   rte_mbuf* dead[kChunkSize];
   unsigned dead_count = 0;
   const uint64_t now = rte_rdtsc();
-  for (unsigned i = 0; i < chunk_.refused_count; ++i) {
-    Refused& refused = chunk_.refused[i];
+  for (unsigned i = 0; i < chunk.refused_count; ++i) {
+    Refused& refused = chunk.refused[i];
     const bool wanted = info(refused.reason).punt;
     bool punted = false;
     if (wanted && (options_.punts == nullptr || !snapshot_->linux_side)) {
@@ -156,24 +197,26 @@ void Worker::dispose_refused(uint16_t port) noexcept {
       continue;
     }
     counters_.reasons.dropped[static_cast<size_t>(refused.reason)].add(1);
-    if (i % 32 == 0) keep_example(refused, port);
+    if (i % 32 == 0) keep_example(refused);
     if (traced_.active()) [[unlikely]]
       traced_.refused(refused.packet, refused.reason, false, refused.interface);
     dead[dead_count++] = refused.packet;
   }
   rte_pktmbuf_free_bulk(dead, dead_count);
-  chunk_.refused_count = 0;
+  chunk.refused_count = 0;
 }
 
 // Sleeps double from 1 us to the configured bound; the thread is offline for QSBR meanwhile.
 void Worker::rest(unsigned empty_polls) noexcept {
-  if (idle_sleep_us_ == 0 || empty_polls < kPausePolls) {
+  const bool waiting = options_.offload != nullptr && !options_.offload->empty();
+  if (idle_sleep_us_ == 0 || empty_polls < kPausePolls || waiting) {
     rte_pause();
     return;
   }
   const unsigned doublings = std::min((empty_polls - kPausePolls) / 8, 16u);
   const uint32_t us = std::min<uint32_t>(1u << doublings, idle_sleep_us_);
   const timespec time{us / 1'000'000, static_cast<long>(us % 1'000'000) * 1000};
+  quiescence_marked_ = false;
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
   nanosleep(&time, nullptr);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
@@ -188,7 +231,7 @@ void Worker::run() noexcept {
   while (!stop_.load(std::memory_order_relaxed)) {
     refresh();
     const unsigned packets = poll_once();
-    rte_rcu_qsbr_quiescent(options_.qsbr, options_.id);
+    report_quiescent();
     if (packets == 0) rest(++empty_polls);
     const uint64_t now = rte_rdtsc();
     cycles.iterations.add(1);
@@ -202,6 +245,7 @@ void Worker::run() noexcept {
     }
     before = now;
   }
+  drain();
   transmitter_.flush_all();
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.id);

@@ -37,6 +37,8 @@ struct WorkerCounters {
   Counter unfinished_checksums, checked_checksums;  // of kernel-interface ports, sampled
 };
 
+class WorkerOffload;
+
 class Worker {
  public:
   struct Options {
@@ -47,6 +49,7 @@ class Worker {
     rte_ring* punts = nullptr;  // of PuntEntry; null without a Linux side
     rte_rcu_qsbr* qsbr = nullptr;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
+    WorkerOffload* offload = nullptr;  // null: all look-ups are done here
   };
   explicit Worker(const Options& options);
   Worker(const Worker&) = delete;
@@ -57,28 +60,46 @@ class Worker {
   // One pass over all queues, for benchmarks that bring their own loop. Returns packets received.
   unsigned poll_once() noexcept;
   void refresh() noexcept;  // takes the newest snapshot
+  // Until nothing is in flight on a device; bounded by the batches' deadline.
+  void drain() noexcept;
 
   const Options& options() const { return options_; }
   const WorkerCounters& counters() const { return counters_; }
 
  private:
   using Pipeline = void (*)(Worker&, const PortView&, bool sampled);
+  using Finish = void (*)(Worker&, Chunk&);
 
   unsigned poll(const ReceiveQueue& queue) noexcept;
-  void dispose_refused(uint16_t port) noexcept;
+  void dispose_refused(Chunk& chunk) noexcept;
   bool punt(Refused& refused, uint64_t now) noexcept;
-  void keep_example(const Refused& refused, uint16_t port) noexcept;
+  void keep_example(const Refused& refused) noexcept;
+  void report_quiescent() noexcept;
+  void poll_offload() noexcept;
+  template <typename Address, typename Fib>
+  void look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept;
+  template <unsigned Features, typename Address, typename Fib>
+  void look_up(Lane<Address>& lane, const Fib& fib) noexcept;
   void rest(unsigned empty_polls) noexcept;
   template <unsigned Features>
   static void pipeline(Worker& worker, const PortView& port, bool sampled) noexcept;
-  static Pipeline pipeline_for(unsigned features) noexcept;
+  template <unsigned Features>
+  static void finish(Worker& worker, Chunk& chunk) noexcept;
+  struct Stages {
+    Pipeline pipeline;
+    Finish finish;  // what comes after a look-up
+  };
+  static Stages stages_for(unsigned features) noexcept;
 
   Options options_;
   std::atomic<bool> stop_{false};
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   const WorkerView* view_ = nullptr;
-  Pipeline pipeline_ = nullptr;
+  Stages stages_{};
+  uint32_t lookups_ = 0;          // on this core, with a device beside it
+  uint64_t quiescent_token_ = 0;  // of the moment marked
+  bool quiescence_marked_ = false;
   uint32_t chunks_ = 0;
   uint64_t stage_mark_ = 0;
   WorkerCounters counters_;

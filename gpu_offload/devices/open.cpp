@@ -1,5 +1,7 @@
 #include "gpu_offload/devices/open.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 
@@ -14,7 +16,10 @@ constexpr std::string_view kCuda = "cuda:";
 tl::expected<std::unique_ptr<Device>, std::string> open_cuda(unsigned index,
                                                              const std::string& name) {
   const char* named = std::getenv("HECTO_CUDA_PLUGIN");
-  auto plugin = Plugin::load(named != nullptr ? named : HECTO_CUDA_PLUGIN_PATH);
+  const std::string path = named != nullptr ? named : HECTO_CUDA_PLUGIN_PATH;
+  if (access(path.c_str(), F_OK) != 0)
+    return tl::unexpected(name + ": there is no CUDA plug-in at " + path);
+  auto plugin = Plugin::load(path);
   if (!plugin) return tl::unexpected(name + ": " + plugin.error());
   auto count = plugin->count();
   if (!count) return tl::unexpected(name + ": no CUDA device: " + count.error());
@@ -26,7 +31,7 @@ tl::expected<std::unique_ptr<Device>, std::string> open_cuda(unsigned index,
 }  // namespace
 
 tl::expected<std::unique_ptr<Device>, std::string> open_device(const std::string& name) {
-  if (name == "host") return std::make_unique<HostDevice>();
+  if (name == "host") return std::make_unique<HostDevice>(true, -1);
   unsigned index = 0;
   if (name.starts_with(kCuda)) {
     const char* end = name.data() + name.size();

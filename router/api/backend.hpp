@@ -38,6 +38,7 @@ enum class Noun : uint8_t {
   kNeighbors,
   kNextHops,
   kWorkers,
+  kOffload,
   kDrops,
   kPools,
   kConfig,

@@ -43,8 +43,8 @@ struct Ending {
 };
 
 inline constexpr std::string_view kNouns[] = {"summary",   "ports",    "interfaces", "routes",
-                                              "neighbors", "nexthops", "workers",    "drops",
-                                              "pools",     "config",   "plan"};
+                                              "neighbors", "nexthops", "workers",    "offload",
+                                              "drops",     "pools",    "config",     "plan"};
 
 tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv);
 

@@ -12,8 +12,8 @@ USAGE
   hecto VERB [OBJECT] [--json] [--socket PATH]
 
 VERBS
-  show OBJECT        summary, ports, interfaces, routes, neighbors, nexthops, workers, drops,
-                     pools, config, plan
+  show OBJECT        summary, ports, interfaces, routes, neighbors, nexthops, workers, offload,
+                     drops, pools, config, plan
   trace              what happens to the next packets that fit, stage by stage
   reload [FILE]      applies the configuration file as one transaction, or not at all
   route add|delete   one route more, or less
@@ -60,6 +60,7 @@ OBJECTS
   neighbors          addresses and MACs on the links, the unusable ones first
   nexthops           next-hop groups, those with most routes first
   workers            load, Mpps, cycles per packet and stage, burst fill; the busiest first
+  offload            devices; what goes there and what stays, why, and what the other would cost
   drops              losses and punts by reason, with an example, and the balance of all packets
   pools              mbufs in use and exhaustion, the fullest first
   config             what runs, as a file that can be loaded

@@ -61,6 +61,7 @@ std::vector<std::string> feature_names(unsigned features) {
   if (features & kFeatureVlan) names.emplace_back("vlan");
   if (features & kFeatureUrpf) names.emplace_back("urpf");
   if (features & kFeatureCounters) names.emplace_back("counters");
+  if (features & kFeatureOffload) names.emplace_back("offload");
   return names;
 }
 

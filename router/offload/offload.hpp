@@ -1,0 +1,60 @@
+// Control's half of offload: the devices, their copies of the tables, and what each worker has of
+// them. Made once at start; a router without a device has none.
+//
+// Control thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "config/placement.hpp"
+#include "gpu_offload/device_control.hpp"
+#include "router/control/result.hpp"
+#include "router/offload/worker_offload.hpp"
+#include "router/tables.hpp"
+
+namespace hecto::router {
+
+class Offload {
+ public:
+  // Nothing where the configuration asks for no device, or `auto` finds none (`found` says why).
+  static Result<std::unique_ptr<Offload>> create(const config::OffloadConfig& config,
+                                                 const config::Placement& placement, Tables& tables,
+                                                 std::string& found);
+  ~Offload();  // after the workers
+  Offload(const Offload&) = delete;
+  Offload& operator=(const Offload&) = delete;
+
+  WorkerOffload* worker(unsigned id) { return id < workers_.size() ? workers_[id].get() : nullptr; }
+
+  // Now and then, and after tables have changed. True when it is worth calling soon again.
+  bool tick();
+
+  struct Attached {
+    explicit Attached(std::unique_ptr<gpu_offload::Device> device) : control(std::move(device)) {}
+    gpu_offload::DeviceControl control;
+    gpu_offload::TableMirror* table4 = nullptr;
+    gpu_offload::TableMirror* table6 = nullptr;
+    std::vector<unsigned> workers;
+    uint64_t stops_told = 0;
+    bool ready_told = false;
+  };
+  const std::deque<Attached>& devices() const { return devices_; }
+  std::deque<Attached>& devices() { return devices_; }
+
+ private:
+  Offload(const config::OffloadConfig& config, Tables& tables) : config_(config), tables_(tables) {}
+  void attach(std::unique_ptr<gpu_offload::Device> device);
+  Result<void> give(const config::WorkerPlacement& worker);
+  void tell(Attached& device);
+
+  config::OffloadConfig config_;
+  Tables& tables_;
+  std::deque<Attached> devices_;
+  std::vector<std::unique_ptr<WorkerOffload>> workers_;  // by id; null: no device on its socket
+};
+
+}  // namespace hecto::router

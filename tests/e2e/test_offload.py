@@ -1,0 +1,117 @@
+"""Look-ups on a device: here CPU threads that run the device's functions, driven as a GPU is."""
+
+import pytest
+
+from conftest import PORTS, make_pair
+from lab import wait_for
+from stream import Stream
+
+
+# CPU threads answer late where CPUs are few and busy; that is not what is tested here.
+HOST = {"device": "host", "deadline_us": 1_000_000}
+
+
+def start(lab, **offload):
+    pair = make_pair(lab, start=False)
+    pair.router.start({"ports": {name: dict(port) for name, port in PORTS.items()},
+                       "offload": {**HOST, **offload}})
+    return pair
+
+
+def offload(pair):
+    return pair.router.get("/v1/offload")
+
+
+def work(pair, kind):
+    return next(w for w in offload(pair)["work"] if w["kind"] == kind)
+
+
+@pytest.fixture
+def always(lab):
+    """Every look-up goes there, whatever it costs."""
+    pair = start(lab, lookup="always")
+    wait_for(lambda: offload(pair)["devices"][0]["state"] == "ready", 10, "the device is ready")
+    return pair
+
+
+def test_look_ups_go_to_the_device_and_packets_arrive_in_order(always):
+    pair = always
+    pair.a.ping("10.2.0.1")
+    pair.a.ping("fd00:2::1")
+    with Stream(pair.a, pair.b, "10.2.0.1") as v4, \
+            Stream(pair.a, pair.b, "fd00:2::1", port=7001) as v6:
+        wait_for(lambda: work(pair, "ipv4")["batches"]["packets"] > 500, 10, "packets went there")
+        wait_for(lambda: work(pair, "ipv6")["batches"]["packets"] > 500, 10, "packets went there")
+    v4.expect_no_loss()
+    v6.expect_no_loss()
+    for kind in ("ipv4", "ipv6"):
+        row = work(pair, kind)
+        assert row["mode"] == "always" and row["side"] == "device" and row["why"] == "configured"
+        assert row["batches"]["completed"] > 0 and row["in_flight"] == 0
+    pair.router.check_balance()
+    said = pair.router.cli("show", "offload")
+    assert "host" in said and "ready" in said and "to the device, configured" in said
+
+
+def test_routes_change_under_look_ups_on_the_device(always):
+    """A route that comes, moves and goes: the device's table follows, nothing beside it is lost."""
+    pair = always
+    pair.b.sh("ip address add 10.9.0.1/32 dev lo")
+    pair.a.ping("10.2.0.1")
+    before = offload(pair)["devices"][0]["generation_ipv4"]
+    with Stream(pair.a, pair.b, "10.2.0.1") as beside:
+        for _ in range(5):
+            pair.router.linux_sh("ip route add 10.9.0.0/16 via 10.2.0.1")
+            wait_for(lambda: pair.router.explain("10.9.0.1")["match"]["prefix"] == "10.9.0.0/16",
+                     5, "the route is there")
+            pair.a.ping("10.9.0.1", count=1)
+            pair.router.linux_sh("ip route replace blackhole 10.9.0.0/16")
+            wait_for(lambda: pair.a.ping("10.9.0.1", count=1, timeout=1, ok=False)
+                     .count("0 received"), 5, "the black hole is seen")
+            pair.router.linux_sh("ip route del 10.9.0.0/16")
+    beside.expect_no_loss()
+    assert offload(pair)["devices"][0]["generation_ipv4"] > before + 5
+    assert work(pair, "ipv4")["batches"]["completed"] > 100
+
+
+def test_a_trace_and_a_reload_pass_by_what_is_in_flight(always):
+    pair = always
+    pair.a.ping("10.2.0.1")
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        traced = pair.router.cli("trace", "--count", "3")
+        assert "lookup" in traced
+        config = {"ports": {**{name: dict(port) for name, port in PORTS.items()},
+                            "extra": {"device": "net_null0", "addresses": ["10.3.0.254/24"]}},
+                  "offload": {**HOST, "lookup": "always"}}
+        for ports in (config, {**config, "ports": {n: dict(p) for n, p in PORTS.items()}}):
+            pair.router.write(ports)
+            pair.router.cli("reload")
+    stream.expect_no_loss()
+    wanted = {**config, "offload": "none",
+              "ports": {name: dict(port) for name, port in PORTS.items()}}
+    pair.router.write(wanted)
+    refused = pair.router.cli("reload", check=False)
+    assert "offload" in refused and "restart hectod" in refused
+
+
+def test_auto_leaves_an_idle_router_to_its_cpu_and_says_why(lab):
+    pair = start(lab)
+    pair.a.ping("10.2.0.1", count=20)
+    wait_for(lambda: work(pair, "ipv4")["why"] in ("low load", "measuring"), 10, "a decision")
+    assert work(pair, "ipv4")["side"] == "cpu"
+    assert "on the CPU" in pair.router.cli("show", "offload")
+
+
+def test_without_a_gpu_auto_is_none_and_a_gpu_by_name_is_refused(lab):
+    pair = make_pair(lab)
+    answer = offload(pair)
+    if answer["devices"]:
+        pytest.skip("this machine has a GPU")
+    assert answer["found"].startswith("none (") and not answer["work"]
+    assert pair.router.cli("show", "offload").startswith("no device: none (")
+    second = lab.router("second", pair.router.space)
+    second.start({"ports": {"x0": {"device": "net_null0"}}, "linux": False,
+                  "offload": {"device": "cuda:0"}}, wait=False)
+    assert second.process.wait(20) == 1
+    assert "offload.device: cuda:0" in second.log()
+    second.process = None
