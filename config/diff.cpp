@@ -57,7 +57,13 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   check("tables.memory", text_or(running.tables.memory_bytes, "auto"),
         text_or(wanted.tables.memory_bytes, "auto"));
   check("tables.groups", text_of(running.tables.groups), text_of(wanted.tables.groups));
-  check("offload", offload_text(running.offload), offload_text(wanted.offload));
+  const OffloadConfig& c = running.offload;
+  const OffloadConfig& d = wanted.offload;
+  check("offload.device", offload_devices_text(c), offload_devices_text(d));
+  check("offload.lookup", to_string(c.lookup), to_string(d.lookup));
+  check("offload.latency_bound_us", text_of(c.latency_bound_us), text_of(d.latency_bound_us));
+  check("offload.deadline_us", text_of(c.deadline_us), text_of(d.deadline_us));
+  check("offload.batch", text_of(c.batch), text_of(d.batch));
   check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
   check("api.socket", running.api_socket, wanted.api_socket);
 }

@@ -123,11 +123,14 @@ std::string linux_text(const LinuxConfig& linux_side) {
                      fmt::join(parts, ", "));
 }
 
+std::string offload_devices_text(const OffloadConfig& offload) {
+  const std::string all = fmt::format("{}", fmt::join(offload.devices, ", "));
+  return offload.devices.size() == 1 ? all : fmt::format("[{}]", all);
+}
+
 std::string offload_text(const OffloadConfig& offload) {
-  const bool one = offload.devices.size() == 1;
-  const std::string devices = fmt::format("{}", fmt::join(offload.devices, ", "));
   return fmt::format("{{device: {}, lookup: {}, latency_bound_us: {}, deadline_us: {}, batch: {}}}",
-                     one ? devices : fmt::format("[{}]", devices), to_string(offload.lookup),
+                     offload_devices_text(offload), to_string(offload.lookup),
                      offload.latency_bound_us, offload.deadline_us, offload.batch);
 }
 

@@ -131,6 +131,10 @@ class Stage {
   // Nor in quarantine.
   bool idle() const noexcept { return empty() && in_quarantine_ == 0; }
   bool ready() const noexcept { return ok_ && health_.ready(); }
+  // Whether poll() would do anything: also to take up a device, or to let go of one.
+  bool needs_poll() const noexcept {
+    return !idle() || holds_.load(std::memory_order_relaxed) != ready();
+  }
 
   // Whether the stage holds anything of the device: control restarts it when no user does.
   const std::atomic<bool>& holds() const noexcept { return holds_; }

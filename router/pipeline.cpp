@@ -34,17 +34,21 @@ void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept
   auto& path = offload.of(lane);
   if (traced_.active()) [[unlikely]]
     drain();
-  const uint64_t now = offload();
-  const auto side = traced_.active() ? gpu_offload::Side::kCpu : path.choose(lane.count, now);
-  if (side == gpu_offload::Side::kCpu && path.empty()) {
-    const bool timed = ++lookups_ % kTimedEvery == 0;
-    const uint64_t start = timed ? offload() : 0;
-    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
-    if (timed) path.cpu_took(lane.count, offload() - start);
-    return;
+  using gpu_offload::Side;
+  Side side = traced_.active() ? Side::kCpu : path.choose(lane.count, offload());
+  while (side == Side::kDevice || !path.empty()) {
+    if (path.take(lane, side, offload)) {
+      lane.count = 0;
+      return;
+    }
+    poll_offload();
+    // A device that was retired may still have every batch.
+    if (!path.stage().ready()) side = Side::kCpu;
   }
-  while (!path.take(lane, side, offload)) poll_offload();
-  lane.count = 0;
+  const bool timed = ++lookups_ % kTimedEvery == 0;
+  const uint64_t start = timed ? offload() : 0;
+  lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+  if (timed) path.cpu_took(lane.count, offload() - start);
 }
 
 template <unsigned Features, typename Address, typename Fib>

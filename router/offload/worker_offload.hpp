@@ -164,7 +164,7 @@ void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clo
                                   Finish&& finish) noexcept {
   using gpu_offload::Outcome;
   using gpu_offload::Slot;
-  if (stage_->empty()) return;
+  if (!stage_->needs_poll()) return;
   const uint64_t start = clock();
   uint64_t finishing_ns = 0;  // what the next stages take
   stage_->poll(start, [&](Slot& slot, Outcome outcome) noexcept {

@@ -94,6 +94,18 @@ def test_a_trace_and_a_reload_pass_by_what_is_in_flight(always):
     assert "offload" in refused and "restart hectod" in refused
 
 
+def test_a_device_that_answers_late_is_left_and_tried_again_and_no_packet_is_lost(lab):
+    pair = start(lab, lookup="always", deadline_us=10)
+    pair.a.ping("10.2.0.1")
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        wait_for(lambda: offload(pair)["devices"][0]["stops"] >= 2, 30,
+                 "it was stopped, started and stopped again")
+    stream.expect_no_loss()
+    batches = work(pair, "ipv4")["batches"]
+    assert batches["late"] + batches["abandoned"] > 0
+    assert "late answers" in pair.router.log() and "next start in" in pair.router.log()
+
+
 def test_auto_leaves_an_idle_router_to_its_cpu_and_says_why(lab):
     pair = start(lab)
     pair.a.ping("10.2.0.1", count=20)

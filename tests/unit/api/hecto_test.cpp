@@ -28,8 +28,9 @@ struct Outcome {
 class DocumentedBackend : public router::test::FakeBackend {
  public:
   ApiResult show(router::Noun noun) override {
-    static const char* names[] = {"summary", "ports", "interfaces", "neighbors", "nexthops",
-                                  "workers", "drops", "pools",      "config",    "plan"};
+    static const char* names[] = {"summary",  "ports",   "interfaces", "neighbors",
+                                  "nexthops", "workers", "offload",    "drops",
+                                  "pools",    "config",  "plan"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
   // Three pages of one prefix each.
@@ -93,7 +94,7 @@ class HectoTest : public ::testing::Test {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun : {"summary", "ports", "interfaces", "neighbors", "nexthops",
-                                 "workers", "drops", "pools", "config", "plan"}) {
+                                 "workers", "offload", "drops", "pools", "config", "plan"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

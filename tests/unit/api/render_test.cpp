@@ -306,5 +306,18 @@ TEST(Render, StaysWithinAHundredColumnsWithLongNames) {
   }
 }
 
+TEST(RenderOffload, SaysWhatWasChosenAndWhatTheOtherWouldCost) {
+  json answer = documented("offload");
+  const std::string text = render_offload(answer, {});
+  EXPECT_NE(text.find("cuda:0"), std::string::npos) << text;
+  EXPECT_NE(text.find("core 2 ipv6: on the CPU, costs; 14.2 ns a packet here, 19.5 ns there\n"),
+            std::string::npos)
+      << text;
+  answer["devices"][0]["state"] = "stopped";
+  answer["devices"][0]["cause"] = "late answers";
+  EXPECT_NE(render_offload(answer, {}).find("late answers"), std::string::npos);
+  EXPECT_EQ(render_offload({{"found", "none"}}, {}), "no device: none\n");
+}
+
 }  // namespace
 }  // namespace hecto::cli

@@ -73,6 +73,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tables: {memory: 32MiB}",
              "tables.memory: 32MiB is too little for ipv4_engine: direct; use at least 48MiB, or "
              "compact"},
+        Case{"offload: gpu",
+             "offload: gpu is not known; use auto, none, or a map as {device: cuda:0}"},
+        Case{"offload: {device: cuda}",
+             "offload.device: cuda is no device; use auto, none, host, cuda:N, or a list of the "
+             "last two"},
+        Case{"offload: {device: [\"cuda:0\", auto]}",
+             "offload.device[1]: auto is no device; use auto, none, host, cuda:N, or a list of the "
+             "last two"},
+        Case{"offload: {device: [host, host]}",
+             "offload.device[1]: host is named twice; name it once"},
+        Case{"offload: {device: []}", "offload.device: no device; use none"},
+        Case{"offload: {lookup: maybe}",
+             "offload.lookup: maybe is not known; use auto, never or always"},
+        Case{"offload: {batch: 1}", "offload.batch: 1 is out of range; use 256 to 65536"},
         Case{"route_files: [a, a]", "route_files[1]: a is named twice; name it once"},
         Case{"route_files: a", "route_files: a where a list is needed; use a list of file names"},
         Case{"route_files: [\"a\\0b\"]",

@@ -48,6 +48,14 @@ class RandomConfig {
     if (flip())
       c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),
                   16 + below(1000)};
+    if (flip()) {
+      c.offload.devices =
+          flip() ? std::vector<std::string>{"none"} : std::vector<std::string>{"cuda:0", "host"};
+      c.offload.lookup = static_cast<OffloadMode>(below(3));
+      c.offload.latency_bound_us = 1 + below(1000);
+      c.offload.deadline_us = 10 + below(1000);
+      c.offload.batch = 256 + below(1000);
+    }
     if (flip()) c.api_socket = "/run/a b.sock";
     c.log_level = flip() ? "debug" : "warn";
     if (flip()) c.memory_bytes = (64ull << 20) + below(1u << 30);
