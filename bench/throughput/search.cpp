@@ -15,6 +15,7 @@ namespace {
 // A generator that offers less than this part of a load was too slow, not the device.
 constexpr double kOfferedEnough = 0.99;
 constexpr unsigned kShortfalls = 5;  // trials at one load that a disturbed generator is given
+constexpr unsigned kLowered = 3;     // maxima that it may turn out not to hold
 
 double machine_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -75,6 +76,7 @@ class Search {
   double max_pps_ = 0;
   std::map<double, std::vector<TrialRecord>> loads_;
   std::map<double, unsigned> shortfalls_;
+  unsigned lowered_ = 0;
   std::vector<double> forwarded_;  // at the maximum
   SearchResult result_;
 };
@@ -108,6 +110,14 @@ bool Search::trial(double pps, double seconds) {
     double most = 0;
     for (const TrialRecord& each : loads_[pps])
       if (each.short_of_load) most = std::max(most, each.offered_pps);
+    // One that falls behind whatever it is asked for measures itself and not the device.
+    if (++lowered_ > kLowered) {
+      result_.error = router::Error{fmt::format(
+          "the generator falls further and further behind ({:.2f} Mpps of {:.2f} at last): other "
+          "work takes its CPU; stop that, or give it a CPU of its own and chrt -f 50",
+          most / 1e6, pps / 1e6)};
+      return false;
+    }
     max_pps_ = std::max(std::floor(most), options_.min_pps);
   }
   return true;

@@ -186,6 +186,28 @@ TEST(ThroughputSearch, AGeneratorThatTiresIsNoMeritOfTheDevice) {
   EXPECT_FALSE(result.partial());
 }
 
+// Offers four fifths of whatever it is asked for.
+class StarvedGenerator : public ScriptedDevice {
+ public:
+  StarvedGenerator() : ScriptedDevice(knee(10e6)) {}
+  router::Result<TrialResult> run(const TrialRequest& request) override {
+    TrialRequest less = request;
+    less.pps *= 0.8;
+    return ScriptedDevice::run(less);
+  }
+};
+
+TEST(ThroughputSearch, AGeneratorWithoutItsCpuIsToldOfAndEndsTheSearch) {
+  StarvedGenerator device;
+  SearchOptions options;
+  options.now = device.clock();
+  const SearchResult result = search(device, options);
+  ASSERT_TRUE(result.error);
+  EXPECT_NE(result.error->message.find("other work takes its CPU"), std::string::npos);
+  EXPECT_TRUE(result.partial());
+  EXPECT_LT(result.seconds, 60);
+}
+
 TEST(ThroughputSearch, EndsInItsTime) {
   for (const double total : {0.05, 1.0, 5.0, 12.0}) {
     std::mt19937_64 random(test_seed());
