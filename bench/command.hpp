@@ -19,6 +19,7 @@ void add_compare_plan(CLI::App& app, Work& work);
 void add_forward(CLI::App& app, Work& work);
 void add_generate(CLI::App& app, Work& work);
 void add_lookup(CLI::App& app, Work& work);
+void add_offload(CLI::App& app, Work& work);
 void add_run(CLI::App& app, Work& work);
 void add_scale(CLI::App& app, Work& work);
 void add_table(CLI::App& app, Work& work);

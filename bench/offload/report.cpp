@@ -1,0 +1,121 @@
+#include <cstdarg>
+#include <cstdio>
+
+#include "bench/offload/offload.hpp"
+
+namespace hecto::bench {
+namespace {
+
+__attribute__((format(printf, 2, 3))) void print(std::string& text, const char* format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  text += line;
+}
+
+bool is_esp(const OffloadRow& row) {
+  return row.packet_bytes != 0;
+}
+
+void add_row(std::string& text, const OffloadRow& row) {
+  print(text, "%-20s %6u  %10.3f", row.kind.c_str(), row.batch, row.items_per_s * 1e-6);
+  is_esp(row) ? print(text, "  %7.3f", row.gbps) : print(text, "  %7s", "");
+  print(text, "  %9.1f  %9.1f  %9.0f  %9.1f", row.p50_us, row.p99_us, row.submit_ns, row.worker_ns);
+  print(text, "  %9.3f%s  %11llu\n", row.cpu_items_per_s * 1e-6, is_esp(row) ? "*" : " ",
+        static_cast<unsigned long long>(row.checked));
+}
+
+void add_crossover(std::string& text, const Crossover& one) {
+  print(text, "\n%s: ", one.kind.c_str());
+  if (one.batch == 0)
+    print(text,
+          "the device's path costs a worker more than the look-up, with the largest batches too");
+  else
+    print(text, "costs a worker less on the device from batches of %u on", one.batch);
+  print(text,
+        ".\n  Batch %u: %.1f ns a look-up on the core, %.1f ns of its time with the device.\n",
+        one.best_batch, one.cpu_ns, one.worker_ns);
+  print(text, "  The device does what %.1f cores do (its rate / one core's).\n", one.cores_beaten);
+  print(text, "  Cores saved at 148.8 Mpps: %.2f (min(148.8 M, its rate) x (%.1f - %.1f) ns)\n",
+        one.cores_saved, one.cpu_ns, one.worker_ns);
+}
+
+void add_json(std::string& text, const OffloadRow& row) {
+  print(text, "    {\"kind\": %s, \"packet_bytes\": %u, \"batch\": %u, \"items_per_s\": %.0f, ",
+        json_string(row.kind).c_str(), row.packet_bytes, row.batch, row.items_per_s);
+  print(text, "\"gbps\": %.4f, \"p50_us\": %.3f, \"p99_us\": %.3f, \"latency_samples\": %u, ",
+        row.gbps, row.p50_us, row.p99_us, row.latency_samples);
+  print(text, "\"submit_ns\": %.1f, \"worker_ns\": %.3f, \"cpu_items_per_s\": %.0f, ",
+        row.submit_ns, row.worker_ns, row.cpu_items_per_s);
+  print(text, "\"checked\": %llu}", static_cast<unsigned long long>(row.checked));
+}
+
+void add_json(std::string& text, const Crossover& one) {
+  print(text, "    {\"kind\": %s, \"batch\": %u, \"best_batch\": %u, \"cpu_ns\": %.3f, ",
+        json_string(one.kind).c_str(), one.batch, one.best_batch, one.cpu_ns);
+  print(text, "\"worker_ns\": %.3f, \"cores_beaten\": %.3f, \"cores_saved\": %.3f}", one.worker_ns,
+        one.cores_beaten, one.cores_saved);
+}
+
+template <typename Things>
+void add_array(std::string& text, const char* name, const Things& things) {
+  print(text, "  \"%s\": [\n", name);
+  for (const auto& thing : things) {
+    add_json(text, thing);
+    text += &thing == &things.back() ? "\n" : ",\n";
+  }
+  text += "  ]";
+}
+
+}  // namespace
+
+std::string json_string(const std::string& from) {
+  std::string text = "\"";
+  for (const char c : from) {
+    if (c == '"' || c == '\\') text += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      print(text, "\\u%04x", static_cast<unsigned>(c));
+    else
+      text += c;
+  }
+  return text + "\"";
+}
+
+std::string offload_text(const OffloadResult& result) {
+  std::string text;
+  print(text, "device %s: %s\n", result.device.c_str(), result.description.c_str());
+  print(text, "table %s, %zu IPv4 and %zu IPv6 routes; %u batches in flight, %u rounds\n\n",
+        result.table.c_str(), result.routes4, result.routes6, result.in_flight, result.rounds);
+  print(text, "%-20s %6s  %10s  %7s  %9s  %9s  %9s  %9s  %9s   %11s\n", "work", "batch",
+        "M items/s", "Gb/s", "p50 us", "p99 us", "submit ns", "worker ns", "1 core M", "checked");
+  bool esp = false;
+  for (const OffloadRow& row : result.rows) {
+    add_row(text, row);
+    esp = esp || is_esp(row);
+  }
+  print(text,
+        "\np50, p99: round trip of a batch at half load. submit: a batch. worker: an item's "
+        "gather, submit, poll, scatter.\n");
+  if (esp)
+    print(text,
+          "*: crypto/'s portable code, not AES-NI as a router's CPU path: no crossover of it.\n");
+  for (const Crossover& one : result.crossovers) add_crossover(text, one);
+  return text;
+}
+
+std::string offload_json(const OffloadResult& result) {
+  std::string text = "{\n";
+  print(text, "  \"device\": %s,\n", json_string(result.device).c_str());
+  print(text, "  \"description\": %s,\n", json_string(result.description).c_str());
+  print(text, "  \"table\": %s,\n  \"routes4\": %zu,\n  \"routes6\": %zu,\n",
+        json_string(result.table).c_str(), result.routes4, result.routes6);
+  print(text, "  \"in_flight\": %u,\n  \"rounds\": %u,\n", result.in_flight, result.rounds);
+  add_array(text, "rows", result.rows);
+  text += ",\n";
+  add_array(text, "crossover", result.crossovers);
+  return text + "\n}\n";
+}
+
+}  // namespace hecto::bench
