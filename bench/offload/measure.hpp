@@ -20,7 +20,7 @@ struct OffloadMeasure {
   unsigned rounds = 5;
   unsigned in_flight = 8;
   double round_s = 0.05;            // a round's time, about
-  unsigned latency_samples = 2000;  // fewer where they would take over a second
+  unsigned latency_samples = 2000;  // fewer where they would take over half a second
   bool check_only = false;          // one round of each batch, nothing timed
 };
 
@@ -46,7 +46,10 @@ class OffloadRunner {
   using Done = tl::expected<double, Failure>;
 
   OffloadRunner(gpu_offload::Device& device, Workload& work, unsigned in_flight)
-      : device_(device), work_(work), in_flight_most_(in_flight) {}
+      : device_(device),
+        work_(work),
+        in_flight_most_(in_flight),
+        shares_cpus_(device.name() == "host") {}
   tl::expected<void, Failure> load();
   Done throughput(size_t batches);
   tl::expected<void, Failure> worker(size_t batches, Samples& samples);
@@ -64,6 +67,7 @@ class OffloadRunner {
   gpu_offload::Device& device_;
   Workload& work_;
   unsigned in_flight_most_;
+  bool shares_cpus_;  // the device may be waiting for this thread's core
   std::unique_ptr<gpu_offload::JobQueue> queue_;
   std::vector<void*> pinned_;
   uint32_t* arena_ = nullptr;

@@ -1,6 +1,10 @@
 #include "bench/offload/offload.hpp"
 
+#include <chrono>
 #include <cstdio>
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
 
 #include "gpu_offload/devices/open.hpp"
 
@@ -35,6 +39,20 @@ tl::expected<std::unique_ptr<gpu_offload::Device>, std::string> open(const std::
   if (gpu) return gpu;
   std::fprintf(stderr, "%s; measuring the host device\n", gpu.error().c_str());
   return gpu_offload::open_device("host");
+}
+
+double tsc_ghz() {
+#ifdef __x86_64__
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const uint64_t first = __rdtsc();
+  while (Clock::now() - begin < std::chrono::milliseconds(20)) continue;
+  const uint64_t cycles = __rdtsc() - first;
+  return static_cast<double>(cycles) /
+         std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+#else
+  return 0;
+#endif
 }
 
 }  // namespace
@@ -95,6 +113,7 @@ tl::expected<OffloadResult, std::string> measure_offload(const OffloadOptions& a
                        .routes6 = table.v6.size(),
                        .in_flight = options.measure.in_flight,
                        .rounds = options.measure.rounds,
+                       .tsc_ghz = tsc_ghz(),
                        .rows = {},
                        .crossovers = {}};
   for (const WorkKind& kind : *kinds) {

@@ -25,6 +25,7 @@ struct OffloadResult {
   std::string device, description, table;
   size_t routes4 = 0, routes6 = 0;
   unsigned in_flight = 0, rounds = 0;
+  double tsc_ghz = 0;  // 0: this CPU has none
   std::vector<OffloadRow> rows;
   std::vector<Crossover> crossovers;  // of look-ups: ESP's code on the CPU here is no router's
 };

@@ -27,17 +27,19 @@ void add_row(std::string& text, const OffloadRow& row) {
         static_cast<unsigned long long>(row.checked));
 }
 
-void add_crossover(std::string& text, const Crossover& one) {
+void add_crossover(std::string& text, const Crossover& one, double tsc_ghz) {
   print(text, "\n%s: ", one.kind.c_str());
   if (one.batch == 0)
-    print(text,
-          "the device's path costs a worker more than the look-up, with the largest batches too");
+    text += "the device's path costs a worker more than the look-up, with the largest batches too";
   else
     print(text, "costs a worker less on the device from batches of %u on", one.batch);
-  print(text,
-        ".\n  Batch %u: %.1f ns a look-up on the core, %.1f ns of its time with the device.\n",
+  print(text, ".\n  Batch %u: %.1f ns a look-up on the core, %.1f ns of its time with the device",
         one.best_batch, one.cpu_ns, one.worker_ns);
-  print(text, "  The device does what %.1f cores do (its rate / one core's).\n", one.cores_beaten);
+  if (tsc_ghz != 0)
+    print(text, " (%.1f and %.1f cycles of the TSC)", one.cpu_ns * tsc_ghz,
+          one.worker_ns * tsc_ghz);
+  print(text, ".\n  The device does what %.2f cores do (its rate / one core's).\n",
+        one.cores_beaten);
   print(text, "  Cores saved at 148.8 Mpps: %.2f (min(148.8 M, its rate) x (%.1f - %.1f) ns)\n",
         one.cores_saved, one.cpu_ns, one.worker_ns);
 }
@@ -101,7 +103,7 @@ std::string offload_text(const OffloadResult& result) {
   if (esp)
     print(text,
           "*: crypto/'s portable code, not AES-NI as a router's CPU path: no crossover of it.\n");
-  for (const Crossover& one : result.crossovers) add_crossover(text, one);
+  for (const Crossover& one : result.crossovers) add_crossover(text, one, result.tsc_ghz);
   return text;
 }
 
@@ -111,7 +113,8 @@ std::string offload_json(const OffloadResult& result) {
   print(text, "  \"description\": %s,\n", json_string(result.description).c_str());
   print(text, "  \"table\": %s,\n  \"routes4\": %zu,\n  \"routes6\": %zu,\n",
         json_string(result.table).c_str(), result.routes4, result.routes6);
-  print(text, "  \"in_flight\": %u,\n  \"rounds\": %u,\n", result.in_flight, result.rounds);
+  print(text, "  \"in_flight\": %u,\n  \"rounds\": %u,\n  \"tsc_ghz\": %.4f,\n", result.in_flight,
+        result.rounds, result.tsc_ghz);
   add_array(text, "rows", result.rows);
   text += ",\n";
   add_array(text, "crossover", result.crossovers);

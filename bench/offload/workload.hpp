@@ -62,6 +62,11 @@ class Workload {
   size_t cut(uint32_t batch);  // the number of batches
   // `arena` is the device's copy of table().
   Job job(size_t index, const uint32_t* arena) const;
+  // What the CPU made of a batch: outputs, and of ESP results.
+  const char* answers(size_t index) const { return &answers_[output_at(index * stride_)]; }
+  const char* sealed(size_t index) const {
+    return packet_stride_ == 0 ? nullptr : &sealed_[payload_at(index * stride_)];
+  }
   void poison(size_t batches);
   // How many items of these batches have not the CPU's answer.
   uint64_t wrong(size_t batches) const;
