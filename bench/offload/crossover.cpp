@@ -10,10 +10,12 @@ double cores_saved(double cpu_ns, double worker_ns, double device_items_per_s, d
 
 Crossover crossover_of(std::span<const OffloadRow> rows) {
   Crossover all{.kind = rows[0].kind, .packet_bytes = rows[0].packet_bytes};
+  double cpu_rate = 0;
+  for (const OffloadRow& row : rows) cpu_rate = std::max(cpu_rate, row.cpu_items_per_s);
+  all.cpu_ns = 1e9 / cpu_rate;
   double best = 0;
   for (const OffloadRow& row : rows) {
-    const double cpu_ns = 1e9 / row.cpu_items_per_s;
-    const double saved = cpu_ns - row.worker_ns;
+    const double saved = all.cpu_ns - row.worker_ns;
     if (saved <= 0)
       all.batch = 0;
     else if (all.batch == 0)
@@ -21,10 +23,9 @@ Crossover crossover_of(std::span<const OffloadRow> rows) {
     if (all.best_batch != 0 && saved <= best) continue;
     best = saved;
     all.best_batch = row.batch;
-    all.cpu_ns = cpu_ns;
     all.worker_ns = row.worker_ns;
-    all.cores_beaten = row.items_per_s / row.cpu_items_per_s;
-    all.cores_saved = cores_saved(cpu_ns, row.worker_ns, row.items_per_s);
+    all.cores_beaten = row.items_per_s / cpu_rate;
+    all.cores_saved = cores_saved(all.cpu_ns, row.worker_ns, row.items_per_s);
   }
   return all;
 }

@@ -32,11 +32,11 @@ struct Crossover {
   // The smallest batch from which on the device's path costs a worker less than the work itself;
   // 0: none.
   uint32_t batch = 0;
+  double cpu_ns = 0;  // an item on a core, in batches as it likes them best
   // Of the batch that saves most (or costs least):
   uint32_t best_batch = 0;
-  double cpu_ns = 0;        // an item on a core
   double worker_ns = 0;     // an item of the worker's time with the device
-  double cores_beaten = 0;  // items_per_s / cpu_items_per_s: so many cores do what the device does
+  double cores_beaten = 0;  // items_per_s by the core's rate: so many cores do what the device does
   double cores_saved = 0;   // see cores_saved()
 };
 

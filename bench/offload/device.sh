@@ -142,7 +142,7 @@ done
 
 # --- Checks first, then times.
 say "checking every kind of work at every batch size against the CPU's answers"
-timeout 120 "$program" check "$device" "$out/check.json" $prefixes || die "$device: the check failed"
+timeout 150 "$program" check "$device" "$out/check.json" $prefixes || die "$device: the check failed"
 kernels=null
 if [ -n "$gpu" ]; then
   say "timing kernels and copies alone"

@@ -84,3 +84,15 @@ def test_a_gpu_is_measured_through_its_driver(bench):
     fake["SCRIPTED_GPU_FAILS"] = "cuLaunchKernel"
     said = bench("calibrate", "--quick", "--only", "gpu", env=fake, fails=True).stdout
     assert "gpu: cuLaunchKernel: CUDA_ERROR_SCRIPTED (719)" in said and "(partial)" in said
+
+
+def test_offload_measures_the_host_device_and_says_from_when_on_it_pays(bench):
+    done = bench("offload", *bench.table, "--quick", "--device", "host", "--kinds",
+                 "ipv4,ipv6,seal-gcm 64", "--json", "offload.json")
+    assert "Cores saved at 148.8 Mpps" in done.stdout
+    answer = json.loads((bench.path / "offload.json").read_text())
+    assert answer["routes4"] == 200 and answer["device"] == "host" and answer["machine"]["name"]
+    assert {(row["kind"], row["batch"]) for row in answer["rows"]} == {
+        (kind, batch) for kind in ("ipv4", "ipv6", "seal-gcm 64") for batch in (1, 64, 256)}
+    assert all(row["checked"] > 0 and row["items_per_s"] > 0 for row in answer["rows"])
+    assert "no such device" in bench("offload", "--quick", "--device", "cuda", fails=True).stderr
