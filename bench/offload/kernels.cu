@@ -116,6 +116,7 @@ std::string time_kernel(int gpu, const Job& job, size_t words, const char* right
   const cudaStream_t stream = cuda.stream();
   const cudaEvent_t begin = cuda.event();
   const cudaEvent_t end = cuda.event();
+  cuda.run(cudaDeviceSynchronize());  // the copies: a non-blocking stream does not wait for them
   std::vector<double> times;
   for (unsigned round = 0; round <= rounds && cuda.ok(); ++round) {
     cuda.run(cudaMemsetAsync(there.output, 0xff, output_size(job), stream));
