@@ -51,7 +51,7 @@ std::string gnuplot_script(const Plot& plot, const std::string& name) {
       fmt::format("set title {} noenhanced\nset xlabel {} noenhanced\nset ylabel {} noenhanced\n",
                   quoted(plot.title), quoted(plot.x_label), quoted(plot.y_label));
   script += tics(plot);
-  if (plot.log_x) script += "set autoscale xfix\nset offsets 0.1, 0.1\n";
+  if (plot.log_x) script += "set autoscale xfix\nset offsets graph 0.03, graph 0.03\n";
   if (plot.log_x) script += "set logscale x\n";
   if (plot.log_y) script += "set logscale y\n";
   if (!plot.log_y) script += "set yrange [0:*]\n";

@@ -223,5 +223,18 @@ TEST(Draw, GivesSvgAndPng) {
   EXPECT_GT(fs::file_size(folder / "plot.png"), 1000u);
 }
 
+TEST(Draw, TakesEveryPairOfAxes) {
+  if (!find_program("gnuplot")) GTEST_SKIP() << "gnuplot is not installed (package gnuplot-nox)";
+  for (const bool log_x : {false, true})
+    for (const bool log_y : {false, true}) {
+      const Folder folder;
+      Plot plot = some_plot();
+      plot.log_x = log_x;
+      plot.log_y = log_y;
+      const auto drawn = draw(plot, folder.path(), "plot");
+      EXPECT_TRUE(drawn) << drawn.error().message;
+    }
+}
+
 }  // namespace
 }  // namespace hecto::bench
