@@ -107,9 +107,10 @@ struct OffloadConfig {
   // "auto" (every GPU that is found), "none", or names as "cuda:0" and "host" (CPU threads).
   std::vector<std::string> devices = {"auto"};
   OffloadMode lookup = OffloadMode::kAuto;
+  bool shader = false;             // a thread for each device merges the workers' batches
   uint32_t latency_bound_us = 50;  // of gathering and the device's answer
   uint32_t deadline_us = 2000;     // what is not answered by then is done on the CPU
-  uint32_t batch = 1024;           // packets of one job
+  uint32_t batch = 1024;           // packets of one job, gathered by one worker
   bool operator==(const OffloadConfig&) const = default;
 };
 

@@ -117,6 +117,9 @@ constexpr auto kKeys = std::to_array<Key>({
    "the device's functions on CPU threads, to see it work."},
   {"offload.lookup", "word", "auto", "auto, never or always", kRestart,
    "Whether look-ups go there. auto: as costs and latency are measured."},
+  {"offload.shader", "boolean", "false", "true or false", kRestart,
+   "A thread for each device, on the control core, merges the batches of its workers; else each "
+   "worker hands over its own."},
   {"offload.latency_bound_us", "integer", "50", "1 to 1000000", kRestart,
    "auto: most time for gathering a batch and its answer, microseconds."},
   {"offload.deadline_us", "integer", "2000", "10 to 1000000", kRestart,

@@ -23,7 +23,8 @@ std::string workers_text(const std::map<int, std::vector<unsigned>>& workers);
 // off, or {namespace: hecto, mirror: [addresses, routes, neighbors]}
 std::string linux_text(const LinuxConfig& linux_side);
 std::string offload_devices_text(const OffloadConfig& offload);  // auto, or [cuda:0, cuda:1]
-// {device: cuda:0, lookup: auto, latency_bound_us: 50, deadline_us: 2000, batch: 1024}
+// {device: cuda:0, lookup: auto, shader: false, latency_bound_us: 50, deadline_us: 2000, batch:
+// 1024}
 std::string offload_text(const OffloadConfig& offload);
 std::string addresses_text(const std::vector<IpPrefix>& addresses);
 // The text, in quotes where YAML would take it for something else.

@@ -15,6 +15,7 @@ using gpu_offload::JobKind;
 
 constexpr unsigned kSpares = 4;
 constexpr uint64_t kClose_ns = 20'000;
+constexpr uint32_t kShaderSleep_us = 10;  // it shares its core with control
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -85,6 +86,7 @@ Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& co
 // Copies of tables go with the devices; stages need what they have in flight to be over.
 Offload::~Offload() {
   for (Attached& device : devices_) {
+    if (device.shader) device.shader->stop();
     tables_.feed4().remove(*device.table4);
     tables_.feed6().remove(*device.table6);
     device.control.device().restart();
@@ -98,6 +100,13 @@ void Offload::attach(std::unique_ptr<gpu_offload::Device> device) {
   attached.table6 = &attached.control.add_table([this] { return tables_.fib6().image(); });
   tables_.feed4().add(*attached.table4);
   tables_.feed6().add(*attached.table6);
+  if (!config_.shader) return;
+  gpu_offload::ShaderOptions options;
+  options.idle_sleep_us = kShaderSleep_us;
+  attached.shader = std::make_unique<gpu_offload::Shader>(options, attached.control.device(),
+                                                          attached.control.health());
+  attached.control.add_user(attached.shader->holds());
+  attached.shader->start();
 }
 
 // The first device of the worker's socket, or one of any.
@@ -110,6 +119,10 @@ Result<void> Offload::give(const config::WorkerPlacement& worker) {
   const auto device = std::find_if(devices_.begin(), devices_.end(), suits);
   if (device == devices_.end()) return {};
   DeviceControl& control = device->control;
+  const auto queue = [&](unsigned batches) {
+    return device->shader ? device->shader->make_queue(batches)
+                          : control.device().make_queue(batches);
+  };
   const auto stage = [&](JobKind kind, gpu_offload::TableMirror& table) {
     gpu_offload::StageOptions options;
     options.kind = kind;
@@ -122,7 +135,7 @@ Result<void> Offload::give(const config::WorkerPlacement& worker) {
     return std::make_unique<gpu_offload::Stage>(
         options, control.device(), control.health(),
         gpu_offload::StageTables{&table.table(), &table.table()},
-        control.device().make_queue(options.slots + options.spares), tables_.memory());
+        queue(options.slots + options.spares), tables_.memory());
   };
   auto stage4 = stage(JobKind::kLookup4, *device->table4);
   auto stage6 = stage(JobKind::kLookup6, *device->table6);

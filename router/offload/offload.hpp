@@ -12,6 +12,7 @@
 #include "config/config.hpp"
 #include "config/placement.hpp"
 #include "gpu_offload/device_control.hpp"
+#include "gpu_offload/shader.hpp"
 #include "router/control/result.hpp"
 #include "router/offload/worker_offload.hpp"
 #include "router/tables.hpp"
@@ -36,6 +37,7 @@ class Offload {
   struct Attached {
     explicit Attached(std::unique_ptr<gpu_offload::Device> device) : control(std::move(device)) {}
     gpu_offload::DeviceControl control;
+    std::unique_ptr<gpu_offload::Shader> shader;  // null: workers hand over by themselves
     gpu_offload::TableMirror* table4 = nullptr;
     gpu_offload::TableMirror* table6 = nullptr;
     std::vector<unsigned> workers;

@@ -34,15 +34,20 @@ json device_json(const Offload::Attached& attached) {
   // What does not change is read from an object that control may change otherwise.
   auto& control = const_cast<DeviceControl&>(attached.control);
   const bool ready = control.phase() == DeviceControl::Phase::kReady;
-  return {{"name", control.device().name()},
-          {"description", control.device().description()},
-          {"socket", control.device().socket()},
-          {"state", to_string(control.phase())},
-          {"cause", ready ? json() : json(gpu_offload::to_string(control.last_cause()))},
-          {"stops", control.stops()},
-          {"workers", attached.workers},
-          {"generation_ipv4", attached.table4->generation()},
-          {"generation_ipv6", attached.table6->generation()}};
+  return {
+      {"name", control.device().name()},
+      {"description", control.device().description()},
+      {"socket", control.device().socket()},
+      {"state", to_string(control.phase())},
+      {"cause", ready ? json() : json(gpu_offload::to_string(control.last_cause()))},
+      {"stops", control.stops()},
+      {"shader", attached.shader ? json({{"jobs", attached.shader->counters().jobs.get()},
+                                         {"batches", attached.shader->counters().batches.get()},
+                                         {"dropped", attached.shader->counters().dropped.get()}})
+                                 : json()},
+      {"workers", attached.workers},
+      {"generation_ipv4", attached.table4->generation()},
+      {"generation_ipv6", attached.table6->generation()}};
 }
 
 template <typename Path>

@@ -53,6 +53,18 @@ def test_look_ups_go_to_the_device_and_packets_arrive_in_order(always):
     assert "host" in said and "ready" in said and "to the device, configured" in said
 
 
+def test_a_shader_thread_merges_what_workers_hand_over(lab):
+    pair = start(lab, lookup="always", shader=True)
+    wait_for(lambda: offload(pair)["devices"][0]["state"] == "ready", 10, "the device is ready")
+    pair.a.ping("10.2.0.1")
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        wait_for(lambda: work(pair, "ipv4")["batches"]["packets"] > 500, 10, "packets went there")
+    stream.expect_no_loss()
+    shader = offload(pair)["devices"][0]["shader"]
+    assert shader["jobs"] >= shader["batches"] > 0 and shader["dropped"] == 0
+    pair.router.check_balance()
+
+
 def test_routes_change_under_look_ups_on_the_device(always):
     """A route that comes, moves and goes: the device's table follows, nothing beside it is lost."""
     pair = always
