@@ -109,7 +109,8 @@ def test_a_trace_and_a_reload_pass_by_what_is_in_flight(always):
 def test_a_device_that_answers_late_is_left_and_tried_again_and_no_packet_is_lost(lab):
     pair = start(lab, lookup="always", deadline_us=10)
     pair.a.ping("10.2.0.1")
-    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+    # So slow that the device's thread sleeps between two packets.
+    with Stream(pair.a, pair.b, "10.2.0.1", rate=500) as stream:
         wait_for(lambda: offload(pair)["devices"][0]["stops"] >= 2, 30,
                  "it was stopped, started and stopped again")
     stream.expect_no_loss()
