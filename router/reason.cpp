@@ -36,10 +36,24 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"punt_queue_full", Stage::kPunt, false, 0, "the slow path does not keep up"},
     {"tap_full", Stage::kPunt, false, 0, "Linux did not take the packet from the TAP"},
     {"transmit_full", Stage::kTransmit, false, 0, "the port's transmit queue is full"},
+    {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
+    {"esp_malformed", Stage::kDecap, false, 0,
+     "ESP shorter than its headers, or not as its SA says"},
+    {"esp_replay", Stage::kDecap, false, 0, "ESP number seen before, or older than the window"},
+    {"esp_bad_icv", Stage::kDecap, false, 0, "ESP forged, damaged or of another key"},
+    {"esp_expired", Stage::kDecap, false, 0, "the SA's lifetime or its numbers are used up"},
+    {"esp_dummy", Stage::kDecap, false, 0, "ESP dummy packet: traffic flow confidentiality"},
+    {"esp_keepalive", Stage::kDecap, false, 0, "NAT keep-alive of ESP in UDP"},
+    {"esp_fragment", Stage::kDecap, false, 0, "ESP in fragments that were not put together"},
+    {"esp_no_room", Stage::kEncap, false, 0, "no room in the buffer for what ESP adds"},
+    {"policy_no_sa", Stage::kEncap, false, 0, "its IPsec policy has no SA (yet)"},
+    {"policy_mismatch", Stage::kDecap, false, 0,
+     "without the protection its IPsec policy asks for"},
+    {"policy_discard", Stage::kEncap, false, 0, "an IPsec policy of action discard"},
 }};
 
-constexpr std::array<std::string_view, 6> kStages = {"receive", "classify", "lookup",
-                                                     "rewrite", "transmit", "punt"};
+constexpr std::array<std::string_view, 8> kStages = {"receive", "classify", "decap",    "lookup",
+                                                     "encap",   "rewrite",  "transmit", "punt"};
 
 }  // namespace
 

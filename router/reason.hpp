@@ -11,7 +11,16 @@
 
 namespace hecto::router {
 
-enum class Stage : uint8_t { kReceive, kClassify, kLookup, kRewrite, kTransmit, kPunt };
+enum class Stage : uint8_t {
+  kReceive,
+  kClassify,
+  kDecap,
+  kLookup,
+  kEncap,
+  kRewrite,
+  kTransmit,
+  kPunt
+};
 
 enum class Reason : uint8_t {
   kNone = 0,
@@ -48,6 +57,19 @@ enum class Reason : uint8_t {
   kPuntQueueFull,  // the slow path does not keep up
   kTapFull,        // Linux did not take the packet from the TAP
   kTransmitFull,   // the port's transmit queue is full
+  // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
+  kEspUnknownSpi,   // ESP to one of our addresses, no such SA
+  kEspMalformed,    // shorter than its headers, wrong padding, or not what its SA says
+  kEspReplay,       // number seen, or older than the window
+  kEspBadIcv,       // forged, damaged, or another key
+  kEspExpired,      // the SA's hard lifetime is over, or its sequence numbers used up
+  kEspDummy,        // traffic flow confidentiality (RFC 4303 §2.6)
+  kEspKeepalive,    // NAT keep-alive (RFC 3948 §2.3)
+  kEspFragment,     // ESP in fragments that were not put together
+  kEspNoRoom,       // no room in the buffer for ESP's headers or trailer
+  kPolicyNoSa,      // a policy asks for an SA that is not there (yet)
+  kPolicyMismatch,  // came in without the protection that its policy asks for, or with another
+  kPolicyDiscard,   // a policy of action discard
   kCount
 };
 inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCount);

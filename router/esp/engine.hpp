@@ -1,0 +1,43 @@
+// ESP on batches of packets: one Engine for each worker.
+//
+//   inbound    the outer header is skipped by what the SA says (IPv4 or IPv6, UDP or not, options
+//   and
+//              extension headers bounded), sequence number checked against the window, ICV
+//              verified, only then the window marked, decrypted, padding and next header checked
+//              (RFC 4303 §3.4), tunnel: inner header checked for family and length, ECN combined
+//              (RFC 6040); transport: outer header mended (protocol, length, checksum). A dummy
+//              packet (next header 59) ends as Reason::kEspDummy.
+//   outbound   sequence numbers taken (one atomic for each run of an SA), IV made, header, padding,
+//              ICV written in place; tunnel header with DSCP, ECN, DF by RFC 6040 and RFC 4301
+//              §8.1. TTL of the outer header is what the caller says.
+//
+// Packets of a batch keep their places; any mixture of SAs. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "router/control/result.hpp"
+#include "router/esp/packet.hpp"
+
+namespace hecto::router::esp {
+
+class Engine {
+ public:
+  static constexpr unsigned kMaxBatch = 256;
+  // Refuses when the CPU or ipsec-mb cannot; `seed`: of the unpredictable CBC IVs, 0: the kernel's.
+  static Result<std::unique_ptr<Engine>> create();
+  ~Engine();
+
+  void inbound(std::span<Packet> packets, uint32_t now_s) noexcept;  // at most kMaxBatch
+  void outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept;
+
+  static std::string describe();  // "ipsec-mb 1.3.0, AVX2 + VAES" or "without AES-NI: slower"
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hecto::router::esp

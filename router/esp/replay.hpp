@@ -1,0 +1,36 @@
+// The anti-replay window (RFC 4303 §3.4.3, with the blocks of RFC 6479), shared by workers without
+// a lock.
+//
+// A ring of words, each with 32 bits of the window and the number of the block they belong to. A
+// mark is one compare-and-swap; a word of an older block is replaced by it, so that nothing is ever
+// cleared ahead and no two workers need to agree on where the window ends. `top` only grows.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace hecto::router::esp {
+
+class ReplayWindow {
+ public:
+  enum class Verdict : uint8_t { kFresh, kSeen, kTooOld };
+
+  // `window`: 0 (off) or up to 4096, in packets, as the SA says. `top`: highest received so far.
+  explicit ReplayWindow(uint32_t window = 0, uint64_t top = 0);
+
+  // The 64-bit number of one on the wire (RFC 4303 appendix A2.2); without ESN the number itself.
+  uint64_t extend(uint32_t low, bool esn) const noexcept;
+  Verdict check(uint64_t sequence) const noexcept;  // before the ICV is verified
+  Verdict mark(uint64_t sequence) noexcept;         // after; the last word
+  uint64_t top() const noexcept { return top_.load(std::memory_order_relaxed); }
+  uint32_t window() const noexcept { return window_; }
+
+ private:
+  uint32_t window_;
+  uint32_t mask_;  // words - 1
+  std::atomic<uint64_t> top_;
+  std::unique_ptr<std::atomic<uint64_t>[]> words_;  // block number << 32 | bits
+};
+
+}  // namespace hecto::router::esp

@@ -1,0 +1,60 @@
+// The SAD and the SPD as workers read them. Written by control/ipsec alone.
+//
+//   inbound    SPI (and destination) -> Sa: one open-addressed table, constant time.
+//   policies   a packet's addresses, protocol and ports -> Policy. Tuple-space search (Srinivasan,
+//              Suri, Varghese, SIGCOMM 1999): one hash table for each shape of selector (prefix
+//              lengths, protocol and ports given or not), the shapes in order of their best
+//              priority, so that the time grows with the number of shapes, not of policies.
+//
+// Both are replaced as wholes or slot by slot, by atomic pointers; what was replaced is freed when
+// all readers have passed (QSBR).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "lookup/prefix.hpp"
+#include "router/control/ipsec_state.hpp"
+
+namespace hecto::router::esp {
+
+class Sa;
+
+struct Policy {
+  PolicyAction action = PolicyAction::kBypass;
+  bool optional = false;  // inbound: may also come unprotected
+  uint32_t reqid = 0;     // inbound: the SA's must be this (0: any)
+  uint32_t priority = 0;
+  IpsecMode mode = IpsecMode::kTunnel;
+  std::atomic<Sa*> sa{nullptr};  // outbound: what protects it now; null: none yet (no_sa)
+  // Written by workers, relaxed.
+  mutable std::atomic<uint64_t> packets{0};
+};
+
+// A packet's five-tuple. Ports are 0 where the packet has none (fragments, other protocols); ICMP's
+// type and code stand in the ports as Linux puts them. Host order; IPv4 addresses in the first
+// word.
+struct FlowKey {
+  lookup::Family family;
+  uint8_t protocol;
+  uint16_t source_port, destination_port;
+  lookup::Ipv6Address source, destination;  // IPv4: the first four bytes, network order
+};
+// Never reads beyond `bytes`; `ip` is a header that classify has cleared.
+FlowKey flow_key(lookup::Family family, const uint8_t* ip, uint32_t bytes) noexcept;
+
+class Sad;
+class Spd;
+
+// What a worker holds: valid while the router runs.
+struct IpsecView {
+  const Sad* sad = nullptr;
+  const std::atomic<const Spd*>* out = nullptr;
+  const std::atomic<const Spd*>* in = nullptr;       // to the router itself
+  const std::atomic<const Spd*>* forward = nullptr;  // decapsulated or not, to be forwarded
+};
+
+// Sa* find(uint32_t spi, Family, const uint8_t* destination)  of Sad, const noexcept
+// const Policy* find(const FlowKey&, uint32_t if_id)          of Spd, const noexcept; null: none
+
+}  // namespace hecto::router::esp
