@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "router/control/result.hpp"
 #include "router/esp/packet.hpp"
@@ -26,7 +27,7 @@ namespace hecto::router::esp {
 class Engine {
  public:
   static constexpr unsigned kMaxBatch = 256;
-  // Refuses when the CPU or ipsec-mb cannot; `seed`: of the unpredictable CBC IVs, 0: the kernel's.
+  // Refuses when the CPU or ipsec-mb cannot.
   static Result<std::unique_ptr<Engine>> create();
   ~Engine();
 
@@ -36,6 +37,7 @@ class Engine {
   static std::string describe();  // "ipsec-mb 1.3.0, AVX2 + VAES" or "without AES-NI: slower"
 
  private:
+  Engine() = default;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -4,6 +4,12 @@
 // A ring of words, each with 32 bits of the window and the number of the block they belong to. A
 // mark is one compare-and-swap; a word of an older block is replaced by it, so that nothing is ever
 // cleared ahead and no two workers need to agree on where the window ends. `top` only grows.
+//
+// Why each number is accepted once: its bit lives in one word, and a word that lost the bit holds a
+// later block, whose presence alone says that the number is too old. A block's number is kept
+// modulo 2^32 in units of the ring: exact for numbers less than 2^37 apart.
+//
+// Numbers up to the `top` that a window starts with count as seen: nobody knows better.
 #pragma once
 
 #include <atomic>
@@ -15,11 +21,14 @@ namespace hecto::router::esp {
 class ReplayWindow {
  public:
   enum class Verdict : uint8_t { kFresh, kSeen, kTooOld };
+  static constexpr uint32_t kMaxWindow = 4096;
 
   // `window`: 0 (off) or up to 4096, in packets, as the SA says. `top`: highest received so far.
   explicit ReplayWindow(uint32_t window = 0, uint64_t top = 0);
 
   // The 64-bit number of one on the wire (RFC 4303 appendix A2.2); without ESN the number itself.
+  // 0, which is never fresh, when it would lie before the first or behind the last number. Without
+  // a window the number nearest to `top`.
   uint64_t extend(uint32_t low, bool esn) const noexcept;
   Verdict check(uint64_t sequence) const noexcept;  // before the ICV is verified
   Verdict mark(uint64_t sequence) noexcept;         // after; the last word
@@ -27,6 +36,11 @@ class ReplayWindow {
   uint32_t window() const noexcept { return window_; }
 
  private:
+  std::atomic<uint64_t>& word(uint64_t block) const noexcept { return words_[block & mask_]; }
+  bool too_old(uint64_t sequence) const noexcept;
+  Verdict set(uint64_t sequence) noexcept;
+  void advance(uint64_t sequence) noexcept;
+
   uint32_t window_;
   uint32_t mask_;  // words - 1
   std::atomic<uint64_t> top_;

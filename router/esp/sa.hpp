@@ -3,18 +3,58 @@
 // Made by control in memory that is locked, kept out of core dumps, and wiped when it dies; read by
 // all workers. What they write (sequence, replay window, use) is atomic: one SA's traffic may
 // spread over all of them. Control frees it after every worker has been through a quiescent state.
+//
+// An SA that replaces another one with the same keys starts with the other's `sequence`: a number
+// that was used before with a key of GCM, GMAC, CTR or ChaCha20 would give the key away. As a
+// second line of defence each Sa adds a random mask to the IVs of these (as Linux does), so that a
+// router that was started anew with keys from a file does not repeat them either.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "router/control/ipsec_state.hpp"
 #include "router/esp/replay.hpp"
 
 namespace hecto::router::esp {
 
-struct ExpandedKeys;  // crypto.cpp: what ipsec-mb wants
+struct ExpandedKeys;  // crypto.hpp: what ipsec-mb wants
+
+// What every packet of an SA has in common on the wire, worked out once.
+struct alignas(64) Shape {
+  // Outer IP header and UDP header as far as there are any, SPI, a sequence number of 0. Total
+  // length, id, TTL, traffic class, checksums and numbers are 0.
+  std::array<uint8_t, 64> header{};
+  uint32_t checksum = 0;    // sum of the outer IPv4 header's words, not folded
+  uint8_t outer_bytes = 0;  // IP header of tunnel mode: 20, 40; 0 in transport mode
+  uint8_t udp_bytes = 0;    // 8 or 0
+  uint8_t iv_bytes = 0;
+  uint8_t icv_bytes = 0;
+  uint8_t block_bytes = 4;
+  uint8_t key_index = 0;  // of AES: 0, 1, 2 for 128, 192, 256 bits
+  Cipher cipher = Cipher::kNull;
+  Integrity integrity = Integrity::kNone;
+  bool tunnel = true;
+  bool outer_ipv4 = true;  // family of both ends of the SA
+  bool esn = false;
+  bool copy_dscp = true, copy_dont_fragment = true, ecn = true;
+  uint32_t spi_be = 0;
+  uint32_t tfc_pad = 0;
+  uint64_t last_number = 0;  // never given out beyond it
+  uint64_t iv_mask = 0;
+  uint64_t hard_bytes = 0, hard_packets = 0;
+
+  // In front of the ciphertext.
+  uint32_t front_bytes() const noexcept { return outer_bytes + udp_bytes + 8U + iv_bytes; }
+  // Ciphertext of `payload` bytes: padding, pad length and next header filled up to a block.
+  uint32_t text_bytes(uint32_t payload) const noexcept {
+    return (payload + 2 + block_bytes - 1) / block_bytes * block_bytes;
+  }
+};
 
 class Sa {
  public:
@@ -25,9 +65,19 @@ class Sa {
   Sa& operator=(const Sa&) = delete;
 
   // How many bytes a packet of `inner` bytes (its IP header and all) becomes, and the other way:
-  // the largest inner packet that fits `outer_mtu`. `family`: of the inner packet.
+  // the largest inner packet that fits `outer_mtu`; 0: none. Transport mode: of packets without
+  // options or extension headers (a block cipher may pad others up to 12 bytes more).
   uint32_t outer_bytes(uint32_t inner) const noexcept;
   uint32_t inner_mtu(uint32_t outer_mtu) const noexcept;
+
+  const Shape& shape() const noexcept { return shape_; }
+  const ExpandedKeys& keys() const noexcept {
+    return *std::launder(reinterpret_cast<const ExpandedKeys*>(keys_.data()));
+  }
+
+  // Key memory (key_memory.hpp); null when there is none.
+  static void* operator new(size_t bytes, std::align_val_t) noexcept;
+  static void operator delete(void* memory, std::align_val_t) noexcept;
 
   // ---- constant
   SaId id;
@@ -36,11 +86,18 @@ class Sa {
   Transform transform;
   uint32_t reqid, if_id;
   uint32_t number = 0;  // dense, given by control: index of its counters in views
-  // ... (template of the outer header, flags, lifetimes, ExpandedKeys)
 
+ private:
+  Sa(const SaState& state, uint64_t iv_mask);
+
+  static constexpr size_t kKeyBytes = 1088;
+  Shape shape_;
+  alignas(64) std::array<std::byte, kKeyBytes> keys_{};
+
+ public:
   // ---- written by workers
   alignas(64) std::atomic<uint64_t> sequence{0};          // last one given out
-  std::atomic<uint64_t> bytes{0}, packets{0};             // payload as RFC 4301 counts lifetimes
+  std::atomic<uint64_t> bytes{0}, packets{0};             // ciphertext (RFC 4301 §4.4.2.1)
   std::atomic<uint32_t> first_used_s{0}, last_used_s{0};  // seconds of `now_s`
   std::atomic<bool> expired{false};  // hard lifetime over, or sequence numbers used up
   ReplayWindow replay;

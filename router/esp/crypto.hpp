@@ -1,0 +1,81 @@
+// What ipsec-mb does for an Engine: keys expanded, batches sealed and opened.
+//
+// GCM and GMAC by direct calls, everything else as jobs of the multi-buffer manager, which are
+// flushed at the end of a batch. Only the files that include this one see ipsec-mb.
+#pragma once
+
+#define NO_COMPAT_IMB_API_053  // its old names are as short as GCM and CBC
+#include <intel-ipsec-mb.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "router/esp/sa.hpp"
+#include "router/esp/work.hpp"
+
+namespace hecto::router::esp {
+
+// The keys of an SA as ipsec-mb reads them. GMAC uses `gcm`, ChaCha20-Poly1305 `encrypt` as it is.
+struct alignas(64) ExpandedKeys {
+  struct Rounds {
+    alignas(16) uint8_t encrypt[16 * 15];
+    alignas(16) uint8_t decrypt[16 * 15];
+    alignas(16) uint8_t inner[64], outer[64];  // HMAC's state behind key ^ ipad, key ^ opad
+  };
+  union {
+    gcm_key_data gcm;
+    Rounds rounds;
+  };
+  uint8_t salt[4];
+};
+
+// Whether ipsec-mb runs on this CPU; asked before anything is expanded.
+bool crypto_usable();
+
+// Into zeroed key memory.
+void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded);
+
+struct ManagerDeleter {
+  void operator()(IMB_MGR* manager) const noexcept;
+};
+using Manager = std::unique_ptr<IMB_MGR, ManagerDeleter>;  // in key memory
+
+class Crypto {
+ public:
+  static Result<std::unique_ptr<Crypto>> create();
+  ~Crypto();
+
+  // Encrypts in place and puts the ICV behind. `failed` tells what ipsec-mb did not do.
+  void seal(std::span<Work> batch) noexcept;
+  // Decrypts in place and checks the ICV: what is forged is `failed`, its bytes are worth nothing.
+  void open(std::span<Work> batch) noexcept;
+  // Unpredictable IVs (of CBC): `count` of 16 bytes, at most Engine::kMaxBatch. Valid until the
+  // next call.
+  const uint8_t* random_ivs(unsigned count) noexcept;
+
+  static std::string describe();
+
+ private:
+  Crypto() = default;
+  template <bool kSeal>
+  void run(std::span<Work> batch) noexcept;
+  template <bool kSeal>
+  void gcm(Work& work) noexcept;
+  void gmac(Work& work, uint8_t* icv) noexcept;
+  template <bool kSeal>
+  void submit(Work& work) noexcept;
+  static void finish(const IMB_JOB* job) noexcept;
+
+  struct Secrets {                        // in key memory
+    alignas(16) uint8_t rounds[16 * 15];  // AES-128 key of the CBC IVs
+    uint64_t used;                        // runs of random_ivs
+    alignas(64) uint8_t ivs[16 * 256];
+  };
+  Manager manager_;
+  Secrets* secrets_ = nullptr;
+};
+
+}  // namespace hecto::router::esp

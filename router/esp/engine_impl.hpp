@@ -1,0 +1,81 @@
+// What an Engine is made of, and what its two directions share.
+#pragma once
+
+#include <span>
+
+#include "router/esp/bytes.hpp"
+#include "router/esp/crypto.hpp"
+#include "router/esp/engine.hpp"
+#include "router/esp/work.hpp"
+
+namespace hecto::router::esp {
+
+struct Engine::Impl {
+  std::unique_ptr<Crypto> crypto;
+  std::array<Work, kMaxBatch> work;
+
+  // Packets of one SA, inbound and outbound: how many of them go on, with their work in `to`.
+  unsigned admit(std::span<Packet> run, Work* to) noexcept;
+  unsigned number(std::span<Packet> run, uint32_t now_s, Work* to) noexcept;
+};
+
+// What the packets of one SA in a batch use of its lifetime: added to the SA once, when it ends.
+// Several workers may overrun a hard limit by a batch each.
+class Use {
+ public:
+  explicit Use(Sa& sa) noexcept
+      : sa_(sa),
+        bytes_(sa.bytes.load(std::memory_order_relaxed)),
+        packets_(sa.packets.load(std::memory_order_relaxed)) {}
+
+  // False when the hard lifetime is over; the SA is expired then.
+  bool take(uint32_t text_bytes) noexcept {
+    if (bytes_ + taken_bytes_ >= sa_.shape().hard_bytes ||
+        packets_ + taken_ >= sa_.shape().hard_packets) {
+      sa_.expired.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    taken_bytes_ += text_bytes;
+    ++taken_;
+    return true;
+  }
+  void end(uint32_t now_s) noexcept {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    if (taken_ == 0) return;
+    sa_.bytes.fetch_add(taken_bytes_, kRelaxed);
+    sa_.packets.fetch_add(taken_, kRelaxed);
+    if (sa_.last_used_s.load(kRelaxed) != now_s) sa_.last_used_s.store(now_s, kRelaxed);
+    if (sa_.first_used_s.load(kRelaxed) == 0) {
+      uint32_t never = 0;
+      sa_.first_used_s.compare_exchange_strong(never, now_s, kRelaxed);
+    }
+  }
+
+ private:
+  Sa& sa_;
+  uint64_t bytes_, packets_;  // as the SA had them
+  uint64_t taken_bytes_ = 0, taken_ = 0;
+};
+
+// Packets of one SA that stand together at the head of `packets`.
+inline size_t run_of(std::span<const Packet> packets) noexcept {
+  size_t n = 1;
+  while (n < packets.size() && packets[n].sa == packets[0].sa) ++n;
+  return n;
+}
+
+inline void prefetch(const Sa* sa) noexcept {
+  if (sa == nullptr) return;
+  __builtin_prefetch(&sa->shape());
+  __builtin_prefetch(reinterpret_cast<const uint8_t*>(&sa->shape()) + 64);
+  __builtin_prefetch(&sa->sequence, 1);
+}
+
+inline void write_aad(const Shape& shape, Work& work) noexcept {
+  if (shape.integrity != Integrity::kNone) return;
+  memcpy(work.aad, &shape.spi_be, 4);
+  if (shape.esn) return store64(work.aad + 4, work.number);
+  store32(work.aad + 4, static_cast<uint32_t>(work.number));
+}
+
+}  // namespace hecto::router::esp

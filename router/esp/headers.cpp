@@ -1,0 +1,37 @@
+#include "router/esp/headers.hpp"
+
+namespace hecto::router::esp {
+namespace {
+
+constexpr uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
+
+// Destination options belong to ESP's payload unless a routing header follows them.
+bool skipped(const uint8_t* extension, uint8_t protocol, bool before_esp) {
+  if (protocol == kHopByHop || protocol == kRouting) return true;
+  return protocol == kDestination && (!before_esp || extension[0] == kRouting);
+}
+
+}  // namespace
+
+std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool before_esp) noexcept {
+  if (is_ipv4(ip)) {
+    const bool fragment = (load16(ip + 6) & 0x3fff) != 0;  // offset or "more fragments"
+    return UpperLayer{(ip[0] & 15U) * 4, ip[9], 9, fragment};
+  }
+  UpperLayer upper{40, ip[6], 6, false};
+  for (unsigned i = 0;; ++i) {
+    if (upper.protocol == kFragment) upper.fragment = true;
+    const bool extension =
+        upper.protocol == kHopByHop || upper.protocol == kRouting || upper.protocol == kDestination;
+    if (!extension) return upper;
+    if (i == kMaxExtensions || upper.offset + 8 > bytes) return std::nullopt;
+    const uint8_t* header = ip + upper.offset;
+    if (!skipped(header, upper.protocol, before_esp)) return upper;
+    upper.next_header = upper.offset;
+    upper.protocol = header[0];
+    upper.offset += (header[1] + 1U) * 8;
+    if (upper.offset > bytes) return std::nullopt;
+  }
+}
+
+}  // namespace hecto::router::esp

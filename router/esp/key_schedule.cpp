@@ -1,0 +1,128 @@
+// Keys of SAs expanded, and managers of ipsec-mb: what control does, not workers.
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "router/esp/crypto.hpp"
+#include "router/esp/engine.hpp"
+#include "router/esp/key_memory.hpp"
+
+namespace hecto::router::esp {
+namespace {
+
+Manager make_manager() {
+  void* memory = allocate_key_memory(imb_get_mb_mgr_size());
+  if (memory == nullptr) return nullptr;
+  Manager manager(imb_set_pointers_mb_mgr(memory, 0, 1));
+  IMB_ARCH arch = IMB_ARCH_NONE;
+  if (manager != nullptr) init_mb_mgr_auto(manager.get(), &arch);
+  if (manager == nullptr || imb_get_errno(manager.get()) != 0) return nullptr;
+  return manager;
+}
+
+// For its functions only, which keep nothing in it. Lives as long as the process.
+IMB_MGR* functions() {
+  static IMB_MGR* manager = make_manager().release();
+  return manager;
+}
+
+void hmac_states(Integrity integrity, const Keys& keys, ExpandedKeys::Rounds& rounds) {
+  const auto& one_block = [&] {
+    switch (integrity) {
+      case Integrity::kHmacSha1:
+        return functions()->sha1_one_block;
+      case Integrity::kHmacSha256:
+        return functions()->sha256_one_block;
+      case Integrity::kHmacSha384:
+        return functions()->sha384_one_block;
+      default:
+        return functions()->sha512_one_block;
+    }
+  }();
+  uint8_t block[128];
+  for (const auto& [pad, state] : {std::pair{uint8_t{0x36}, rounds.inner}, {0x5c, rounds.outer}}) {
+    memset(block, pad, sizeof block);
+    for (size_t i = 0; i < keys.integrity_bytes; ++i) block[i] ^= keys.integrity[i];
+    one_block(block, state);
+  }
+  explicit_bzero(block, sizeof block);
+}
+
+void aes_rounds(const uint8_t* key, unsigned key_bytes, uint8_t* encrypt, uint8_t* decrypt) {
+  const IMB_MGR& calls = *functions();
+  const auto call = key_bytes == 16   ? calls.keyexp_128
+                    : key_bytes == 24 ? calls.keyexp_192
+                                      : calls.keyexp_256;
+  call(key, encrypt, decrypt);
+}
+
+}  // namespace
+
+void ManagerDeleter::operator()(IMB_MGR* manager) const noexcept {
+  release_key_memory(manager, imb_get_mb_mgr_size());
+}
+
+bool crypto_usable() {
+  return functions() != nullptr;
+}
+
+void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded) {
+  const uint8_t* key = keys.cipher.data();
+  memcpy(expanded.salt, key + transform.key_bytes, transform.salt_bytes());
+  const IMB_MGR& calls = *functions();
+  switch (transform.cipher) {
+    case Cipher::kNull:
+      break;
+    case Cipher::kAesCbc:
+    case Cipher::kAesCtr:
+      aes_rounds(key, transform.key_bytes, expanded.rounds.encrypt, expanded.rounds.decrypt);
+      break;
+    case Cipher::kAesGcm:
+    case Cipher::kAesGmac:
+      (transform.key_bytes == 16   ? calls.gcm128_pre
+       : transform.key_bytes == 24 ? calls.gcm192_pre
+                                   : calls.gcm256_pre)(key, &expanded.gcm);
+      break;
+    case Cipher::kChaCha20Poly1305:
+      memcpy(expanded.rounds.encrypt, key, 32);
+      break;
+  }
+  if (!transform.aead()) hmac_states(transform.integrity, keys, expanded.rounds);
+}
+
+Result<std::unique_ptr<Crypto>> Crypto::create() {
+  if (!crypto_usable())
+    return fail(fmt::format("ipsec-mb {} cannot run on this CPU: it needs SSE 4.2 and AES-NI",
+                            imb_get_version_str()));
+  std::unique_ptr<Crypto> crypto(new Crypto);
+  crypto->manager_ = make_manager();
+  crypto->secrets_ = static_cast<Secrets*>(allocate_key_memory(sizeof(Secrets)));
+  if (crypto->manager_ == nullptr || crypto->secrets_ == nullptr)
+    return fail("no memory for ESP's keys", ENOMEM);
+  uint8_t key[16];
+  if (getrandom(key, sizeof key, 0) != sizeof key)
+    return fail("the kernel gives no random numbers for IVs", errno);
+  alignas(16) uint8_t unused[16 * 15];
+  aes_rounds(key, sizeof key, crypto->secrets_->rounds, unused);
+  explicit_bzero(key, sizeof key);
+  explicit_bzero(unused, sizeof unused);
+  return crypto;
+}
+
+Crypto::~Crypto() {
+  release_key_memory(secrets_, sizeof(Secrets));
+}
+
+std::string Crypto::describe() {
+  const IMB_MGR* manager = functions();
+  if (manager == nullptr) return fmt::format("ipsec-mb {}: not on this CPU", imb_get_version_str());
+  constexpr std::array<std::string_view, IMB_ARCH_NUM> kNames = {
+      "nothing", "without AES-NI: slower", "SSE", "AVX", "AVX2", "AVX-512"};
+  constexpr uint64_t kVaes = IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
+  // Version 1.3 has VAES code for AVX-512 alone, whatever else the CPU offers.
+  const bool vaes = manager->used_arch == IMB_ARCH_AVX512 && (manager->features & kVaes) == kVaes;
+  return fmt::format("ipsec-mb {}, {}{}", imb_get_version_str(), kNames[manager->used_arch],
+                     vaes ? " + VAES" : "");
+}
+
+}  // namespace hecto::router::esp
