@@ -11,13 +11,8 @@
 
 #include "lookup/arena_header.hpp"
 #include "lookup/direct_layout.hpp"
+#include "lookup/hd.hpp"
 #include "lookup/trie_layout.hpp"
-
-#ifdef __CUDACC__
-#define HD __host__ __device__
-#else
-#define HD
-#endif
 
 namespace hecto::lookup {
 

@@ -1,11 +1,7 @@
-// Functions for host and device: HD in front of those that both compile.
+// HD, and what loops over registers need besides.
 #pragma once
 
-#ifdef __CUDACC__
-#define HD __host__ __device__
-#else
-#define HD
-#endif
+#include "lookup/hd.hpp"
 
 // In front of loops whose arrays must live in registers, so whose indices must be constants there.
 #ifdef __CUDA_ARCH__
