@@ -84,7 +84,8 @@ struct ReasonCounters {
   std::array<Example, kReasonCount> examples;
 };
 
-// Where the cycles go. `busy` covers iterations that moved packets, the rest is idle.
+// Where the cycles go. `busy` covers iterations that moved packets, the rest is idle. `packets` and
+// `busy_iterations` count what was received, not what came back from a device.
 struct CycleCounters {
   Counter busy, idle;
   Counter iterations, busy_iterations;

@@ -108,6 +108,7 @@ void Worker::poll_offload() noexcept {
   Chunk& chunk = offload.chunk();
   const auto poll = [&](auto& lane, const auto& fib) {
     offload.of(lane).poll(lane, fib, offload, [&] {
+      delivered_ += lane.count;
       stages_.finish(*this, chunk);
       if (chunk.refused_count > 0) dispose_refused(chunk);
       lane.count = 0;
@@ -230,16 +231,19 @@ void Worker::run() noexcept {
   uint64_t before = rte_rdtsc();
   while (!stop_.load(std::memory_order_relaxed)) {
     refresh();
+    delivered_ = 0;
     const unsigned packets = poll_once();
     report_quiescent();
-    if (packets == 0) rest(++empty_polls);
+    if (packets + delivered_ == 0) rest(++empty_polls);
     const uint64_t now = rte_rdtsc();
     cycles.iterations.add(1);
     if (packets > 0) {
-      empty_polls = 0;
-      cycles.busy.add(now - before);
       cycles.busy_iterations.add(1);
       cycles.packets.add(packets);
+    }
+    if (packets + delivered_ > 0) {
+      empty_polls = 0;
+      cycles.busy.add(now - before);
     } else {
       cycles.idle.add(now - before);
     }

@@ -97,6 +97,7 @@ class Worker {
   uint64_t generation_ = 0;  // of the snapshot
   const WorkerView* view_ = nullptr;
   Stages stages_{};
+  unsigned delivered_ = 0;        // packets, by the device's batches, in this turn of the loop
   uint32_t lookups_ = 0;          // on this core, with a device beside it
   uint64_t quiescent_token_ = 0;  // of the moment marked
   bool quiescence_marked_ = false;
