@@ -33,11 +33,9 @@ gpu_offload::Mode mode_of(config::OffloadMode mode) {
   return gpu_offload::Mode::kAuto;
 }
 
-using Devices = std::vector<std::unique_ptr<gpu_offload::Device>>;
-
 // `found`: which, or why there is none. What the file names must be there; `auto` takes what is.
-Result<Devices> open_devices(const std::vector<std::string>& names, std::string& found) {
-  Devices devices;
+Result<Offload::Devices> open_devices(const std::vector<std::string>& names, std::string& found) {
+  Offload::Devices devices;
   found.clear();
   const auto take = [&](std::unique_ptr<gpu_offload::Device> device) {
     found +=
@@ -75,11 +73,21 @@ Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& co
   auto devices = open_devices(config.devices, found);
   if (!devices) return tl::unexpected(devices.error());
   if (devices->empty()) return nullptr;
+  return create(config, placement, tables, std::move(*devices));
+}
+
+Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& config,
+                                                 const config::Placement& placement, Tables& tables,
+                                                 Devices devices) {
   std::unique_ptr<Offload> offload(new Offload(config, tables));
   tables.feed_devices();
-  for (auto& device : *devices) offload->attach(std::move(device));
+  for (auto& device : devices) offload->attach(std::move(device));
   for (const config::WorkerPlacement& worker : placement.workers)
     if (auto done = offload->give(worker); !done) return tl::unexpected(done.error());
+  for (Attached& attached : offload->devices_)
+    if (attached.workers.empty())
+      spdlog::warn("offload {}: unused, there is no worker for it on its socket {}",
+                   attached.control.device().name(), attached.control.device().socket());
   return offload;
 }
 
@@ -109,15 +117,21 @@ void Offload::attach(std::unique_ptr<gpu_offload::Device> device) {
   attached.shader->start();
 }
 
-// The first device of the worker's socket, or one of any.
+// The device with the fewest workers of those on that socket, or on any.
+Offload::Attached* Offload::least_used(int socket) {
+  Attached* least = nullptr;
+  for (Attached& device : devices_) {
+    const int its = device.control.device().socket();
+    if (its >= 0 && its != socket) continue;
+    if (least == nullptr || device.workers.size() < least->workers.size()) least = &device;
+  }
+  return least;
+}
+
 Result<void> Offload::give(const config::WorkerPlacement& worker) {
   if (workers_.size() <= worker.id) workers_.resize(worker.id + 1);
-  const auto suits = [&](Attached& device) {
-    const int socket = device.control.device().socket();
-    return socket < 0 || socket == worker.socket;
-  };
-  const auto device = std::find_if(devices_.begin(), devices_.end(), suits);
-  if (device == devices_.end()) return {};
+  Attached* device = least_used(worker.socket);
+  if (device == nullptr) return {};
   DeviceControl& control = device->control;
   const auto queue = [&](unsigned batches) {
     return device->shader ? device->shader->make_queue(batches)

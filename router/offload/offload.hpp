@@ -21,10 +21,17 @@ namespace hecto::router {
 
 class Offload {
  public:
+  using Devices = std::vector<std::unique_ptr<gpu_offload::Device>>;
+
   // Nothing where the configuration asks for no device, or `auto` finds none (`found` says why).
+  // Workers of a socket share its devices evenly; one without a device there looks up on the CPU.
   static Result<std::unique_ptr<Offload>> create(const config::OffloadConfig& config,
                                                  const config::Placement& placement, Tables& tables,
                                                  std::string& found);
+  // With these devices, not empty.
+  static Result<std::unique_ptr<Offload>> create(const config::OffloadConfig& config,
+                                                 const config::Placement& placement, Tables& tables,
+                                                 Devices devices);
   ~Offload();  // after the workers
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
@@ -50,6 +57,7 @@ class Offload {
  private:
   Offload(const config::OffloadConfig& config, Tables& tables) : config_(config), tables_(tables) {}
   void attach(std::unique_ptr<gpu_offload::Device> device);
+  Attached* least_used(int socket);
   Result<void> give(const config::WorkerPlacement& worker);
   void tell(Attached& device);
 
