@@ -63,19 +63,33 @@ TYPED_TEST(WalkTest, AnswersAsKernelsAndNaiveTwinDo) {
   }
 }
 
+const std::vector<std::string>& real_lines() {
+  static const auto lines = read_real_table();
+  return lines;
+}
+
+// Of one family; empty where there is no such table.
+template <typename Address>
+const std::vector<Route<Address>>& real_routes() {
+  static const auto routes = [] {
+    std::vector<Route<Address>> parsed;
+    for (const std::string& line : real_lines()) {
+      auto prefix = Prefix<Address>::parse(line);
+      if (prefix) parsed.push_back({*prefix, group_of(line)});
+    }
+    return parsed;
+  }();
+  return routes;
+}
+
 template <typename Kind>
 class RealTableWalkTest : public ::testing::Test {};
 TYPED_TEST_SUITE(RealTableWalkTest, MainTables);
 
 TYPED_TEST(RealTableWalkTest, AnswersAsKernelsDo) {
   using Address = typename TypeParam::Address;
-  static const auto lines = read_real_table();
-  if (lines.empty()) GTEST_SKIP() << "no " << kRealTable << " in HECTO_DATA or ../shared/data";
-  std::vector<Route<Address>> routes;
-  for (const std::string& line : lines) {
-    auto prefix = Prefix<Address>::parse(line);
-    if (prefix) routes.push_back({*prefix, group_of(line)});
-  }
+  const auto& routes = real_routes<Address>();
+  if (routes.empty()) GTEST_SKIP() << "no " << kRealTable << " in HECTO_DATA or ../shared/data";
   TestTable<TypeParam> table;
   ASSERT_TRUE(table.fib().load(routes, TypeParam::kTable));
   Rng rng(test_seed());
