@@ -81,7 +81,7 @@ done
 add_cxx gpu_offload/devices/open.cpp "-DHECTO_CUDA_PLUGIN_PATH='\"$out/libhecto_cuda.so\"'"
 add_cxx router/control/synthetic_table.cpp
 add_cxx bench/destinations.cpp
-for source in crossover measure offload report workload; do add_cxx "bench/offload/$source.cpp"; done
+for source in crossover energy measure offload report workload; do add_cxx "bench/offload/$source.cpp"; done
 add_cxx bench/offload/device_main.cpp ${gpu:+-DHECTO_OFFLOAD_CUDA}
 if [ -n "$gpu" ]; then
   arch=$(nvidia-smi -i "$gpu" --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' || true)

@@ -15,6 +15,7 @@ using gpu_offload::Status;
 constexpr double kPatience = 5;  // this and the others: seconds
 constexpr double kCpuRound = 2e-3;
 constexpr double kLatencyRound = 0.5;
+constexpr size_t kMostBatches = 4096;  // of a round
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -119,10 +120,8 @@ tl::expected<void, std::string> OffloadRunner::check(size_t batches) {
   return {};
 }
 
-// Items/s of so many batches, from the first submit to the last answer.
-OffloadRunner::Done OffloadRunner::throughput(size_t batches) {
-  work_.poison(batches);
-  const double start = now_s();
+// From the first submit to the last answer.
+tl::expected<void, std::string> OffloadRunner::run(size_t batches) {
   for (size_t next = 0, done = 0; done < batches;) {
     while (next < batches && in_flight_ < in_flight_most_) {
       auto taken = submit(next);
@@ -134,6 +133,14 @@ OffloadRunner::Done OffloadRunner::throughput(size_t batches) {
     if (!answered) return tl::unexpected(answered.error());
     done += *answered;
   }
+  return {};
+}
+
+// Items/s of so many batches.
+OffloadRunner::Done OffloadRunner::throughput(size_t batches) {
+  work_.poison(batches);
+  const double start = now_s();
+  if (auto done = run(batches); !done) return tl::unexpected(done.error());
   const double seconds = now_s() - start;
   if (auto right = check(batches); !right) return tl::unexpected(right.error());
   return static_cast<double>(batches) * batch_ / seconds;
@@ -203,7 +210,8 @@ tl::expected<void, std::string> OffloadRunner::latency(size_t batches, double ra
   return {};
 }
 
-double OffloadRunner::on_cpu(uint32_t batch) const {
+// Items/s.
+double OffloadRunner::on_cpu(uint32_t batch, double least_s) const {
   const uint32_t count = std::min(batch, 256u);
   const size_t most = work_.items() / count;
   size_t done = 0;
@@ -212,7 +220,7 @@ double OffloadRunner::on_cpu(uint32_t batch) const {
   do {
     for (int i = 0; i < 4; ++i) work_.on_cpu(done++ % most * count, count);
     seconds = now_s() - start;
-  } while (seconds < kCpuRound);
+  } while (seconds < least_s);
   return static_cast<double>(done) * count / seconds;
 }
 
@@ -220,7 +228,7 @@ tl::expected<void, std::string> OffloadRunner::one_round(uint32_t batch,
                                                          const OffloadMeasure& options,
                                                          Samples& samples) {
   batch_ = batch;
-  const size_t all = std::min<size_t>(work_.cut(batch), 4096);
+  const size_t all = std::min(work_.cut(batch), kMostBatches);
   if (samples.batches == 0) {  // a first, short one says how many a round takes
     const size_t few = std::min<size_t>(all, size_t{2} * in_flight_most_);
     auto rate = throughput(few);
@@ -232,7 +240,7 @@ tl::expected<void, std::string> OffloadRunner::one_round(uint32_t batch,
   auto rate = throughput(samples.batches);
   if (!rate) return tl::unexpected(rate.error());
   samples.items_per_s.push_back(*rate);
-  samples.cpu_items_per_s.push_back(on_cpu(batch));
+  samples.cpu_items_per_s.push_back(on_cpu(batch, kCpuRound));
   const size_t timed = std::min<size_t>(samples.batches, 256);
   if (auto done = worker(timed, samples); !done) return done;
   samples.checked += (samples.batches + timed) * batch;
@@ -256,6 +264,27 @@ OffloadRow OffloadRunner::row_of(uint32_t batch, Samples& samples) const {
   return row;
 }
 
+tl::expected<EnergyRow, std::string> OffloadRunner::energy(uint32_t batch, double seconds,
+                                                           EnergyMeter& meter) {
+  batch_ = batch;
+  EnergyRow row{.kind = work_.name(), .packet_bytes = work_.packet_bytes(), .batch = batch};
+  const size_t all = std::min(work_.cut(batch), kMostBatches);
+  work_.poison(all);
+  meter.start();
+  for (const double start = now_s(); row.items == 0 || now_s() - start < seconds;) {
+    if (auto done = run(all); !done) return tl::unexpected(done.error());
+    row.items += static_cast<double>(all) * batch;
+  }
+  row.used = meter.used();
+  if (auto right = check(all); !right) return tl::unexpected(right.error());
+  meter.start();
+  const double start = now_s();
+  const double rate = on_cpu(batch, seconds);
+  row.core_items = rate * (now_s() - start);
+  row.core_used = meter.used();
+  return row;
+}
+
 tl::expected<std::vector<OffloadRow>, std::string> OffloadRunner::measure(
     const OffloadMeasure& options) {
   std::vector<uint32_t> batches;
@@ -271,7 +300,7 @@ tl::expected<std::vector<OffloadRow>, std::string> OffloadRunner::measure(
   for (size_t i = 0; i < batches.size(); ++i) {
     batch_ = batches[i];
     if (!options.check_only) {
-      const size_t all = std::min<size_t>(work_.cut(batch_), 4096);
+      const size_t all = std::min(work_.cut(batch_), kMostBatches);
       auto done = latency(all, median(samples[i].items_per_s), options, samples[i].latency);
       if (!done) return tl::unexpected(done.error());
     }

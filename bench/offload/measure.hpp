@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/offload/crossover.hpp"
+#include "bench/offload/energy.hpp"
 #include "bench/offload/workload.hpp"
 #include "gpu_offload/device.hpp"
 
@@ -21,7 +22,19 @@ struct OffloadMeasure {
   unsigned in_flight = 8;
   double round_s = 0.05;            // a round's time, about
   unsigned latency_samples = 2000;  // fewer where they would take over half a second
+  double energy_s = 1;              // the device's time for its joules, and the core's
   bool check_only = false;          // one round of each batch, nothing timed
+};
+
+// What one kind of work takes, everything else that runs there and idle power included.
+struct EnergyRow {
+  std::string kind;
+  uint32_t packet_bytes = 0;  // look-ups: 0
+  uint32_t batch = 0;
+  double items = 0;  // by the device, with `used` meanwhile,
+  EnergyMeter::Joules used = {};
+  double core_items = 0;  // and by one core
+  EnergyMeter::Joules core_used = {};
 };
 
 // The device's side of one workload: pinned memory, table, queue. The device has been started.
@@ -40,6 +53,8 @@ class OffloadRunner {
   // One row for each batch size that fits the workload. A wrong answer, an error of the device, or
   // no answer for five seconds is a failure.
   tl::expected<std::vector<OffloadRow>, Failure> measure(const OffloadMeasure& options);
+  // In batches of that size, all the time; answers are checked at the end.
+  tl::expected<EnergyRow, Failure> energy(uint32_t batch, double seconds, EnergyMeter& meter);
 
  private:
   struct Samples;
@@ -51,6 +66,7 @@ class OffloadRunner {
         in_flight_most_(in_flight),
         shares_cpus_(device.name() == "host") {}
   tl::expected<void, Failure> load();
+  tl::expected<void, Failure> run(size_t batches);
   Done throughput(size_t batches);
   tl::expected<void, Failure> worker(size_t batches, Samples& samples);
   tl::expected<void, Failure> latency(size_t batches, double rate, const OffloadMeasure& options,
@@ -58,7 +74,7 @@ class OffloadRunner {
   tl::expected<void, Failure> one_round(uint32_t batch, const OffloadMeasure& options,
                                         Samples& samples);
   OffloadRow row_of(uint32_t batch, Samples& samples) const;
-  double on_cpu(uint32_t batch) const;
+  double on_cpu(uint32_t batch, double seconds) const;
   tl::expected<bool, Failure> submit(size_t index);
   tl::expected<unsigned, Failure> poll();
   tl::expected<void, Failure> check(size_t batches);

@@ -1,5 +1,6 @@
 #include "bench/offload/offload.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #ifdef __x86_64__
@@ -64,6 +65,7 @@ void OffloadOptions::make_quick() {
   measure.rounds = 2;
   measure.round_s = 0.002;
   measure.latency_samples = 100;
+  measure.energy_s = 0.2;
 }
 
 tl::expected<std::vector<WorkKind>, std::string> chosen_kinds(
@@ -106,6 +108,7 @@ tl::expected<OffloadResult, std::string> measure_offload(const OffloadOptions& a
   OffloadOptions options = asked;
   if (options.payload_mb == 0)
     options.payload_mb = (*device)->name() == "host" ? kHostPayloadMb : kGpuPayloadMb;
+  EnergyMeter meter(pci_address_in((*device)->description()), options.energy);
   OffloadResult result{.device = (*device)->name(),
                        .description = (*device)->description(),
                        .table = table.name,
@@ -115,6 +118,9 @@ tl::expected<OffloadResult, std::string> measure_offload(const OffloadOptions& a
                        .rounds = options.measure.rounds,
                        .tsc_ghz = tsc_ghz(),
                        .rows = {},
+                       .no_gpu_energy = meter.no_gpu(),
+                       .no_cpu_energy = meter.no_cpu(),
+                       .energy = {},
                        .crossovers = {}};
   for (const WorkKind& kind : *kinds) {
     std::fprintf(stderr, "%s: %s\n", result.device.c_str(), kind.name);
@@ -126,6 +132,15 @@ tl::expected<OffloadResult, std::string> measure_offload(const OffloadOptions& a
     if (!rows) return tl::unexpected(rows.error());
     if (is_lookup(kind.kind) && !options.measure.check_only && !rows->empty())
       result.crossovers.push_back(crossover_of(*rows));
+    if (meter.tells() && !options.measure.check_only && !rows->empty()) {
+      const auto fastest = std::max_element(rows->begin(), rows->end(),
+                                            [](const OffloadRow& one, const OffloadRow& other) {
+                                              return one.items_per_s < other.items_per_s;
+                                            });
+      auto energy = (*runner)->energy(fastest->batch, options.measure.energy_s, meter);
+      if (!energy) return tl::unexpected(energy.error());
+      result.energy.push_back(std::move(*energy));
+    }
     result.rows.insert(result.rows.end(), rows->begin(), rows->end());
   }
   return result;

@@ -17,6 +17,7 @@ struct OffloadOptions {
   size_t items = 1 << 22;          // of a look-up's pool
   size_t payload_mb = 0;           // of ESP's pool; 0: 192, on the host device 4
   OffloadMeasure measure{.batches = {1, 4, 16, 64, 256, 1024, 4096, 16384, 65536}};
+  EnergySources energy = {};
   void make_quick();
 };
 inline constexpr double kQuickScale = 0.02;  // of the synthetic table, with --quick
@@ -27,6 +28,8 @@ struct OffloadResult {
   unsigned in_flight = 0, rounds = 0;
   double tsc_ghz = 0;  // 0: this CPU has none
   std::vector<OffloadRow> rows;
+  std::string no_gpu_energy, no_cpu_energy;  // why there is none; empty: there is
+  std::vector<EnergyRow> energy;             // a kind of work each, where one of both is told
   std::vector<Crossover> crossovers;  // of look-ups: ESP's code on the CPU here is no router's
 };
 

@@ -15,6 +15,10 @@ __attribute__((format(printf, 2, 3))) void print(std::string& text, const char* 
   text += line;
 }
 
+std::string or_null(const std::string& text) {
+  return text.empty() ? "null" : json_string(text);
+}
+
 bool is_esp(const OffloadRow& row) {
   return row.packet_bytes != 0;
 }
@@ -42,6 +46,60 @@ void add_crossover(std::string& text, const Crossover& one, double tsc_ghz) {
         one.cores_beaten);
   print(text, "  Cores saved at 148.8 Mpps: %.2f (min(148.8 M, its rate) x (%.1f - %.1f) ns)\n",
         one.cores_saved, one.cpu_ns, one.worker_ns);
+}
+
+// Joules a million items, and a GiB of what is encrypted.
+std::optional<double> per_m_items(std::optional<double> joules, double items) {
+  if (joules) *joules *= 1e6 / items;
+  return joules;
+}
+std::optional<double> per_gib(std::optional<double> joules, double items, uint32_t packet_bytes) {
+  if (packet_bytes == 0) return std::nullopt;
+  if (joules) *joules *= (1 << 30) / (items * packet_bytes);
+  return joules;
+}
+
+void add_energy(std::string& text, const OffloadResult& result) {
+  if (!result.energy.empty())
+    print(text, "\n%-20s %6s  %26s  %26s\n%-20s %6s  %12s %13s  %12s %13s\n", "energy", "batch",
+          "with the device", "one core alone", "", "", "GPU J/M", "packages J/M", "GPU J/M",
+          "packages J/M");
+  const auto add = [&](std::optional<double> joules, double items, int width) {
+    const auto each = per_m_items(joules, items);
+    each ? print(text, " %*.4f", width, *each) : print(text, " %*s", width, "-");
+  };
+  for (const EnergyRow& row : result.energy) {
+    print(text, "%-20s %6u ", row.kind.c_str(), row.batch);
+    add(row.used.gpu, row.items, 12);
+    add(row.used.cpu, row.items, 13);
+    text += ' ';
+    add(row.core_used.gpu, row.core_items, 12);
+    add(row.core_used.cpu, row.core_items, 13);
+    text += '\n';
+  }
+  if (!result.no_gpu_energy.empty())
+    print(text, "\nenergy of the GPU is not told: %s\n", result.no_gpu_energy.c_str());
+  if (!result.no_cpu_energy.empty())
+    print(text, "%senergy of the CPU is not told: %s\n", result.no_gpu_energy.empty() ? "\n" : "",
+          result.no_cpu_energy.c_str());
+}
+
+void add_json(std::string& text, const EnergyRow& row) {
+  print(text, "    {\"kind\": %s, \"packet_bytes\": %u, \"batch\": %u, \"items\": %.0f",
+        json_string(row.kind).c_str(), row.packet_bytes, row.batch, row.items);
+  const auto add = [&](const char* name, std::optional<double> joules) {
+    print(text, ", \"%s\": ", name);
+    joules ? print(text, "%.6f", *joules) : print(text, "null");
+  };
+  const uint32_t bytes = row.packet_bytes;
+  add("gpu_j_per_m_items", per_m_items(row.used.gpu, row.items));
+  add("gpu_j_per_gib", per_gib(row.used.gpu, row.items, bytes));
+  add("cpu_j_per_m_items", per_m_items(row.used.cpu, row.items));
+  add("cpu_j_per_gib", per_gib(row.used.cpu, row.items, bytes));
+  add("core_gpu_j_per_m_items", per_m_items(row.core_used.gpu, row.core_items));
+  add("core_cpu_j_per_m_items", per_m_items(row.core_used.cpu, row.core_items));
+  add("core_cpu_j_per_gib", per_gib(row.core_used.cpu, row.core_items, bytes));
+  text += "}";
 }
 
 void add_json(std::string& text, const OffloadRow& row) {
@@ -103,6 +161,7 @@ std::string offload_text(const OffloadResult& result) {
   if (esp)
     print(text,
           "*: crypto/'s portable code, not AES-NI as a router's CPU path: no crossover of it.\n");
+  add_energy(text, result);
   for (const Crossover& one : result.crossovers) add_crossover(text, one, result.tsc_ghz);
   return text;
 }
@@ -116,6 +175,13 @@ std::string offload_json(const OffloadResult& result) {
   print(text, "  \"in_flight\": %u,\n  \"rounds\": %u,\n  \"tsc_ghz\": %.4f,\n", result.in_flight,
         result.rounds, result.tsc_ghz);
   add_array(text, "rows", result.rows);
+  text += ",\n";
+  print(text, "  \"no_gpu_energy\": %s,\n  \"no_cpu_energy\": %s,\n",
+        or_null(result.no_gpu_energy).c_str(), or_null(result.no_cpu_energy).c_str());
+  if (result.energy.empty())
+    text += "  \"energy\": null";
+  else
+    add_array(text, "energy", result.energy);
   text += ",\n";
   add_array(text, "crossover", result.crossovers);
   return text + "\n}\n";
