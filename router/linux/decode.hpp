@@ -41,8 +41,19 @@ struct RouteEvent {
   bool replace = false;
 };
 
-// What a message is about, from its type and family alone.
-enum class MessageKind : uint8_t { kLink, kAddress, kNextHop, kRoute4, kRoute6, kNeighbor, kOther };
+// What a message is about, from its type and family alone. kSa and kPolicy: of XFRM
+// (xfrm_decode.hpp).
+enum class MessageKind : uint8_t {
+  kLink,
+  kAddress,
+  kNextHop,
+  kRoute4,
+  kRoute6,
+  kNeighbor,
+  kSa,
+  kPolicy,
+  kOther
+};
 
 MessageKind kind_of(const Message& message) noexcept;
 bool is_removal(const Message& message) noexcept;  // RTM_DEL*, for the kinds above

@@ -52,6 +52,9 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
       neighbor->ndm_family = phase.family;
       break;
     }
+    case MessageKind::kSa:
+    case MessageKind::kPolicy:
+      break;  // xfrm_dump_sa() wants attributes alone, and none is all
     default: {
       auto* route = static_cast<rtmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(rtmsg)));
       route->rtm_family = phase.family;
@@ -105,6 +108,7 @@ void DumpConsistency::removed_meanwhile(const Message& removal) {
 }
 
 bool DumpConsistency::sound() {
+  if (kind_ == MessageKind::kSa || kind_ == MessageKind::kPolicy) return !lost_;
   if (kind_ != MessageKind::kRoute4) return !removal_ && !lost_;
   std::sort(stops_.begin(), stops_.end());
   return std::none_of(removed_.begin(), removed_.end(), [this](uint32_t key) {
@@ -115,8 +119,8 @@ bool DumpConsistency::sound() {
 DumpReader::DumpReader(NetlinkSocket socket)
     : socket_(std::move(socket)), buffer_(kFirstBufferBytes) {}
 
-Result<DumpReader> DumpReader::open(const NetworkNamespace& space) {
-  auto socket = NetlinkSocket::open(space);
+Result<DumpReader> DumpReader::open(const NetworkNamespace& space, int protocol) {
+  auto socket = NetlinkSocket::open(space, protocol);
   if (!socket) return tl::unexpected(socket.error());
   DumpReader reader(std::move(*socket));
   reader.filtered_ = reader.socket_.enable(NETLINK_GET_STRICT_CHK);
@@ -156,6 +160,10 @@ DumpReader::Status DumpReader::finish() {
   return error_.error_number == 0 ? Status::kDone : Status::kFailed;
 }
 
+void DumpReader::wipe() noexcept {
+  explicit_bzero(buffer_.data(), std::min(used_, buffer_.size()));
+}
+
 DumpReader::Status DumpReader::read(std::vector<Message>& messages) {
   messages.clear();
   if (finished_) return finish();
@@ -165,6 +173,7 @@ DumpReader::Status DumpReader::read(std::vector<Message>& messages) {
     note_problem(datagram.error_number, std::strerror(datagram.error_number));
     return Status::kMessages;
   }
+  used_ = datagram.bytes.size();
   if (datagram.truncated) {
     note_problem(EMSGSIZE, "a message larger than the buffer");
     buffer_.resize(std::min(buffer_.size() * 2, kLargestBufferBytes));

@@ -1,5 +1,5 @@
-// Reading the kernel's whole state: one RTM_GET* dump after the other, each over many small reads.
-// Control thread only.
+// Reading the kernel's whole state: one RTM_GET* or XFRM_MSG_GET* dump after the other, each over
+// many small reads. Control thread only.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace hecto::router {
 
 struct DumpPhase {
   MessageKind kind = MessageKind::kOther;
-  uint16_t type = 0;  // RTM_GET*
+  uint16_t type = 0;  // RTM_GET*, XFRM_MSG_GET*
   uint8_t family = 0;
   uint32_t table = 0;  // routes: only this one; 0: all
 };
@@ -27,7 +27,10 @@ std::vector<DumpPhase> dump_plan(bool filtered);
 //    had shown, so one removal makes it skip one route too many;
 //  - neighbors: neigh_dump_table() counts within a hash bucket;
 //  - IPv4 routes: fib_table_dump() goes on by key and is safe but inside one leaf (the routes of
-//    equal address and different length), and only where a read stopped in it.
+//    equal address and different length), and only where a read stopped in it;
+//  - SAs and policies: xfrm_state_walk() and xfrm_policy_walk() keep a mark of their own in the
+//  list,
+//    which no change upsets.
 class DumpConsistency {
  public:
   void begin(MessageKind kind);
@@ -49,7 +52,7 @@ class DumpReader {
  public:
   enum class Status : uint8_t { kMessages, kWait, kDone, kFailed };
 
-  static Result<DumpReader> open(const NetworkNamespace& space);
+  static Result<DumpReader> open(const NetworkNamespace& space, int protocol = NETLINK_ROUTE);
 
   int fd() const noexcept { return socket_.fd(); }
   bool filtered() const noexcept { return filtered_; }
@@ -57,6 +60,7 @@ class DumpReader {
   // One read. `messages` point into the reader's buffer until the next call. What a kernel
   // without the feature answers (no IPv6, no next-hop objects, no such table) is an empty dump.
   Status read(std::vector<Message>& messages);
+  void wipe() noexcept;  // takes the last read's messages out of memory
   bool interrupted() const noexcept { return interrupted_; }  // NLM_F_DUMP_INTR was seen
   const Error& error() const noexcept { return error_; }      // after kFailed
 
@@ -66,7 +70,8 @@ class DumpReader {
   void note_problem(int error_number, const std::string& what);
 
   NetlinkSocket socket_;
-  std::vector<uint8_t> buffer_;
+  SecretBytes buffer_;
+  size_t used_ = 0;  // of the buffer, by the last read
   uint32_t sequence_ = 0;
   bool filtered_ = false;
   bool interrupted_ = false;

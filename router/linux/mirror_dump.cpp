@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "router/linux/mirror.hpp"
+#include "router/linux/mirror_base.hpp"
 
 namespace hecto::router {
 
-Result<size_t> NetlinkMirror::advance(size_t budget) {
+Result<size_t> MirrorBase::advance(size_t budget) {
   size_t done = 0;
   while (done < budget) {
     switch (state_) {
@@ -29,6 +29,8 @@ Result<size_t> NetlinkMirror::advance(size_t budget) {
         break;
       }
       case State::kReplaying:
+        done += replay_kept(budget - done);
+        if (!kept_at_.empty()) break;
         done += replay_held(budget - done);
         if (held_.empty()) finish_phase();
         break;
@@ -41,20 +43,20 @@ Result<size_t> NetlinkMirror::advance(size_t budget) {
   return done;
 }
 
-void NetlinkMirror::begin_resync() {
+void MirrorBase::begin_resync() {
   stats_.last_reason = wanted_->why;
   wanted_.reset();
   resync_started_ = Clock::now();
   accepted_unsound_ = false;
   phase_ = 0;
   attempt_ = 0;
-  events_.resync_begin(stats_.last_reason);
+  tell_begin(stats_.last_reason);
   start_phase();
 }
 
-void NetlinkMirror::end_resync() {
+void MirrorBase::end_resync() {
   state_ = State::kIdle;
-  events_.resync_end();
+  tell_end();
   ever_synchronized_ = true;
   ++stats_.resyncs;
   resync_ended_ = Clock::now();
@@ -62,15 +64,14 @@ void NetlinkMirror::end_resync() {
   if (accepted_unsound_) resync_soon("the first reading overlapped with changes");
 }
 
-void NetlinkMirror::start_phase() {
-  const DumpPhase& phase = plan_[phase_];
+void MirrorBase::start_phase() {
+  const DumpPhase& phase = traits_.plan[phase_];
   phase_failed_ = false;
   phase_started_ = Clock::now();
   consistency_.begin(phase.kind);
   if (discarding_) consistency_.events_lost();
-  held_.clear();
-  held_read_ = 0;
-  if (phase.kind == MessageKind::kLink) links_.clear();
+  clear_held();
+  phase_begins(phase.kind);
   state_ = State::kDumping;
   if (auto sent = dump_.start(phase); !sent) {
     stats_.last_error = sent.error().message;
@@ -80,7 +81,7 @@ void NetlinkMirror::start_phase() {
 }
 
 // One read; 0 when there was nothing of use.
-size_t NetlinkMirror::read_dump() {
+size_t MirrorBase::read_dump() {
   switch (dump_.read(messages_)) {
     case DumpReader::Status::kWait:
       return 0;
@@ -97,12 +98,37 @@ size_t NetlinkMirror::read_dump() {
       break;
   }
   stats_.messages += messages_.size();
-  for (const Message& message : messages_) deliver(message, false);
-  if (plan_[phase_].kind == MessageKind::kRoute4) consistency_.read_stopped_at(route_.route);
+  for (const Message& message : messages_) {
+    if (traits_.newest_first) {
+      keep(message);
+    } else {
+      deliver(message, false);
+    }
+  }
+  if (traits_.secret) dump_.wipe();
+  dump_was_read(consistency_);
   return messages_.size();
 }
 
-size_t NetlinkMirror::replay_held(size_t budget) {
+void MirrorBase::keep(const Message& message) {
+  const auto* header = reinterpret_cast<const uint8_t*>(&message.header);
+  kept_at_.push_back(kept_.size());
+  kept_.insert(kept_.end(), header, header + sizeof message.header);
+  kept_.insert(kept_.end(), message.body.begin(), message.body.end());
+}
+
+size_t MirrorBase::replay_kept(size_t budget) {
+  Message message;
+  size_t done = 0;
+  for (; done < budget && !kept_at_.empty(); ++done) {
+    MessageWalker walker(Bytes(kept_).subspan(kept_at_.back()));
+    kept_at_.pop_back();
+    if (walker.next(message)) deliver(message, false);
+  }
+  return done;
+}
+
+size_t MirrorBase::replay_held(size_t budget) {
   MessageWalker walker(Bytes(held_).subspan(held_read_));
   Message message;
   size_t done = 0;
@@ -111,26 +137,32 @@ size_t NetlinkMirror::replay_held(size_t budget) {
     held_read_ += NLMSG_ALIGN(static_cast<size_t>(message.header.nlmsg_len));
     ++done;
   }
-  if (held_read_ >= held_.size() || walker.malformed()) {
-    held_.clear();
-    held_read_ = 0;
-  }
+  if (held_read_ >= held_.size() || walker.malformed()) clear_held();
   return done;
 }
 
-void NetlinkMirror::finish_phase() {
+void MirrorBase::clear_held() noexcept {
+  for (SecretBytes* bytes : {&held_, &kept_}) {
+    if (traits_.secret) wipe(*bytes);
+    bytes->clear();
+  }
+  kept_at_.clear();
+  held_read_ = 0;
+}
+
+void MirrorBase::finish_phase() {
   if (phase_failed_) return retry_phase();
   if (dump_.interrupted() || !consistency_.sound()) {
     if (ever_synchronized_) return retry_phase();
     accepted_unsound_ = true;  // nothing to sweep yet: better a first picture than none
   }
   attempt_ = 0;
-  if (++phase_ < plan_.size()) return start_phase();
+  if (++phase_ < traits_.plan.size()) return start_phase();
   end_resync();
 }
 
 // Live changes of this kind flow again until the next try, so that nothing waits for long.
-void NetlinkMirror::retry_phase() {
+void MirrorBase::retry_phase() {
   using std::chrono::milliseconds;
   ++attempt_;
   ++stats_.repeated_dumps;
@@ -140,7 +172,7 @@ void NetlinkMirror::retry_phase() {
   state_ = State::kPausing;
 }
 
-void NetlinkMirror::arm_timer() {
+void MirrorBase::arm_timer() {
   std::optional<Clock::time_point> wake;
   switch (state_) {
     case State::kIdle:

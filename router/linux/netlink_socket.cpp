@@ -10,10 +10,10 @@
 
 namespace hecto::router {
 
-Result<NetlinkSocket> NetlinkSocket::open(const NetworkNamespace& space) {
+Result<NetlinkSocket> NetlinkSocket::open(const NetworkNamespace& space, int protocol) {
   NetlinkSocket result;
   auto opened = space.run([&]() -> Result<void> {
-    result.socket_.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    result.socket_.reset(mnl_socket_open2(protocol, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!result.socket_ || mnl_socket_bind(result.socket_.get(), 0, MNL_SOCKET_AUTOPID) != 0) {
       return fail(fmt::format("cannot open a netlink socket: {}", std::strerror(errno)), errno);
     }
@@ -113,6 +113,13 @@ Bytes DatagramBatch::bytes(size_t slot) const noexcept {
 
 bool DatagramBatch::truncated(size_t slot) const noexcept {
   return (arrays_->headers[slot].msg_hdr.msg_flags & MSG_TRUNC) != 0;
+}
+
+void DatagramBatch::wipe(size_t count) noexcept {
+  for (size_t slot = 0; slot < std::min(count, kSlots); ++slot) {
+    const size_t used = std::min<size_t>(arrays_->headers[slot].msg_len, kSlotBytes);
+    explicit_bzero(buffer_.data() + slot * kSlotBytes, used);
+  }
 }
 
 }  // namespace hecto::router

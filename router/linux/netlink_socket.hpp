@@ -1,4 +1,5 @@
-// A NETLINK_ROUTE socket inside a namespace, on libmnl. Non-blocking. One thread at a time.
+// A netlink socket (NETLINK_ROUTE, NETLINK_XFRM) inside a namespace, on libmnl. Non-blocking. One
+// thread at a time.
 #pragma once
 
 #include <libmnl/libmnl.h>
@@ -8,17 +9,19 @@
 
 #include "router/linux/attributes.hpp"
 #include "router/linux/netns.hpp"
+#include "router/linux/secret_buffer.hpp"
 
 namespace hecto::router {
 
 class NetlinkSocket {
  public:
-  static Result<NetlinkSocket> open(const NetworkNamespace& space);
+  // EPROTONOSUPPORT: the kernel has no such protocol.
+  static Result<NetlinkSocket> open(const NetworkNamespace& space, int protocol = NETLINK_ROUTE);
 
   int fd() const noexcept { return mnl_socket_get_fd(socket_.get()); }
   // Beyond net.core.rmem_max where privilege allows, else up to it.
   void set_receive_buffer(uint32_t bytes);
-  Result<void> subscribe(unsigned group);  // an RTNLGRP_*
+  Result<void> subscribe(unsigned group);  // an RTNLGRP_*, XFRMNLGRP_*
   bool enable(int option);                 // a boolean NETLINK_* option; false: kernel too old
   Result<void> send(Bytes request);
 
@@ -47,6 +50,8 @@ class DatagramBatch {
   // Empty when the sender was not the kernel.
   Bytes bytes(size_t slot) const noexcept;
   bool truncated(size_t slot) const noexcept;
+  // Takes what the first `count` slots hold out of memory.
+  void wipe(size_t count) noexcept;
 
   static constexpr size_t kSlots = 64;
   static constexpr size_t kSlotBytes = 16384;
@@ -56,7 +61,7 @@ class DatagramBatch {
   struct ArraysDeleter {
     void operator()(Arrays* arrays) const;
   };
-  std::vector<uint8_t> buffer_;
+  SecretBytes buffer_;
   std::unique_ptr<Arrays, ArraysDeleter> arrays_;
 };
 
