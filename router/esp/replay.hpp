@@ -7,7 +7,7 @@
 //
 // Why each number is accepted once: its bit lives in one word, and a word that lost the bit holds a
 // later block, whose presence alone says that the number is too old. A block's number is kept
-// modulo 2^32 in units of the ring: exact for numbers less than 2^37 apart.
+// modulo 2^32, and compared as a distance: exact for jumps below 2^36, and ESN has none of 2^32.
 //
 // Numbers up to the `top` that a window starts with count as seen: nobody knows better.
 #pragma once

@@ -1,0 +1,113 @@
+// Keys: what fits, where they lie, and that they go.
+#include <fstream>
+#include <sstream>
+
+#include "router/esp/crypto.hpp"
+#include "router/esp/key_memory.hpp"
+#include "tests/unit/esp/bed.hpp"
+
+namespace hecto::router::esp {
+namespace {
+
+class EspKeys : public EspTest {};
+
+// The flags that /proc/self/smaps shows for the mapping that `address` lies in.
+std::string vm_flags(const void* address) {
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  std::ifstream smaps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream words(line);
+    if (words >> std::hex >> begin >> dash >> end && dash == '-')
+      inside = begin <= wanted && wanted < end;
+    if (inside && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return "";
+}
+
+TEST_F(EspKeys, SasLieOutsideOfCoreDumps) {
+  for (const char* aead : {"aes-256-gcm", "chacha20-poly1305"}) {
+    const auto one = sa(sa_state(transform_by_name(aead, "").value(), random));
+    ASSERT_NE(vm_flags(one.get()).find(" dd "), std::string::npos);
+    ASSERT_NE(vm_flags(&one->keys()).find(" dd "), std::string::npos);
+  }
+}
+
+TEST_F(EspKeys, AreWipedWhenAnSaDies) {
+  for (const Transform& transform : all_transforms()) {
+    auto one = sa(sa_state(transform, random));
+    const auto* memory = reinterpret_cast<const volatile uint8_t*>(one.get());
+    one.reset();
+    // The memory stays mapped; its first bytes hold the list of free blocks.
+    for (size_t i = sizeof(void*); i < sizeof(Sa); ++i) ASSERT_EQ(memory[i], 0) << i;
+  }
+}
+
+TEST_F(EspKeys, MemoryIsReusedZeroed) {
+  void* first = allocate_key_memory(100);
+  memset(first, 0xaa, 100);
+  release_key_memory(first, 100);
+  auto* second = static_cast<uint8_t*>(allocate_key_memory(128));  // one size class
+  EXPECT_EQ(first, second);
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(second[i], 0);
+  release_key_memory(second, 128);
+}
+
+TEST_F(EspKeys, WipeAndMoveLeaveNothing) {
+  SaState state = sa_state(transform_by_name("aes-256-cbc", "hmac-sha2-512").value(), random);
+  const Keys before = state.keys;
+  Keys moved = std::move(state.keys);
+  EXPECT_EQ(moved, before);
+  EXPECT_EQ(state.keys, Keys());
+  Keys assigned;
+  assigned = std::move(moved);
+  EXPECT_EQ(assigned, before);
+  EXPECT_EQ(moved, Keys());
+  assigned.wipe();
+  EXPECT_EQ(assigned, Keys());
+}
+
+TEST_F(EspKeys, NamesGoThereAndBack) {
+  for (const Transform& transform : all_transforms()) {
+    const std::string name = to_string(transform);
+    const size_t plus = name.find(" + ");
+    const auto again = transform_by_name(name.substr(0, plus),
+                                         plus == std::string::npos ? "" : name.substr(plus + 3));
+    ASSERT_TRUE(again) << name;
+    EXPECT_EQ(*again, transform);
+  }
+  EXPECT_FALSE(transform_by_name("des", "hmac-sha1"));
+  EXPECT_FALSE(transform_by_name("aes-128-cbc", ""));
+  EXPECT_FALSE(transform_by_name("aes-128-cbc", "hmac-md5"));
+  EXPECT_FALSE(transform_by_name("aes-128-gcm", "hmac-sha1"));
+}
+
+TEST_F(EspKeys, WrongLengthsAndEndsAreRefused) {
+  const SaState good = sa_state(transform_by_name("aes-128-cbc", "hmac-sha1").value(), random);
+  const auto refused = [&](auto change) {
+    SaState state = good;
+    change(state);
+    const auto made = Sa::create(state);
+    EXPECT_FALSE(made);
+    if (made) return std::string();
+    EXPECT_EQ(made.error().message.find('\n'), std::string::npos);
+    return made.error().message;
+  };
+  EXPECT_EQ(refused([](SaState& state) { state.keys.cipher_bytes = 24; }),
+            "SA 192.0.2.2 0xc0ffee01: the key of aes-128-cbc has 16 bytes, 0 of them salt; 24 were "
+            "given");
+  refused([](SaState& state) { state.keys.integrity_bytes = 0; });
+  refused([](SaState& state) { state.transform.icv_bytes = 20; });
+  refused([](SaState& state) { state.transform.key_bytes = 20; });
+  refused([](SaState& state) { state.transform.integrity = Integrity::kNone; });
+  refused([](SaState& state) { state.transform.cipher = Cipher::kAesGcm; });
+  refused([](SaState& state) { state.id.spi = 0; });
+  refused([](SaState& state) { state.source = *IpAddress::parse("2001:db8::1"); });
+  refused([](SaState& state) { state.replay_window = 4097; });
+  refused([](SaState& state) { state.tfc_pad = 70000; });
+}
+
+}  // namespace
+}  // namespace hecto::router::esp
