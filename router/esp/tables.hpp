@@ -7,7 +7,7 @@
 //              priority, so that the time grows with the number of shapes, not of policies.
 //
 // Both are replaced as wholes or slot by slot, by atomic pointers; what was replaced is freed when
-// all readers have passed (QSBR).
+// all readers have passed (QSBR). sad.hpp and spd.hpp have the searches.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,17 @@ struct FlowKey {
   uint16_t source_port, destination_port;
   lookup::Ipv6Address source, destination;  // IPv4: the first four bytes, network order
 };
-// Never reads beyond `bytes`; `ip` is a header that classify has cleared.
+// Never reads beyond `bytes`; `ip` is a header that classify has cleared. Fragments have no ports,
+// the first one neither, so that all of a packet meet one policy. Behind more extension headers
+// than are looked at (8), and behind AH, the protocol is that of the last header seen.
 FlowKey flow_key(lookup::Family family, const uint8_t* ip, uint32_t bytes) noexcept;
+
+// What an ESP packet says of its SA. `destination`: 4 or 16 bytes in network order.
+struct SadKey {
+  uint32_t spi;  // host order
+  lookup::Family family;
+  const uint8_t* destination;
+};
 
 class Sad;
 class Spd;
@@ -53,8 +62,5 @@ struct IpsecView {
   const std::atomic<const Spd*>* in = nullptr;       // to the router itself
   const std::atomic<const Spd*>* forward = nullptr;  // decapsulated or not, to be forwarded
 };
-
-// Sa* find(uint32_t spi, Family, const uint8_t* destination)  of Sad, const noexcept
-// const Policy* find(const FlowKey&, uint32_t if_id)          of Spd, const noexcept; null: none
 
 }  // namespace hecto::router::esp
