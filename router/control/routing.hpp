@@ -21,6 +21,7 @@
 #include "lookup/nexthop.hpp"
 #include "router/control/candidate.hpp"
 #include "router/control/interfaces.hpp"
+#include "router/control/log_level.hpp"
 #include "router/control/neighbors.hpp"
 #include "router/control/next_hop_sets.hpp"
 #include "router/control/result.hpp"
@@ -30,8 +31,6 @@
 #include "router/control/urpf.hpp"
 
 namespace hecto::router {
-
-enum class LogLevel : uint8_t { kInfo, kWarning };
 
 struct RoutingOptions {
   std::vector<int> sockets = {0};  // one replica each of the reverse-path table

@@ -9,7 +9,8 @@
 namespace hecto::router::esp {
 
 inline uint64_t fold_product(uint64_t a, uint64_t b) noexcept {
-  const auto product = static_cast<unsigned __int128>(a) * b;
+  __extension__ using Wide = unsigned __int128;
+  const auto product = static_cast<Wide>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
