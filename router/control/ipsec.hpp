@@ -114,8 +114,12 @@ class Ipsec final : public IpsecEvents {
   };
   using Templates = std::unordered_map<TemplateKey, Template, Hash>;
 
+  struct WipeKeys {
+    void operator()(esp::Keys* keys) const;
+  };
   struct Entry {
-    SaState state;
+    SaState state;                              // without its keys
+    std::unique_ptr<esp::Keys, WipeKeys> keys;  // in key memory: to know them again
     std::unique_ptr<esp::Sa> sa;
     uint64_t serial = 0;  // newest is highest
     uint32_t added_s = 0;
@@ -209,7 +213,7 @@ class Ipsec final : public IpsecEvents {
   IpsecStatistics statistics_;
 };
 
-// "198.51.100.1 spi 0x00001001", as messages name an SA.
+// "198.51.100.1 0x00001001", as messages name an SA.
 std::string to_string(const SaId& id);
 // "out 10.1.0.0/16 -> 10.2.0.0/16 protocol 6 port 1:443", as messages name a policy.
 std::string to_string(const IpsecPolicy& policy);

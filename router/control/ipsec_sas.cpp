@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "router/control/ipsec.hpp"
+#include "router/esp/key_memory.hpp"
 
 namespace hecto::router {
 namespace {
@@ -37,7 +38,12 @@ void copy_use(const esp::Sa& from, esp::Sa& to) {
 }  // namespace
 
 std::string to_string(const SaId& id) {
-  return fmt::format("{} spi 0x{:08x}", id.destination.to_string(), id.spi);
+  return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi);
+}
+
+void Ipsec::WipeKeys::operator()(esp::Keys* keys) const {
+  keys->~Keys();
+  esp::release_key_memory(keys, sizeof(esp::Keys));
 }
 
 Result<bool> Ipsec::add_sa(SaState state) {
@@ -78,8 +84,7 @@ void Ipsec::sa(SaState state) {
                                           "not fit are counted",
                                           to_string(id), put.error().message));
   else
-    log(LogLevel::kWarning,
-        fmt::format("ipsec: SA {} of Linux: {}", to_string(id), put.error().message));
+    log(LogLevel::kWarning, fmt::format("ipsec: Linux: {}", put.error().message));
 }
 
 void Ipsec::sa_removed(const SaId& id) {
@@ -95,7 +100,7 @@ Result<bool> Ipsec::put(SaState state) {
   const auto at = sas_.find(state.id);
   const bool there = at != sas_.end();
   const bool goes_on =
-      there && at->second.state.keys == state.keys && at->second.state.transform == state.transform;
+      there && *at->second.keys == state.keys && at->second.state.transform == state.transform;
   if (goes_on && same(at->second.state, state)) {
     at->second.generation = generation_;
     return true;
@@ -108,6 +113,10 @@ Result<bool> Ipsec::put(SaState state) {
     go_on(state, at->second);
   else
     learn_of_departed(state);
+  void* memory = esp::allocate_key_memory(sizeof(esp::Keys));
+  if (memory == nullptr)
+    return fail(fmt::format("SA {}: no memory for its keys", to_string(state.id)), ENOMEM);
+  std::unique_ptr<esp::Keys, WipeKeys> keys(new (memory) esp::Keys(state.keys));
   auto made = make(state);
   if (!made) return tl::unexpected(made.error());
   if (auto inserted = sad_.insert(made->get()); !inserted) return tl::unexpected(inserted.error());
@@ -117,7 +126,9 @@ Result<bool> Ipsec::put(SaState state) {
     if (goes_on) copy_use(*entry.sa, **made);
     leaving_.sas.push_back(std::move(entry.sa));
   }
+  entry.keys = std::move(keys);
   entry.state = std::move(state);
+  entry.state.keys.wipe();
   entry.sa = std::move(*made);
   entry.serial = ++serial_;
   if (!goes_on) entry.added_s = options_.now_s();

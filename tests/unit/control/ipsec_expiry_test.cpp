@@ -56,7 +56,7 @@ TEST_F(IpsecExpiry, TheFilesSasAreDroppedWhenTheyAreOver) {
   EXPECT_EQ(ipsec->due(now_s + 100),
             Expiries{expiry(0x100, true, Cause::kAddTime, RouteOrigin::kFile)});
   EXPECT_EQ(inbound(0x100), nullptr);
-  EXPECT_EQ(told("ipsec: SA 198.51.100.1 spi 0x00000100 is over (time since it was added) and "
+  EXPECT_EQ(told("ipsec: SA 198.51.100.1 0x00000100 is over (time since it was added) and "
                  "dropped"),
             1u);
 }

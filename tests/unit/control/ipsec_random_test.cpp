@@ -32,7 +32,7 @@ const NaiveSa* naive_choice(const std::vector<NaiveSa>& sas, const IpsecPolicy& 
 class IpsecRandom : public IpsecBed {
  protected:
   SaState random_sa() {
-    SaState state = sa_state(static_cast<uint32_t>(random() % 12), random() % 3);
+    SaState state = sa_state(static_cast<uint32_t>(1 + random() % 12), random() % 3);
     if (random() % 3 == 0) state.id.destination = ip("198.51.100.2");
     if (random() % 4 == 0) state.mode = IpsecMode::kTransport;
     state.if_id = random() % 2;
@@ -45,7 +45,7 @@ class IpsecRandom : public IpsecBed {
                                     static_cast<uint32_t>(random() % 3));
     if (random() % 3 == 0) policy.protection->destination = ip("198.51.100.2");
     if (random() % 4 == 0) policy.protection->mode = IpsecMode::kTransport;
-    if (random() % 4 == 0) policy.protection->spi = static_cast<uint32_t>(random() % 12);
+    if (random() % 4 == 0) policy.protection->spi = static_cast<uint32_t>(random() % 13);
     policy.if_id = random() % 2;
     return policy;
   }

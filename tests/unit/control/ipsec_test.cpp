@@ -216,7 +216,7 @@ TEST_F(IpsecTest, LimitsRefuseTheFileAndCountLinux) {
   ipsec->sa(sa_state(0x400));
   ipsec->sa(sa_state(0x100));  // there already: not one more
   EXPECT_EQ(ipsec->statistics().sas_refused, 2u);
-  EXPECT_EQ(told("SA 198.51.100.1 spi 0x00000300 of Linux is left out"), 1u);
+  EXPECT_EQ(told("SA 198.51.100.1 0x00000300 of Linux is left out"), 1u);
   EXPECT_EQ(told("left out"), 1u);
 
   ipsec->policy(out_policy("10.1.0.0/16", "10.2.0.0/16"));
@@ -239,7 +239,7 @@ TEST_F(IpsecTest, AnIdOfAnotherOriginIsRefused) {
   auto refused = ipsec->add_sa(of_file);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "SA 198.51.100.1 spi 0x00000100 is there already, from Linux; remove it there, or use "
+            "SA 198.51.100.1 0x00000100 is there already, from Linux; remove it there, or use "
             "another SPI");
   EXPECT_FALSE(ipsec->remove_sa(of_file.id, RouteOrigin::kFile));
 }
