@@ -200,6 +200,18 @@ TEST(Decision, ProbesCostNoMoreThanAHundredthOfTheTime) {
   EXPECT_LT(test.item_ns(), 1.02 * test.worker.of(40, 0) / 40);
 }
 
+// What comes while a probe is there waits behind it.
+TEST(Decision, ProbesOfASlowDeviceAreThereForAFiftiethOfTheTime) {
+  Simulation test;
+  test.round_trip.fixed = 5 * kMs;
+  test.run(3000, 1e6);
+  test.forget();
+  test.run(10000, 1e6);
+  const double probes = test.on_device / test.decision.explain().batch_items;
+  EXPECT_GT(probes, 10);
+  EXPECT_LT(probes * 5, 10000 * 0.025);
+}
+
 TEST(Decision, ADeviceThatIsWorseThanItsProbesIsKeptAway) {
   Simulation test;
   test.run(10000, 5e6, 6);
