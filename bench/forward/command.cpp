@@ -5,6 +5,7 @@
 
 #include "bench/forward/bed_options.hpp"
 #include "bench/forward/forward.hpp"
+#include "bench/forward/offload_modes.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -19,6 +20,9 @@ void describe(CLI::App& command, ForwardOptions& options) {
       ->capture_default_str();
   command.add_flag("--copied", bed.frames[0].copied,
                    "ports copy each packet in and out, as between processes");
+  command.add_option("--offload", options.offload,
+                     "host or cuda:N: instead, 64-byte packets without a device, with all look-ups "
+                     "there, and as auto decides");
   command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))
       ->capture_default_str();
@@ -33,7 +37,11 @@ void add_forward(CLI::App& app, Work& work) {
       "forward", "cycles per packet over the I/O floor, full table, one core, in memory");
   const auto options = std::make_shared<ForwardOptions>();
   describe(*command, *options);
-  command->callback([&work, options] { work = [options] { return forward(*options); }; });
+  command->callback([&work, options] {
+    work = [options] {
+      return options->offload.empty() ? forward(*options) : forward_offload_modes(*options);
+    };
+  });
 }
 
 }  // namespace hecto::bench

@@ -15,7 +15,8 @@ struct ForwardOptions {
   std::string size = "64";
   unsigned rounds = 15;
   unsigned round_ms = 100;
-  std::string json;  // file to write, - for standard output; empty: none
+  std::string offload;  // a device: offload_modes.hpp instead of mode
+  std::string json;     // file to write, - for standard output; empty: none
 };
 
 // What --mode takes: forward (floor, IPv4, IPv6), rx, tx, all.
