@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "router/control/route.hpp"
-#include "router/linux/netlink_socket.hpp"
+#include "router/linux/netlink_exchange.hpp"
 
 namespace hecto::router {
 
@@ -71,19 +71,10 @@ class NetlinkRequests {
   Result<void> remove_neighbor(int ifindex, const lookup::IpAddress& address);
 
  private:
-  explicit NetlinkRequests(NetlinkSocket socket);
-
-  // Builds message `index` of a batch into the buffer, which has room for kMessageBytes.
-  using Builder = std::function<nlmsghdr*(size_t index, char* buffer)>;
-  using Answer = std::function<void(size_t index, int error_number, const std::string& detail)>;
-  Result<void> exchange(size_t count, const Builder& build, const Answer& answer);
-  Result<void> wait_readable();
+  explicit NetlinkRequests(NetlinkExchange exchange) : exchange_(std::move(exchange)) {}
   Result<void> one(const std::string& what, const std::function<nlmsghdr*(char*)>& build);
 
-  NetlinkSocket socket_;
-  uint32_t sequence_ = 0;
-  std::vector<char> output_;
-  std::vector<uint8_t> input_;
+  NetlinkExchange exchange_;
 };
 
 namespace messages {
@@ -92,6 +83,7 @@ namespace messages {
 inline constexpr size_t kMaxNextHops = 256;
 inline constexpr size_t kMessageBytes = 16384;
 
+nlmsghdr* link_by_name(char* buffer, const std::string& name);  // RTM_GETLINK
 nlmsghdr* link_flags(char* buffer, int ifindex, bool up);
 nlmsghdr* link_mtu(char* buffer, int ifindex, uint32_t mtu);
 nlmsghdr* link_mac(char* buffer, int ifindex, const MacAddress& mac);

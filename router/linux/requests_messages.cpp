@@ -101,6 +101,15 @@ uint16_t flags_of(RequestMode mode) {
 
 }  // namespace
 
+nlmsghdr* link_by_name(char* buffer, const std::string& name) {
+  nlmsghdr* message = mnl_nlmsg_put_header(buffer);
+  message->nlmsg_type = RTM_GETLINK;
+  message->nlmsg_flags = NLM_F_REQUEST;
+  mnl_nlmsg_put_extra_header(message, sizeof(ifinfomsg));
+  mnl_attr_put_strz(message, IFLA_IFNAME, name.c_str());
+  return message;
+}
+
 nlmsghdr* link_flags(char* buffer, int ifindex, bool up) {
   return begin_link(buffer, ifindex, up ? IFF_UP : 0, IFF_UP);
 }
