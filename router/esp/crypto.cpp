@@ -8,6 +8,7 @@ namespace hecto::router::esp {
 namespace {
 
 constexpr uint32_t kEspHeaderBytes = 8;
+constexpr size_t kAhead = 4;  // packets between the prefetch of a key and its use
 
 uint8_t* text_of(const Work& work, const Shape& shape) {
   return work.esp + kEspHeaderBytes + shape.iv_bytes;
@@ -42,7 +43,7 @@ bool equal(const uint8_t* a, const uint8_t* b, uint32_t bytes) {
 
 // The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
 void prefetch_keys(const Sa& sa) {
-  const auto* at = reinterpret_cast<const uint8_t*>(&sa.keys());
+  const auto* at = sa.keys();
   const unsigned lines = sa.shape().cipher == Cipher::kAesGcm ? 6 : 10;
   for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(at + 64 * i);
 }
@@ -65,14 +66,14 @@ void Crypto::gcm(Work& work) noexcept {
   }();
   gcm_context_data context;
   uint8_t* text = text_of(work, shape);
-  call(&work.sa->keys().gcm, &context, text, text, work.text_bytes, work.iv, work.aad,
+  call(&keys_of(*work.sa).gcm, &context, text, text, work.text_bytes, work.iv, work.aad,
        shape.esn ? 12 : 8, kSeal ? text + work.text_bytes : work.icv, shape.icv_bytes);
 }
 
 // RFC 4543 §3.3: everything is additional data, and nothing is encrypted.
 void Crypto::gmac(Work& work, uint8_t* icv) noexcept {
   const Shape& shape = work.sa->shape();
-  const gcm_key_data* key = &work.sa->keys().gcm;
+  const gcm_key_data* key = &keys_of(*work.sa).gcm;
   const auto with = [&](auto init, auto update, auto finalize) {
     gcm_context_data context;
     init(key, &context, work.iv, 12);
@@ -93,7 +94,7 @@ void Crypto::gmac(Work& work, uint8_t* icv) noexcept {
 template <bool kSeal>
 void Crypto::submit(Work& work) noexcept {
   const Shape& shape = work.sa->shape();
-  const ExpandedKeys::Rounds& keys = work.sa->keys().rounds;
+  const ExpandedKeys::Rounds& keys = keys_of(*work.sa).rounds;
   uint8_t* icv = icv_of(work, shape);
   const bool chacha = shape.cipher == Cipher::kChaCha20Poly1305;
   IMB_JOB* job = IMB_GET_NEXT_JOB(manager_.get());
@@ -143,10 +144,10 @@ void Crypto::finish(const IMB_JOB* job) noexcept {
 
 template <bool kSeal>
 void Crypto::run(std::span<Work> batch) noexcept {
-  bool jobs = false;
   for (size_t i = 0; i < batch.size(); ++i) {
     Work& work = batch[i];
-    if (i + 1 < batch.size() && batch[i + 1].sa != work.sa) prefetch_keys(*batch[i + 1].sa);
+    const size_t next = i + kAhead;
+    if (next < batch.size() && batch[next].sa != work.sa) prefetch_keys(*batch[next].sa);
     work.failed = false;
     switch (work.sa->shape().cipher) {
       case Cipher::kAesGcm:
@@ -157,51 +158,33 @@ void Crypto::run(std::span<Work> batch) noexcept {
         break;
       default:
         submit<kSeal>(work);
-        jobs = true;
     }
   }
-  if (!jobs) return;
+}
+template void Crypto::run<true>(std::span<Work>) noexcept;
+template void Crypto::run<false>(std::span<Work>) noexcept;
+
+void Crypto::drain() noexcept {
   while (const IMB_JOB* job = IMB_FLUSH_JOB(manager_.get())) finish(job);
 }
 
-void Crypto::seal(std::span<Work> batch) noexcept {
-  run<true>(batch);
+bool Crypto::icv_is_right(const Work& work) noexcept {
+  const Shape& shape = work.sa->shape();
+  const uint8_t* received =
+      shape.integrity == Integrity::kNone ? icv_of(work, shape) : work.received;
+  return equal(received, work.icv, shape.icv_bytes);
 }
 
-void Crypto::open(std::span<Work> batch) noexcept {
-  run<false>(batch);
-  for (Work& work : batch) {
-    const Shape& shape = work.sa->shape();
-    const uint8_t* received =
-        shape.integrity == Integrity::kNone ? icv_of(work, shape) : work.received;
-    work.failed |= !equal(received, work.icv, shape.icv_bytes);
-  }
-}
-
-// AES in counter mode under a key of this engine alone: blocks that nobody can foresee (RFC 3602
-// §3), and that do not repeat within 2^64 blocks.
+// AES in counter mode (GCM's, without its ICV) under a key of this engine alone: blocks that nobody
+// can foresee (RFC 3602 §3), and that do not repeat within 2^64 calls.
 const uint8_t* Crypto::random_ivs(unsigned count) noexcept {
   Secrets& secrets = *secrets_;
-  IMB_JOB* job = IMB_GET_NEXT_JOB(manager_.get());
-  uint8_t counter[16] = {};
-  store64(counter + 4, secrets.used);
+  uint8_t nonce[12] = {}, unused[16];
+  store64(nonce + 4, secrets.used++);
   memset(secrets.ivs, 0, size_t{16} * count);
-  job->src = secrets.ivs;
-  job->dst = secrets.ivs;
-  job->enc_keys = secrets.rounds;
-  job->key_len_in_bytes = 16;
-  job->cipher_start_src_offset_in_bytes = 0;
-  job->msg_len_to_cipher_in_bytes = size_t{16} * count;
-  job->iv = counter;
-  job->iv_len_in_bytes = 12;
-  job->cipher_mode = IMB_CIPHER_CNTR;
-  job->cipher_direction = IMB_DIR_ENCRYPT;
-  job->chain_order = IMB_ORDER_CIPHER_HASH;
-  job->hash_alg = IMB_AUTH_NULL;
-  IMB_SUBMIT_JOB_NOCHECK(manager_.get());
-  while (IMB_FLUSH_JOB(manager_.get()) != nullptr) {
-  }
-  ++secrets.used;
+  gcm_context_data context;
+  manager_->gcm128_enc(&secrets.key, &context, secrets.ivs, secrets.ivs, uint64_t{16} * count,
+                       nonce, nullptr, 0, unused, sizeof unused);
   return secrets.ivs;
 }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 
@@ -29,8 +30,11 @@ struct alignas(64) ExpandedKeys {
     gcm_key_data gcm;
     Rounds rounds;
   };
-  uint8_t salt[4];
 };
+
+inline const ExpandedKeys& keys_of(const Sa& sa) noexcept {
+  return *std::launder(reinterpret_cast<const ExpandedKeys*>(sa.keys()));
+}
 
 // Whether ipsec-mb runs on this CPU; asked before anything is expanded.
 bool crypto_usable();
@@ -48,10 +52,14 @@ class Crypto {
   static Result<std::unique_ptr<Crypto>> create();
   ~Crypto();
 
-  // Encrypts in place and puts the ICV behind. `failed` tells what ipsec-mb did not do.
-  void seal(std::span<Work> batch) noexcept;
-  // Decrypts in place and checks the ICV: what is forged is `failed`, its bytes are worth nothing.
-  void open(std::span<Work> batch) noexcept;
+  // Encrypt in place and put the ICV behind; decrypt in place and make the ICV that should be
+  // there. Work stays where it is until `drain`, after which `failed` tells what ipsec-mb did not
+  // do.
+  void seal(std::span<Work> batch) noexcept { run<true>(batch); }
+  void open(std::span<Work> batch) noexcept { run<false>(batch); }
+  void drain() noexcept;
+  // After open and drain, in constant time. If not, the bytes are worth nothing.
+  static bool icv_is_right(const Work& work) noexcept;
   // Unpredictable IVs (of CBC): `count` of 16 bytes, at most Engine::kMaxBatch. Valid until the
   // next call.
   const uint8_t* random_ivs(unsigned count) noexcept;
@@ -69,9 +77,9 @@ class Crypto {
   void submit(Work& work) noexcept;
   static void finish(const IMB_JOB* job) noexcept;
 
-  struct Secrets {                        // in key memory
-    alignas(16) uint8_t rounds[16 * 15];  // AES-128 key of the CBC IVs
-    uint64_t used;                        // runs of random_ivs
+  struct Secrets {     // in key memory
+    gcm_key_data key;  // of the CBC IVs
+    uint64_t used;     // runs of random_ivs
     alignas(64) uint8_t ivs[16 * 256];
   };
   Manager manager_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "router/esp/bytes.hpp"
 #include "router/esp/engine_impl.hpp"
 #include "router/esp/headers.hpp"
@@ -39,12 +41,12 @@ Reason check(Sa& sa, const Packet& packet, Work& work) {
   if (esp_bytes < around + shape.block_bytes) return Reason::kEspMalformed;
   work.text_bytes = esp_bytes - around;
   if (work.text_bytes % shape.block_bytes != 0) return Reason::kEspMalformed;
-  if (memcmp(work.esp, &shape.spi_be, 4) != 0) return Reason::kEspMalformed;
+  if (memcmp(work.esp, shape.spi(), 4) != 0) return Reason::kEspMalformed;
   work.number = sa.replay.extend(load32(work.esp + 4), shape.esn);
   if (sa.replay.check(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
   write_aad(shape, work);
   if (shape.iv_bytes == 8) {
-    memcpy(work.iv, sa.keys().salt, 4);
+    memcpy(work.iv, shape.salt.data(), 4);
     memcpy(work.iv + 4, work.esp + 8, 8);
   } else if (shape.iv_bytes == 16) {
     memcpy(work.iv, work.esp + 8, 16);
@@ -119,9 +121,10 @@ Reason unwrap(const Work& work) {
 }
 
 // After the ICV: the window has the last word, then the lifetime.
-Reason accept(const Work& work, Use& use) {
-  if (work.failed) return Reason::kEspBadIcv;
-  if (work.sa->replay.mark(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
+Reason accept(const Work& work, Use& use, uint64_t& top) {
+  if (work.failed || !Crypto::icv_is_right(work)) return Reason::kEspBadIcv;
+  if (work.sa->replay.claim(work.number, top) != ReplayWindow::Verdict::kFresh)
+    return Reason::kEspReplay;
   if (!use.take(work.text_bytes)) return Reason::kEspExpired;
   return unwrap(work);
 }
@@ -130,9 +133,11 @@ void finish(std::span<const Work> batch, uint32_t now_s) {
   while (!batch.empty()) {
     Sa& sa = *batch[0].sa;
     Use use(sa);
+    uint64_t top = sa.replay.top();
     size_t n = 0;
     for (; n < batch.size() && batch[n].sa == &sa; ++n)
-      batch[n].packet->reason = accept(batch[n], use);
+      batch[n].packet->reason = accept(batch[n], use, top);
+    sa.replay.advance(top);
     use.end(now_s);
     batch = batch.subspan(n);
   }
@@ -156,18 +161,28 @@ unsigned Engine::Impl::admit(std::span<Packet> run, Work* to) noexcept {
   return admitted;
 }
 
-void Engine::inbound(std::span<Packet> packets, uint32_t now_s) noexcept {
-  std::array<Work, kMaxBatch>& work = impl_->work;
+std::span<Work> Engine::Impl::admit_block(std::span<Packet> block, Work* to) noexcept {
+  prefetch(block, true);
   unsigned count = 0;
-  while (!packets.empty()) {
-    const size_t n = run_of(packets);
-    if (n < packets.size()) prefetch(packets[n].sa);
-    count += impl_->admit(packets.first(n), work.data() + count);
-    packets = packets.subspan(n);
+  while (!block.empty()) {
+    const size_t n = run_of(block);
+    count += admit(block.first(n), to + count);
+    block = block.subspan(n);
   }
-  const std::span<Work> batch(work.data(), count);
-  impl_->crypto->open(batch);
-  finish(batch, now_s);
+  return {to, count};
+}
+
+void Engine::inbound(std::span<Packet> packets, uint32_t now_s) noexcept {
+  Crypto& crypto = *impl_->crypto;
+  Work* to = impl_->work.data();
+  for (size_t i = 0; i < packets.size(); i += kBlock) {
+    const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
+    const std::span<Work> work = impl_->admit_block(block, to);
+    crypto.open(work);
+    to += work.size();
+  }
+  crypto.drain();
+  finish(std::span(impl_->work.data(), to), now_s);
 }
 
 Result<std::unique_ptr<Engine>> Engine::create() {

@@ -68,7 +68,6 @@ bool crypto_usable() {
 
 void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded) {
   const uint8_t* key = keys.cipher.data();
-  memcpy(expanded.salt, key + transform.key_bytes, transform.salt_bytes());
   const IMB_MGR& calls = *functions();
   switch (transform.cipher) {
     case Cipher::kNull:
@@ -102,10 +101,8 @@ Result<std::unique_ptr<Crypto>> Crypto::create() {
   uint8_t key[16];
   if (getrandom(key, sizeof key, 0) != sizeof key)
     return fail("the kernel gives no random numbers for IVs", errno);
-  alignas(16) uint8_t unused[16 * 15];
-  aes_rounds(key, sizeof key, crypto->secrets_->rounds, unused);
+  functions()->gcm128_pre(key, &crypto->secrets_->key);
   explicit_bzero(key, sizeof key);
-  explicit_bzero(unused, sizeof unused);
   return crypto;
 }
 

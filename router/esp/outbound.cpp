@@ -99,7 +99,7 @@ void write_iv(const Sa& sa, Work& work) {
   const Shape& shape = sa.shape();
   if (shape.iv_bytes == 8) {
     store64(work.esp + 8, work.number ^ shape.iv_mask);
-    memcpy(work.iv, sa.keys().salt, 4);
+    memcpy(work.iv, shape.salt.data(), 4);
     memcpy(work.iv + 4, work.esp + 8, 8);
   } else if (shape.iv_bytes == 16) {
     memcpy(work.esp + 8, work.iv, 16);
@@ -217,20 +217,31 @@ unsigned Engine::Impl::number(std::span<Packet> run, uint32_t now_s, Work* to) n
   return give_numbers(*sa, {to, planned});
 }
 
-void Engine::outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept {
-  std::array<Work, kMaxBatch>& work = impl_->work;
+std::span<Work> Engine::Impl::number_block(std::span<Packet> block, uint32_t now_s,
+                                           Work* to) noexcept {
+  prefetch(block, false);
   unsigned count = 0;
-  while (!packets.empty()) {
-    const size_t n = run_of(packets);
-    if (n < packets.size()) prefetch(packets[n].sa);
-    count += impl_->number(packets.first(n), now_s, work.data() + count);
-    packets = packets.subspan(n);
+  while (!block.empty()) {
+    const size_t n = run_of(block);
+    count += number(block.first(n), now_s, to + count);
+    block = block.subspan(n);
   }
-  const std::span<Work> batch(work.data(), count);
-  give_ivs(batch, *impl_->crypto);
-  for (Work& planned : batch) write(planned, outer_ttl);
-  impl_->crypto->seal(batch);
-  for (Work& sealed : batch) {
+  return {to, count};
+}
+
+void Engine::outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept {
+  Crypto& crypto = *impl_->crypto;
+  Work* to = impl_->work.data();
+  for (size_t i = 0; i < packets.size(); i += kBlock) {
+    const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
+    const std::span<Work> work = impl_->number_block(block, now_s, to);
+    give_ivs(work, crypto);
+    for (Work& planned : work) write(planned, outer_ttl);
+    crypto.seal(work);
+    to += work.size();
+  }
+  crypto.drain();
+  for (const Work& sealed : std::span(impl_->work.data(), to)) {
     const Shape& shape = sealed.sa->shape();
     if (sealed.failed) sealed.packet->reason = Reason::kEspMalformed;
     if (shape.udp_bytes != 0 && !shape.outer_ipv4) write_udp_checksum(sealed);

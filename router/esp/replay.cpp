@@ -27,7 +27,11 @@ ReplayWindow::ReplayWindow(uint32_t window, uint64_t top)
   if (window_ == 0) return;
   const uint32_t words = std::bit_ceil((window_ + kBits - 1) / kBits + 1);
   mask_ = words - 1;
-  words_ = std::make_unique<std::atomic<uint64_t>[]>(words);
+  words_ = near_.data();
+  if (words > near_.size()) {
+    far_ = std::make_unique<std::atomic<uint64_t>[]>(words);
+    words_ = far_.get();
+  }
   if (top == 0) return;
   const uint64_t last = top / kBits;
   for (uint64_t block = last + 1 > words ? last + 1 - words : 0; block <= last; ++block) {
@@ -53,15 +57,10 @@ uint64_t ReplayWindow::extend(uint32_t low, bool esn) const noexcept {
   return high << 32 | low;
 }
 
-bool ReplayWindow::too_old(uint64_t sequence) const noexcept {
-  const uint64_t top = this->top();
-  return top >= window_ && sequence <= top - window_;
-}
-
 ReplayWindow::Verdict ReplayWindow::check(uint64_t sequence) const noexcept {
   if (window_ == 0) return Verdict::kFresh;
   if (sequence == 0) return Verdict::kSeen;  // RFC 4303 §3.3.3: the first number is 1
-  if (too_old(sequence)) return Verdict::kTooOld;
+  if (too_old(sequence, top())) return Verdict::kTooOld;
   const uint64_t block = sequence / kBits;
   const uint64_t seen = word(block).load(kRelaxed);
   const int32_t distance = ahead(seen, block);
@@ -70,13 +69,20 @@ ReplayWindow::Verdict ReplayWindow::check(uint64_t sequence) const noexcept {
 }
 
 ReplayWindow::Verdict ReplayWindow::mark(uint64_t sequence) noexcept {
+  uint64_t top = this->top();
+  const Verdict verdict = claim(sequence, top);
+  if (verdict == Verdict::kFresh) advance(top);
+  return verdict;
+}
+
+ReplayWindow::Verdict ReplayWindow::claim(uint64_t sequence, uint64_t& top) noexcept {
   if (window_ != 0) {
     if (sequence == 0) return Verdict::kSeen;
-    if (too_old(sequence)) return Verdict::kTooOld;
+    if (too_old(sequence, top)) return Verdict::kTooOld;
     const Verdict verdict = set(sequence);
     if (verdict != Verdict::kFresh) return verdict;
   }
-  advance(sequence);
+  top = std::max(top, sequence);
   return Verdict::kFresh;
 }
 
@@ -94,9 +100,9 @@ ReplayWindow::Verdict ReplayWindow::set(uint64_t sequence) noexcept {
   }
 }
 
-void ReplayWindow::advance(uint64_t sequence) noexcept {
-  uint64_t top = top_.load(kRelaxed);
-  while (sequence > top && !top_.compare_exchange_weak(top, sequence, kRelaxed)) {
+void ReplayWindow::advance(uint64_t top) noexcept {
+  uint64_t now = this->top();
+  while (top > now && !top_.compare_exchange_weak(now, top, kRelaxed)) {
   }
 }
 

@@ -12,6 +12,7 @@
 // Numbers up to the `top` that a window starts with count as seen: nobody knows better.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -32,19 +33,28 @@ class ReplayWindow {
   uint64_t extend(uint32_t low, bool esn) const noexcept;
   Verdict check(uint64_t sequence) const noexcept;  // before the ICV is verified
   Verdict mark(uint64_t sequence) noexcept;         // after; the last word
+  // The same for several in a row: `top` is `top()` before the first, and goes to `advance` behind
+  // the last.
+  Verdict claim(uint64_t sequence, uint64_t& top) noexcept;
+  void advance(uint64_t top) noexcept;
+  void prefetch() const noexcept { __builtin_prefetch(near_.data(), 1); }
   uint64_t top() const noexcept { return top_.load(std::memory_order_relaxed); }
   uint32_t window() const noexcept { return window_; }
 
  private:
   std::atomic<uint64_t>& word(uint64_t block) const noexcept { return words_[block & mask_]; }
-  bool too_old(uint64_t sequence) const noexcept;
+  bool too_old(uint64_t sequence, uint64_t top) const noexcept {
+    return top >= window_ && sequence <= top - window_;
+  }
   Verdict set(uint64_t sequence) noexcept;
-  void advance(uint64_t sequence) noexcept;
 
   uint32_t window_;
   uint32_t mask_;  // words - 1
   std::atomic<uint64_t> top_;
-  std::unique_ptr<std::atomic<uint64_t>[]> words_;  // block number << 32 | bits
+  std::atomic<uint64_t>* words_ = nullptr;  // block number << 32 | bits
+  // Where they are: of windows up to 96 beside the SA's other numbers.
+  std::unique_ptr<std::atomic<uint64_t>[]> far_;
+  std::array<std::atomic<uint64_t>, 4> near_{};
 };
 
 }  // namespace hecto::router::esp

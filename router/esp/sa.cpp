@@ -68,7 +68,8 @@ Shape shape_of(const SaState& state) {
   shape.last_number = last_number(state.esn);
   shape.hard_bytes = state.lifetime.hard_bytes;
   shape.hard_packets = state.lifetime.hard_packets;
-  shape.spi_be = htonl(state.id.spi);
+  std::copy_n(state.keys.cipher.begin() + transform.key_bytes, transform.salt_bytes(),
+              shape.salt.begin());
   put_header(state, shape);
   return shape;
 }

@@ -22,14 +22,13 @@
 
 namespace hecto::router::esp {
 
-struct ExpandedKeys;  // crypto.hpp: what ipsec-mb wants
-
-// What every packet of an SA has in common on the wire, worked out once.
+// What every packet of an SA has in common on the wire, worked out once: two cache lines.
 struct alignas(64) Shape {
   // Outer IP header and UDP header as far as there are any, SPI, a sequence number of 0. Total
   // length, id, TTL, traffic class, checksums and numbers are 0.
-  std::array<uint8_t, 64> header{};
-  uint32_t checksum = 0;    // sum of the outer IPv4 header's words, not folded
+  std::array<uint8_t, 56> header{};
+  uint32_t checksum = 0;  // sum of the outer IPv4 header's words, not folded
+  std::array<uint8_t, 4> salt{};
   uint8_t outer_bytes = 0;  // IP header of tunnel mode: 20, 40; 0 in transport mode
   uint8_t udp_bytes = 0;    // 8 or 0
   uint8_t iv_bytes = 0;
@@ -42,19 +41,20 @@ struct alignas(64) Shape {
   bool outer_ipv4 = true;  // family of both ends of the SA
   bool esn = false;
   bool copy_dscp = true, copy_dont_fragment = true, ecn = true;
-  uint32_t spi_be = 0;
   uint32_t tfc_pad = 0;
   uint64_t last_number = 0;  // never given out beyond it
   uint64_t iv_mask = 0;
   uint64_t hard_bytes = 0, hard_packets = 0;
 
+  const uint8_t* spi() const noexcept { return header.data() + outer_bytes + udp_bytes; }
   // In front of the ciphertext.
   uint32_t front_bytes() const noexcept { return outer_bytes + udp_bytes + 8U + iv_bytes; }
   // Ciphertext of `payload` bytes: padding, pad length and next header filled up to a block.
   uint32_t text_bytes(uint32_t payload) const noexcept {
-    return (payload + 2 + block_bytes - 1) / block_bytes * block_bytes;
+    return (payload + 2 + block_bytes - 1) & ~(block_bytes - 1U);
   }
 };
+static_assert(sizeof(Shape) == 128);
 
 class Sa {
  public:
@@ -71,9 +71,9 @@ class Sa {
   uint32_t inner_mtu(uint32_t outer_mtu) const noexcept;
 
   const Shape& shape() const noexcept { return shape_; }
-  const ExpandedKeys& keys() const noexcept {
-    return *std::launder(reinterpret_cast<const ExpandedKeys*>(keys_.data()));
-  }
+  const std::byte* keys() const noexcept {
+    return keys_.data();
+  }  // keys_of (crypto.hpp) reads them
 
   // Key memory (key_memory.hpp); null when there is none.
   static void* operator new(size_t bytes, std::align_val_t) noexcept;

@@ -31,7 +31,7 @@ TEST_F(EspKeys, SasLieOutsideOfCoreDumps) {
   for (const char* aead : {"aes-256-gcm", "chacha20-poly1305"}) {
     const auto one = sa(sa_state(transform_by_name(aead, "").value(), random));
     ASSERT_NE(vm_flags(one.get()).find(" dd "), std::string::npos);
-    ASSERT_NE(vm_flags(&one->keys()).find(" dd "), std::string::npos);
+    ASSERT_NE(vm_flags(one->keys()).find(" dd "), std::string::npos);
   }
 }
 
