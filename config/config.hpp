@@ -59,6 +59,7 @@ struct LinuxConfig {
   bool mirror_addresses = true;
   bool mirror_routes = true;
   bool mirror_neighbors = true;
+  bool mirror_ipsec = true;
   bool operator==(const LinuxConfig&) const = default;
 };
 

@@ -140,11 +140,11 @@ void load_linux(const Value& value, Loading& loading) {
   }
   const Value* mirror = fields.get("mirror");
   if (mirror == nullptr) return;
-  static constexpr Enumerator kParts[] = {{"addresses", 0}, {"routes", 1}, {"neighbors", 2}};
+  static constexpr Enumerator kParts[] = {{"addresses", 0}, {"routes", 1}, {"neighbors", 2}, {"ipsec", 3}};
   bool* parts[] = {&linux_side.mirror_addresses, &linux_side.mirror_routes,
-                   &linux_side.mirror_neighbors};
+                   &linux_side.mirror_neighbors, &linux_side.mirror_ipsec};
   for (bool* part : parts) *part = false;
-  for (const Value& item : mirror->items("a list of addresses, routes, neighbors", 3))
+  for (const Value& item : mirror->items("a list of addresses, routes, neighbors, ipsec", 4))
     if (auto part = item.one_of(kParts)) *parts[*part] = true;
 }
 

@@ -62,7 +62,7 @@ constexpr auto kKeys = std::to_array<Key>({
    "The slow path. `off` routes from this file alone (static mode)."},
   {"linux.namespace", "text", "hecto", "a name of letters, digits and - _ .", kRestart,
    "Network namespace of the TAP devices; made when it is not there."},
-  {"linux.mirror", "list", "all three", "addresses, routes, neighbors", kRestart,
+  {"linux.mirror", "list", "all four", "addresses, routes, neighbors, ipsec", kRestart,
    "What is taken over from Linux."},
 
   {"routes", "list", "[]", "routes, each a map with the keys below", kReload,

@@ -119,6 +119,7 @@ std::string linux_text(const LinuxConfig& linux_side) {
   if (linux_side.mirror_addresses) parts.push_back("addresses");
   if (linux_side.mirror_routes) parts.push_back("routes");
   if (linux_side.mirror_neighbors) parts.push_back("neighbors");
+  if (linux_side.mirror_ipsec) parts.push_back("ipsec");
   return fmt::format("{{namespace: {}, mirror: [{}]}}", quoted(linux_side.name_space),
                      fmt::join(parts, ", "));
 }

@@ -20,7 +20,7 @@ std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interf
 std::string core_list(const std::vector<unsigned>& cores);
 // auto, or {0: [2-5], 1: [18-21]}
 std::string workers_text(const std::map<int, std::vector<unsigned>>& workers);
-// off, or {namespace: hecto, mirror: [addresses, routes, neighbors]}
+// off, or {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]}
 std::string linux_text(const LinuxConfig& linux_side);
 std::string offload_devices_text(const OffloadConfig& offload);  // auto, or [cuda:0, cuda:1]
 // {device: cuda:0, lookup: auto, shader: false, latency_bound_us: 50, deadline_us: 2000, batch:

@@ -31,14 +31,14 @@ struct alignas(64) NextHopRecord {
   uint8_t header[24];     // kForward: the whole new L2 header, header_length bytes of it
   uint8_t header_length;  // 14, or 18 with an 802.1Q tag
   RecordKind kind;
-  uint8_t reason;  // kPunt, kDrop: the router's reason number
-  uint8_t reserved;
-  uint16_t port;                  // kForward: egress port, DPDK's number
-  uint16_t interface;             // kForward: egress interface
-  uint16_t mtu;                   // kForward: bytes of L3 packet that fit
-  uint16_t bucket_mask;           // kMultipath: buckets - 1, a power of two less one
-  uint32_t bucket_offset;         // kMultipath: first bucket
-  uint32_t security_association;  // 0: none (used by IPsec)
+  uint8_t reason;          // kPunt, kDrop: the router's reason number
+  uint8_t own;             // kPunt: 1 where the address is one of the router's own
+  uint16_t port;           // kForward: egress port, DPDK's number
+  uint16_t interface;      // kForward: egress interface
+  uint16_t mtu;            // kForward: bytes of L3 packet that fit
+  uint16_t bucket_mask;    // kMultipath: buckets - 1, a power of two less one
+  uint32_t bucket_offset;  // kMultipath: first bucket
+  uint32_t if_id;          // kPunt: of an IPsec interface of Linux; 0: none
   uint8_t pad[20];
 };
 static_assert(sizeof(NextHopRecord) == 64, "a record fits one cache line");

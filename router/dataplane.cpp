@@ -43,13 +43,25 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
     worker.qsbr = qsbr.get();
     worker.snapshot = &current_;
     if (options_.offload != nullptr) worker.offload = options_.offload->worker(placement.id);
+    worker.ipsec = make_ipsec();
     workers_.push_back(make_on_socket<Worker>(tables_.memory(), placement.socket, worker));
   }
   slow.qsbr = qsbr.get();
   slow.qsbr_thread = static_cast<unsigned>(options_.workers.size());
   slow.snapshot = &current_;
+  slow.ipsec = make_ipsec();
+  slow.tables = tables_.views(options_.workers.front().socket);
   slow_path_ = std::make_unique<SlowPath>(slow);
   publish();
+}
+
+// For one more thread; null in a router without IPsec.
+IpsecStages* Dataplane::make_ipsec() {
+  if (!options_.ipsec) return nullptr;
+  auto stages = IpsecStages::create(*options_.ipsec);
+  if (!stages) throw std::runtime_error(stages.error().message);
+  ipsec_.push_back(std::move(*stages));
+  return ipsec_.back().get();
 }
 
 Dataplane::~Dataplane() {
@@ -234,11 +246,18 @@ void Dataplane::free_unused_pools() {
   });
 }
 
+uint64_t Dataplane::fragments_made() const {
+  uint64_t made = 0;
+  for (const auto& stages : ipsec_) made += stages->fragments_made();
+  return made;
+}
+
 unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
   for (const auto& worker : workers_)
     if (worker->options().offload != nullptr) count += worker->options().offload->held();
+  for (const auto& stages : ipsec_) count += stages->held();
   return count;
 }
 

@@ -20,6 +20,7 @@
 #include "router/ports/port.hpp"
 #include "router/punt/slow_path.hpp"
 #include "router/snapshot.hpp"
+#include "router/stages/ipsec.hpp"
 #include "router/tables.hpp"
 #include "router/worker.hpp"
 
@@ -35,6 +36,7 @@ struct InterfaceSetup {
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
+  std::vector<IpPrefix> addresses;  // our own there, host bits kept
 };
 
 class Dataplane {
@@ -43,6 +45,7 @@ class Dataplane {
     std::vector<config::WorkerPlacement> workers;
     bool linux_side = false;
     Offload* offload = nullptr;
+    std::optional<IpsecStages::Options> ipsec;  // none: no IPsec in this router
   };
   Dataplane(const Options& options, Tables& tables);
   ~Dataplane();  // stops workers, then ports; reports buffers that did not come home
@@ -54,6 +57,10 @@ class Dataplane {
   // Publishes without it, waits for readers, then stops and closes it.
   void remove_port(const std::string& name);
   void set_interface(const InterfaceSetup& interface) { interfaces_[interface.id] = interface; }
+  const std::vector<IpPrefix>& addresses_of(InterfaceId id) const {
+    return interfaces_.at(id).addresses;
+  }
+  bool has_ipsec() const { return options_.ipsec.has_value(); }
   void remove_interface(InterfaceId id) { interfaces_.erase(id); }
   void set_twins(std::shared_ptr<const TwinList> twins) { slow_path_->set_twins(std::move(twins)); }
 
@@ -63,6 +70,7 @@ class Dataplane {
     uint32_t idle_sleep_us = 50;
     std::array<uint32_t, kReasonCount> punt_pps{};
     std::shared_ptr<TraceSession> trace;
+    bool ipsec = false;  // there is an SA or a policy
   };
   Settings& settings() { return settings_; }
   void publish();
@@ -81,7 +89,8 @@ class Dataplane {
   const Mempool* pool_of(const std::string& port) const;
   const SlowPath& slow_path() const { return *slow_path_; }
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
-  unsigned in_flight() const;  // packets in punt and handoff rings and on devices
+  unsigned in_flight() const;       // packets in punt and handoff rings and on devices
+  uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
  private:
@@ -97,6 +106,7 @@ class Dataplane {
   std::unique_ptr<Snapshot> build() const;
   void fill_ports(Snapshot& snapshot) const;
   void fill_workers(Snapshot& snapshot) const;
+  IpsecStages* make_ipsec();
 
   Options options_;
   Tables& tables_;
@@ -109,6 +119,7 @@ class Dataplane {
   std::map<std::string, Handoff> handoffs_;
   std::map<InterfaceId, InterfaceSetup> interfaces_;
   std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> punt_rings_;
+  std::vector<std::unique_ptr<IpsecStages>> ipsec_;  // of the workers and the slow path; or none
   std::vector<SocketPointer<Worker>> workers_;
   std::unique_ptr<SlowPath> slow_path_;
   std::atomic<const Snapshot*> current_{nullptr};

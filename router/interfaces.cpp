@@ -73,6 +73,7 @@ void Router::refresh_interface(Interface& interface) {
   setup.up = routing().interfaces().up(state);
   setup.urpf = interface.urpf;
   setup.counters = interface.counters;
+  setup.addresses = routing().interfaces().addresses(state);
   dataplane_->set_interface(setup);
   snapshot_dirty_ = true;
 }

@@ -1,6 +1,7 @@
 // The stages composed for a feature set, at compile time: what is off costs nothing.
 #include "router/offload/worker_offload.hpp"
 #include "router/stages/classify.hpp"
+#include "router/stages/ipsec.hpp"
 #include "router/stages/rewrite.hpp"
 #include "router/stages/urpf.hpp"
 #include "router/worker.hpp"
@@ -79,6 +80,7 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
     w.traced_.after_classify(chunk);
   mark(kTimedClassify);
 
+  if constexpr (Features & kFeatureIpsec) w.decap(chunk, port);
   if constexpr (Features & kFeatureUrpf) {
     check_reverse_path(chunk.v4, chunk, tables, snapshot);
     check_reverse_path(chunk.v6, chunk, tables, snapshot);
@@ -96,6 +98,7 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
 template <unsigned Features>
 void Worker::finish(Worker& w, Chunk& chunk) noexcept {
   const lookup::NextHopView& next_hops = w.options_.tables.next_hops;
+  if constexpr (Features & kFeatureIpsec) w.encap(chunk);
   rewrite<Features>(chunk.v4, chunk, next_hops, w.transmitter_, *w.snapshot_,
                     w.counters_.interfaces);
   rewrite<Features>(chunk.v6, chunk, next_hops, w.transmitter_, *w.snapshot_,

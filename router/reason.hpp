@@ -66,7 +66,9 @@ enum class Reason : uint8_t {
   kEspDummy,        // traffic flow confidentiality (RFC 4303 §2.6)
   kEspKeepalive,    // NAT keep-alive (RFC 3948 §2.3)
   kEspFragment,     // ESP in fragments that were not put together
+  kEspJoined,       // a fragment of ESP: it went on as part of another packet
   kEspNoRoom,       // no room in the buffer for ESP's headers or trailer
+  kTunnelTooBig,    // does not fit the tunnel, and its sender is told too often or not at all
   kPolicyNoSa,      // a policy asks for an SA that is not there (yet)
   kPolicyMismatch,  // came in without the protection that its policy asks for, or with another
   kPolicyDiscard,   // a policy of action discard

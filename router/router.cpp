@@ -77,10 +77,16 @@ void Router::turn(int timeout_ms) {
         note("mirror: " + done.error().message + "; routing goes on with what is known");
         epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
       }
+    } else if (xfrm_mirror_ && fd == xfrm_mirror_->fd()) {
+      if (auto done = xfrm_mirror_->process(kMirrorBudget); !done) {
+        note("ipsec: " + done.error().message + "; it goes on with the SAs that are known");
+        epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+      }
     }
   }
   continue_loads();
   routing().commit();
+  commit_ipsec();
   publish_if_dirty();
 }
 
@@ -96,6 +102,7 @@ void Router::housekeeping() {
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
     watch_for_trouble();
+    watch_ipsec();
   }
   if (ticks_ % kProbeTicks == 0) probe_stale_neighbors();
   dataplane_->reclaim();

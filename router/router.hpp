@@ -20,8 +20,10 @@
 #include "config/placement.hpp"
 #include "config/topology.hpp"
 #include "router/commands.hpp"
+#include "router/control/ipsec.hpp"
 #include "router/dataplane.hpp"
 #include "router/interface_table.hpp"
+#include "router/linux/xfrm_mirror.hpp"
 #include "router/linux_side.hpp"
 #include "router/offload/offload.hpp"
 #include "router/ports/eal.hpp"
@@ -57,6 +59,8 @@ class Router {
   InterfaceTable& interfaces() { return interfaces_; }
   const Sampler& sampler() const { return *sampler_; }
   const Offload* offload() const { return offload_.get(); }
+  Ipsec& ipsec() { return *ipsec_; }
+  const std::string& ipsec_found() const { return ipsec_found_; }
   const std::string& offload_found() const { return offload_found_; }
   const LinuxSide* linux_side() const { return linux_side_.get(); }
   std::chrono::seconds uptime() const;
@@ -83,6 +87,7 @@ class Router {
   Result<void> probe_ports(std::vector<std::unique_ptr<Port>>& ports);
   Result<void> start_tables();
   Result<void> start_linux_side();
+  void watch(int fd);
   Result<void> bring_up(std::unique_ptr<Port> port);
   void apply_settings();
   Result<void> apply_static_state();
@@ -120,6 +125,12 @@ class Router {
   Result<std::shared_ptr<const RouteTable>> read_route_file(const std::string& path);
   void continue_loads();
 
+  // ipsec.cpp
+  std::optional<IpsecStages::Options> start_ipsec();
+  Result<void> mirror_ipsec();
+  void commit_ipsec();
+  void watch_ipsec();  // once a second
+
   // router.cpp
   void turn(int timeout_ms);
   void housekeeping();
@@ -142,10 +153,14 @@ class Router {
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Offload> offload_;  // null without a device
   std::string offload_found_;         // devices, or why there is none
+  std::unique_ptr<Ipsec> ipsec_;
+  std::atomic<uint32_t> now_s_{0};  // the clock of SAs' lifetimes, for workers too
+  std::string ipsec_found_;         // what encrypts, or why nothing does
   std::unique_ptr<Dataplane> dataplane_;
   InterfaceTable interfaces_;
   std::unique_ptr<FilteredEvents> events_;
   std::unique_ptr<LinuxSide> linux_side_;
+  std::unique_ptr<XfrmMirror> xfrm_mirror_;  // null where Linux has none, or it is not wanted
   std::unique_ptr<Sampler> sampler_;
 
   struct PendingLoad {

@@ -9,6 +9,23 @@
 
 namespace hecto::router {
 
+namespace {
+
+// The first of each family; of IPv6 one that is not link-local.
+void put_addresses(InterfaceView& view, const std::vector<IpPrefix>& addresses) {
+  for (const IpPrefix& own : addresses) {
+    if (own.address.family == Family::kIpv4) {
+      if (view.address4 == 0) view.address4 = own.address.v4().value;
+      continue;
+    }
+    const lookup::Ipv6Address address = own.address.v6();
+    const bool link_local = address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
+    if (!link_local && view.address6 == lookup::Ipv6Address{}) view.address6 = address;
+  }
+}
+
+}  // namespace
+
 void Dataplane::fill_ports(Snapshot& snapshot) const {
   using ByVlan = std::array<InterfaceId, 4096>;
   std::array<std::shared_ptr<ByVlan>, kMaxPorts> vlans, down;
@@ -30,6 +47,7 @@ void Dataplane::fill_ports(Snapshot& snapshot) const {
     PortView& view = snapshot.ports[interface.port];
     if (!view.present) continue;
     snapshot.interfaces[id] = {interface.up, interface.urpf, interface.counters};
+    put_addresses(snapshot.interfaces[id], interface.addresses);
     if (interface.urpf != UrpfMode::kOff) snapshot.features |= kFeatureUrpf;
     if (interface.counters) snapshot.features |= kFeatureCounters;
     if (interface.vlan != 0) snapshot.features |= kFeatureVlan;
@@ -79,6 +97,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
   snapshot->idle_sleep_us = settings_.idle_sleep_us;
   snapshot->punt_pps = settings_.punt_pps;
   snapshot->trace = settings_.trace;
+  if (settings_.ipsec) snapshot->features |= kFeatureIpsec;
   fill_ports(*snapshot);
   fill_workers(*snapshot);
   return snapshot;

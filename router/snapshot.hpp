@@ -24,7 +24,8 @@ enum Feature : unsigned {
   kFeatureUrpf = 2,      // some interface checks the way back to the source
   kFeatureCounters = 4,  // some interface counts packets and bytes
   kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
-  kFeatureSets = 16
+  kFeatureIpsec = 16,    // there is an SA or a policy
+  kFeatureSets = 32
 };
 
 enum class UrpfMode : uint8_t { kOff, kLoose, kStrict };
@@ -33,6 +34,9 @@ struct InterfaceView {
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
+  // Our own there, from which senders are answered; 0 and ::, where there is none.
+  uint32_t address4 = 0;  // host order
+  lookup::Ipv6Address address6{};
 };
 
 // What classify must know of a receive port. `mac` holds the address in the low 48 bits, as a

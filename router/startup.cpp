@@ -103,10 +103,8 @@ Result<void> Router::start_environment() {
   const timespec tick{0, kTick_ms * 1'000'000};
   const itimerspec period{tick, tick};
   timerfd_settime(timer_.get(), 0, &period, nullptr);
-  for (const int fd : {commands_.fd(), timer_.get()}) {
-    epoll_event event{EPOLLIN, {.fd = fd}};
-    epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
-  }
+  watch(commands_.fd());
+  watch(timer_.get());
   return {};
 }
 
@@ -142,7 +140,8 @@ Result<void> Router::start_tables() {
     if (!offload) return tl::unexpected(offload.error());
     offload_ = std::move(*offload);
     dataplane_ = std::make_unique<Dataplane>(
-        Dataplane::Options{placement_.workers, config_.linux_side.enabled, offload_.get()},
+        Dataplane::Options{placement_.workers, config_.linux_side.enabled, offload_.get(),
+                           start_ipsec()},
         *tables_);
   } catch (const std::exception& error) {
     return fail(error.what());
@@ -161,10 +160,13 @@ Result<void> Router::start_linux_side() {
   auto side = LinuxSide::open(config_.linux_side, *events_);
   if (!side) return tl::unexpected(side.error());
   linux_side_ = std::move(*side);
-  const int fd = linux_side_->mirror().fd();
+  watch(linux_side_->mirror().fd());
+  return mirror_ipsec();
+}
+
+void Router::watch(int fd) {
   epoll_event event{EPOLLIN, {.fd = fd}};
   epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
-  return {};
 }
 
 Result<void> Router::bring_up(std::unique_ptr<Port> port) {
@@ -244,6 +246,7 @@ void Router::log_start() {
     for (const std::string& sentence : port->refused()) spdlog::info("port {}: {}", name, sentence);
   }
   spdlog::info("offload: {}", offload_found_);
+  spdlog::info("ipsec: {}", ipsec_found_);
   if (linux_side_)
     spdlog::info("Linux side: namespace {}", linux_side_->space().name());
   else

@@ -7,7 +7,7 @@
 namespace hecto::router {
 namespace {
 
-constexpr unsigned kEventsPerPacket = 10;
+constexpr unsigned kEventsPerPacket = 12;
 
 uint16_t capture(const rte_mbuf* packet, std::array<uint8_t, 96>& bytes) noexcept {
   const auto count = std::min<size_t>(packet->data_len, bytes.size());
@@ -144,6 +144,15 @@ void TracedPackets::after_lookup(const Chunk& chunk) noexcept {
   };
   note(chunk.v4);
   note(chunk.v6);
+}
+
+void TracedPackets::through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t spi) noexcept {
+  const Entry* entry = find(packet);
+  if (entry == nullptr) return;
+  TraceEvent e =
+      event(*entry, kind, kind == TraceKind::kDecapsulated ? Stage::kDecap : Stage::kEncap);
+  e.spi = spi;
+  session_->record(e);
 }
 
 void TracedPackets::after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept {

@@ -24,14 +24,16 @@ struct TraceMatch {
 };
 
 enum class TraceKind : uint8_t {
-  kReceived,     // port, queue, length
-  kClassified,   // interface
-  kLookedUp,     // group
-  kRewritten,    // egress port, new header
-  kTransmitted,  // port
-  kPunted,       // reason: into the punt queue
-  kDelivered,    // written to the TAP of `interface`
-  kDropped,      // reason
+  kReceived,      // port, queue, length
+  kClassified,    // interface
+  kDecapsulated,  // spi: the packet is what was inside
+  kLookedUp,      // group
+  kEncapsulated,  // spi: the packet is what goes out
+  kRewritten,     // egress port, new header
+  kTransmitted,   // port
+  kPunted,        // reason: into the punt queue
+  kDelivered,     // written to the TAP of `interface`
+  kDropped,       // reason
 };
 
 struct TraceEvent {
@@ -44,6 +46,7 @@ struct TraceEvent {
   uint16_t worker = 0;
   InterfaceId interface = kNoInterface;
   lookup::GroupId group = 0;
+  uint32_t spi = 0;
   uint32_t length = 0;  // bytes of the whole packet
   uint16_t captured = 0;
   std::array<uint8_t, 96> bytes{};  // of its beginning
@@ -84,6 +87,7 @@ class TracedPackets {
   bool active() const noexcept { return count_ > 0; }
   void after_classify(const Chunk& chunk) noexcept;
   void after_lookup(const Chunk& chunk) noexcept;
+  void through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t spi) noexcept;
   void after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept;
   void refused(const rte_mbuf* packet, Reason reason, bool punted, InterfaceId interface) noexcept;
   void not_sent(const rte_mbuf* packet, Reason reason) noexcept;

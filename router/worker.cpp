@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "router/offload/worker_offload.hpp"
+#include "router/stages/ipsec.hpp"
 #include "router/stages/wire.hpp"
 
 namespace hecto::router {
@@ -50,7 +51,10 @@ void Worker::refresh() noexcept {
   snapshot_ = newest;
   view_ = &newest->workers[options_.id];
   transmitter_.use(&view_->transmit);
-  stages_ = stages_for(newest->features | (options_.offload != nullptr ? kFeatureOffload : 0u));
+  unsigned features = newest->features;
+  if (options_.offload != nullptr) features |= kFeatureOffload;
+  if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
+  stages_ = stages_for(features);
   idle_sleep_us_ = newest->idle_sleep_us;
   if (newest->punt_pps == punt_pps_) return;
   punt_pps_ = newest->punt_pps;
@@ -97,6 +101,8 @@ unsigned Worker::poll_once() noexcept {
   unsigned packets = 0;
   for (const ReceiveQueue& queue : view_->queues) packets += poll(queue);
   if (options_.offload != nullptr) poll_offload();
+  if (options_.ipsec != nullptr && options_.ipsec->held() > 0) [[unlikely]]
+    options_.ipsec->expire(counters_.reasons);
   for (const HandoffQueue& handoff : view_->handoffs) packets += transmitter_.drain(handoff);
   transmitter_.flush_all();
   return packets;
@@ -111,11 +117,20 @@ void Worker::poll_offload() noexcept {
       delivered_ += lane.count;
       stages_.finish(*this, chunk);
       if (chunk.refused_count > 0) dispose_refused(chunk);
-      lane.count = 0;
+      chunk.v4.count = chunk.v6.count = 0;  // both: a tunnel may change the family
     });
   };
   poll(chunk.v4, options_.tables.fib4);
   poll(chunk.v6, options_.tables.fib6);
+}
+
+void Worker::decap(Chunk& chunk, const PortView& port) noexcept {
+  options_.ipsec->decap(chunk, port, options_.tables, *snapshot_, counters_.reasons,
+                        traced_.active() ? &traced_ : nullptr);
+}
+
+void Worker::encap(Chunk& chunk) noexcept {
+  options_.ipsec->encap(chunk, options_.tables, *snapshot_, traced_.active() ? &traced_ : nullptr);
 }
 
 void Worker::drain() noexcept {

@@ -7,27 +7,17 @@
 
 #include <atomic>
 
-#include "lookup/fib.hpp"
-#include "lookup/nexthop.hpp"
 #include "router/chunk.hpp"
-#include "router/control/urpf.hpp"
 #include "router/counters.hpp"
 #include "router/dpdk.hpp"
 #include "router/punt/punt_queue.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/transmit.hpp"
+#include "router/table_views.hpp"
 #include "router/trace.hpp"
 
 namespace hecto::router {
-
-// The tables as one socket's workers see them. The views stay valid while the router runs.
-struct TableViews {
-  lookup::Fib4View fib4;
-  lookup::Fib6View fib6;
-  lookup::NextHopView next_hops;
-  UrpfView urpf;
-};
 
 struct WorkerCounters {
   std::array<PortCounters, kMaxPorts> ports;
@@ -38,6 +28,7 @@ struct WorkerCounters {
 };
 
 class WorkerOffload;
+class IpsecStages;
 
 class Worker {
  public:
@@ -50,6 +41,7 @@ class Worker {
     rte_rcu_qsbr* qsbr = nullptr;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
     WorkerOffload* offload = nullptr;  // null: all look-ups are done here
+    IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
   };
   explicit Worker(const Options& options);
   Worker(const Worker&) = delete;
@@ -76,6 +68,8 @@ class Worker {
   void keep_example(const Refused& refused) noexcept;
   void report_quiescent() noexcept;
   void poll_offload() noexcept;
+  void decap(Chunk& chunk, const PortView& port) noexcept;
+  void encap(Chunk& chunk) noexcept;
   template <typename Address, typename Fib>
   void look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept;
   template <unsigned Features, typename Address, typename Fib>

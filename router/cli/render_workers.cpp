@@ -35,12 +35,14 @@ std::string balance(const json& totals, Style style) {
   const uint64_t sent = whole(totals, "transmitted"), punted = whole(totals, "punted");
   const uint64_t dropped = whole(totals, "dropped"), inside = whole(totals, "in_flight");
   std::string line = "received " + count(received);
+  const uint64_t made = whole(totals, "fragments");
   if (injected > 0) line += " + from Linux " + count(injected);
+  if (made > 0) line += " + cut for tunnels " + count(made);
   line += fmt::format(" = transmitted {} + punted {} + dropped {}", count(sent), count(punted),
                       count(dropped));
   if (inside > 0) line += " + in flight " + count(inside);
   line = paragraph("", line);
-  if (received + injected != sent + punted + dropped + inside) {
+  if (received + injected + made != sent + punted + dropped + inside) {
     line += painted("! the sum does not fit: packets are unaccounted for\n", Paint::kBad, style);
   }
   const uint64_t missed = whole(totals, "missed"), no_mbuf = whole(totals, "no_mbuf");

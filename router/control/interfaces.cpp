@@ -66,14 +66,20 @@ bool Interfaces::set_link(const LinuxLink& link, uint16_t generation) {
   Link& known = found->second;
   bool changed = fresh || known.removed || !(known.link == link);
   known = {link, generation, false};
-  return changed && by_ifindex(link.ifindex) != kNoInterface;
+  return changed && (by_ifindex(link.ifindex) != kNoInterface || link.if_id != 0);
+}
+
+uint32_t Interfaces::if_id(int ifindex) const {
+  const auto found = links_.find(ifindex);
+  return found == links_.end() || !found->second.link.up ? 0 : found->second.link.if_id;
 }
 
 // A tombstone stays while the interface is ours, so that it counts as down.
 bool Interfaces::remove_link(int ifindex) {
   if (by_ifindex(ifindex) == kNoInterface) {
+    const bool tunnel = if_id(ifindex) != 0;
     links_.erase(ifindex);
-    return false;
+    return tunnel;
   }
   Link& link = links_[ifindex];
   link.link.ifindex = ifindex;

@@ -47,6 +47,7 @@ class Interfaces {
 
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
+  uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
   // Whose address lies in the same subnet, the longest prefix first.
   InterfaceId covering(const IpAddress& address) const;
   bool up(const InterfaceState& state) const;

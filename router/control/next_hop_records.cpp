@@ -29,10 +29,16 @@ NextHopSets::Resolution dead() {
   return resolution;
 }
 
+NextHopRecord own() {
+  NextHopRecord record = verdict(RecordKind::kPunt, Reason::kLocal);
+  record.own = 1;
+  return record;
+}
+
 NextHopRecord verdict(RouteType type) {
   switch (type) {
     case RouteType::kLocal:
-      return verdict(RecordKind::kPunt, Reason::kLocal);
+      return own();
     case RouteType::kBroadcast:
       return verdict(RecordKind::kPunt, Reason::kBroadcast);
     case RouteType::kMulticast:
@@ -97,7 +103,9 @@ NextHopSets::Resolution NextHopSets::resolve(const NextHop& hop, Family family) 
     if (twin != kNoInterface) id = twin;
     if (id == kNoInterface) {
       // By a device that only Linux has (a tunnel, a management NIC): Linux forwards it.
+      // An IPsec interface's policies are asked first.
       resolution.record = verdict(RecordKind::kPunt, Reason::kLocal);
+      resolution.record.if_id = interfaces_.if_id(hop.ifindex);
       resolution.reachable_by.set(kUrpfAnyBit);
       return resolution;
     }

@@ -85,6 +85,7 @@ struct LinuxLink {
   bool carrier = false;  // IFF_LOWER_UP
   int parent = 0;        // IFLA_LINK of a VLAN device
   uint16_t vlan = 0;     // IFLA_VLAN_ID, 0: no VLAN device
+  uint32_t if_id = 0;    // IFLA_XFRM_IF_ID, 0: no IPsec interface
   bool operator==(const LinuxLink&) const = default;
 };
 

@@ -49,17 +49,27 @@ std::string_view text_of(Bytes payload) noexcept {
 }
 
 // Fills parent and vlan of an 802.1Q device; leaves every other kind alone.
-bool read_vlan(Bytes linkinfo, int parent, LinuxLink& link) {
+bool read_if_id(Bytes data, LinuxLink& link) {
+  AttributeWalker walker(data);
+  Attribute attribute;
+  while (walker.next(attribute))
+    if (attribute.type == IFLA_XFRM_IF_ID) link.if_id = attribute.as<uint32_t>().value_or(0);
+  return !walker.malformed();
+}
+
+// Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id.
+bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   AttributeWalker walker(linkinfo);
   Attribute attribute;
   Bytes data;
-  bool vlan = false;
+  std::string kind;
   while (walker.next(attribute)) {
-    if (attribute.type == IFLA_INFO_KIND) vlan = text_of(attribute.payload) == "vlan";
+    if (attribute.type == IFLA_INFO_KIND) kind = text_of(attribute.payload);
     if (attribute.type == IFLA_INFO_DATA) data = attribute.payload;
   }
   if (walker.malformed()) return false;
-  if (!vlan) return true;
+  if (kind == "xfrm") return read_if_id(data, link);
+  if (kind != "vlan") return true;
   uint16_t id = 0;
   uint16_t protocol_be = htons(ETH_P_8021Q);
   AttributeWalker inner(data);
@@ -170,7 +180,7 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
         break;
     }
   }
-  if (walker.malformed() || !read_vlan(linkinfo, parent, link)) return Decoded::kMalformed;
+  if (walker.malformed() || !read_kind(linkinfo, parent, link)) return Decoded::kMalformed;
   return Decoded::kEvent;
 }
 

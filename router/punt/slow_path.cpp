@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "router/stages/ipsec.hpp"
+#include "router/stages/rewrite.hpp"
 #include "router/stages/wire.hpp"
 #include "router/trace.hpp"
 
@@ -16,6 +18,11 @@ constexpr long kShortWait_ns = 100'000;
 constexpr long kLongWait_ns = 500'000;
 constexpr unsigned kTurnsBeforeLongWait = 2000;
 
+bool whole_ipv4(const uint8_t* ip, uint32_t bytes) noexcept {
+  const uint32_t header = (ip[0] & 0xf) * 4u;
+  return ip[0] >> 4 == 4 && header >= kIpv4Bytes && header <= bytes && load16_be(ip + 2) == bytes;
+}
+
 }  // namespace
 
 SlowPath::SlowPath(const Options& options)
@@ -24,7 +31,8 @@ SlowPath::SlowPath(const Options& options)
       transmitter_(counters_->ports, counters_->reasons),
       next_twins_(std::make_shared<TwinList>()),
       twins_(next_twins_),
-      buffer_(kFrameBytes) {}
+      buffer_(kFrameBytes),
+      chunk_(std::make_unique<Chunk>()) {}
 
 SlowPath::~SlowPath() {
   stop();
@@ -157,10 +165,52 @@ unsigned SlowPath::inject(Twin& twin) {
     }
     std::memcpy(space, frame, bytes);
     packet->port = twin.port;
-    counters_->injected_handed.add(1);
-    transmitter_.enqueue(twin.port, packet);
+    send(twin, packet);
   }
   return frames;
+}
+
+void SlowPath::send(Twin& twin, rte_mbuf* packet) {
+  if ((snapshot_->features & kFeatureIpsec) != 0 && options_.ipsec != nullptr &&
+      protect(twin, packet))
+    return;
+  counters_->injected_handed.add(1);
+  transmitter_.enqueue(twin.port, packet);
+}
+
+// What a policy holds for goes the way of its tunnel instead of the one that Linux gave it. False:
+// there is none.
+bool SlowPath::protect(Twin& twin, rte_mbuf* packet) {
+  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const unsigned l2 = kEthernetBytes + (twin.vlan != 0 ? kVlanTagBytes : 0u);
+  if (packet->data_len < l2 + kIpv4Bytes || (frame[0] & 1) != 0) return false;
+  const uint16_t type = load16(frame + l2 - 2);
+  const uint8_t* ip = frame + l2;
+  const uint32_t bytes = packet->data_len - l2;
+  Chunk& chunk = *chunk_;
+  chunk.v4.count = chunk.v6.count = chunk.refused_count = 0;
+  const auto put = [&](auto& lane) {
+    lane.packets[0] = packet;
+    lane.ingress[0] = {twin.interface, l2};
+    lane.count = 1;
+  };
+  if (type == kEtherIpv4 && whole_ipv4(ip, bytes))
+    put(chunk.v4);
+  else if (type == kEtherIpv6 && bytes >= kIpv6Bytes && load16_be(ip + 4) + kIpv6Bytes == bytes)
+    put(chunk.v6);
+  else
+    return false;
+  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_)) return false;
+  counters_->injected_handed.add(chunk.v4.count + chunk.v6.count);
+  const lookup::NextHopView& next_hops = options_.tables.next_hops;
+  rewrite<0>(chunk.v4, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
+  rewrite<0>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
+  // Not back to Linux, where it comes from.
+  for (unsigned i = 0; i < chunk.refused_count; ++i) {
+    counters_->reasons.dropped[static_cast<size_t>(chunk.refused[i].reason)].add(1);
+    rte_pktmbuf_free(chunk.refused[i].packet);
+  }
+  return true;
 }
 
 void SlowPath::wait_for_work(unsigned idle_turns) {

@@ -2,6 +2,7 @@
 //
 //   workers ─► punt rings ─► token bucket ─► TAP of the ingress interface ─► Linux
 //   Linux ─► TAP ─► mbuf ─► transmit queue of its own (or the owner's ring) ─► port
+//                     └► [policies: ESP, its own look-up] ─► that queue
 //
 // Buckets here hold each reason to its rate over all workers; the workers' own keep the rings
 // free. Every frame either reaches the other side or is a drop by name.
@@ -13,14 +14,18 @@
 #include <thread>
 #include <vector>
 
+#include "router/chunk.hpp"
 #include "router/counters.hpp"
 #include "router/linux/tap.hpp"
 #include "router/punt/punt_queue.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/transmit.hpp"
+#include "router/table_views.hpp"
 
 namespace hecto::router {
+
+class IpsecStages;
 
 // An interface's twin. A VLAN of the file has a TAP of its own, and its tag is put on and taken
 // off here; a VLAN device that Linux made sits on the port's TAP and sees tagged frames.
@@ -55,6 +60,9 @@ class SlowPath {
     rte_rcu_qsbr* qsbr = nullptr;
     unsigned qsbr_thread = 0;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
+    // For what Linux sends and a policy protects; null: no IPsec.
+    IpsecStages* ipsec = nullptr;
+    TableViews tables;
   };
   explicit SlowPath(const Options& options);
   ~SlowPath();  // stops
@@ -74,6 +82,8 @@ class SlowPath {
   void deliver(const PuntEntry& entry, uint64_t now);
   Reason write(const PuntEntry& entry);
   unsigned inject(Twin& twin);
+  void send(Twin& twin, rte_mbuf* packet);
+  bool protect(Twin& twin, rte_mbuf* packet);
   void refresh();
   void wait_for_work(unsigned idle_turns);
 
@@ -90,6 +100,8 @@ class SlowPath {
   std::shared_ptr<const TwinList> next_twins_;
   std::shared_ptr<const TwinList> twins_;
   std::vector<uint8_t> buffer_;
+  std::unique_ptr<Chunk> chunk_;  // of one packet that a policy may protect
+  std::array<InterfaceCounters, kMaxInterfaces> uncounted_;
 };
 
 }  // namespace hecto::router

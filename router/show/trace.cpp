@@ -140,6 +140,9 @@ std::string step_text(Router& router, const TraceEvent& e) {
       return fmt::format("interface {}", interface_text(router, e.interface));
     case TraceKind::kLookedUp:
       return prefix_text(router, e) + hop_text(router, e.group);
+    case TraceKind::kDecapsulated:
+    case TraceKind::kEncapsulated:
+      return fmt::format("SPI {:#x}: {}", e.spi, summarize(e).text);
     case TraceKind::kRewritten: {
       MacAddress mac;
       std::copy_n(e.bytes.begin(), 6, mac.begin());

@@ -251,6 +251,7 @@ json show_drops(Router& router) {
           {"totals",
            {{"received", now.received},
             {"injected", now.injected},
+            {"fragments", router.dataplane().fragments_made()},
             {"transmitted", now.transmitted},
             {"punted", now.punted_total()},
             {"dropped", now.dropped_total()},

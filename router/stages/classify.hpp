@@ -90,6 +90,38 @@ inline bool clear6(const uint8_t* ip, uint32_t available, bool not_ours, uint32_
 
 }  // namespace classify_detail
 
+// A packet that came out of another one, behind that one's L2 header: checked like any, put into
+// its lane or refused.
+inline void classify_again(Chunk& chunk, rte_mbuf* packet, Ingress ingress, const PortView& port,
+                           const Snapshot& snapshot) noexcept {
+  using namespace classify_detail;
+  const unsigned l2_length = ingress.l2_length();
+  const uint8_t* const ip = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
+  const uint32_t available = packet->data_len - l2_length;
+  uint32_t total = available;
+  bool cleared = false;
+  if (available >= kIpv4Bytes && ip[0] == 0x45) {
+    const unsigned i = chunk.v4.count;
+    cleared = clear4(ip, available, false, &chunk.v4.destinations[i], &total);
+    chunk.v4.packets[i] = packet;
+    chunk.v4.ingress[i] = ingress;
+    chunk.v4.count += cleared;
+  } else if (available >= kIpv6Bytes && ip[0] >> 4 == 6) {
+    const unsigned i = chunk.v6.count;
+    cleared = clear6(ip, available, false, &total);
+    std::memcpy(&chunk.v6.destinations[i], ip + 24, 16);
+    chunk.v6.packets[i] = packet;
+    chunk.v6.ingress[i] = ingress;
+    chunk.v6.count += cleared;
+  }
+  if (!cleared) [[unlikely]] {
+    classify_slow(chunk, packet, port, snapshot);
+    return;
+  }
+  packet->pkt_len = total + l2_length;
+  packet->data_len = static_cast<uint16_t>(total + l2_length);
+}
+
 // What the fast loop knows of the port, out of reach of the stores that it makes.
 struct PortFacts {
   explicit PortFacts(const PortView& port) noexcept

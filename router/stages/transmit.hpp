@@ -41,6 +41,11 @@ class Transmitter {
   std::span<rte_mbuf* const> queued(uint16_t port) const noexcept {
     return {packets_[port], counts_[port]};
   }
+  // Its packets are the caller's now.
+  void forget(uint16_t port) noexcept {
+    counts_[port] = 0;
+    pending_ &= ~(1ull << port);
+  }
   void follow(TracedPackets* traced) noexcept { traced_ = traced; }  // null: nothing traced
 
  private:

@@ -220,7 +220,8 @@ class Router:
         def balanced():
             t = self.get("/v1/drops")["totals"]
             assert t["in_flight"] == 0, t
-            came, went = t["received"] + t["injected"], t["transmitted"] + t["punted"] + t["dropped"]
+            came = t["received"] + t["injected"] + t["fragments"]
+            went = t["transmitted"] + t["punted"] + t["dropped"]
             assert came == went, t
             return t
         return wait_for(balanced, 5, "every packet is accounted for")

@@ -122,12 +122,12 @@ std::vector<RestartCase> restart_cases() {
       {"control_core", global("control_core: 1"),
        "control_core: auto runs, 1" WANTED "; restart hectod"},
       {"linux", global("linux: off"),
-       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors]} runs, off" WANTED
+       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, off" WANTED
        "; restart hectod"},
       {"linux.namespace", global("linux: {namespace: blue}"),
        "linux.namespace: hecto runs, blue" WANTED "; restart hectod"},
       {"linux.mirror", global("linux: {mirror: [routes]}"),
-       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors]} runs, {namespace: hecto, "
+       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, {namespace: hecto, "
        "mirror: [routes]}" WANTED "; restart hectod"},
       {"spare_mbufs", global("spare_mbufs: 9"), "spare_mbufs: 0 runs, 9" WANTED "; restart hectod"},
       {"tables", global("tables: {groups: 32}"),

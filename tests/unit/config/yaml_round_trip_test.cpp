@@ -39,6 +39,7 @@ class RandomConfig {
       c.linux_side.mirror_addresses = flip();
       c.linux_side.mirror_routes = flip();
       c.linux_side.mirror_neighbors = flip();
+      c.linux_side.mirror_ipsec = flip();
     }
     for (unsigned i = 0, n = below(5); i < n; ++i) c.routes.push_back(route(i));
     if (flip()) c.route_files = {"/var/a b/full.mrt", "/x", "/it's \"quoted\" \\ here"};

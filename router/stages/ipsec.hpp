@@ -1,0 +1,127 @@
+// decap and encap: ESP in the pipeline. Compiled in only while there is an SA or a policy.
+//
+//   decap (before look-up)   ESP that an SA of ours answers for leaves its lane, is decrypted, and
+//                            comes back as the packet inside, classified as if it had just come in
+//   encap (after look-up)    every packet is held against the inbound policies (RFC 4301 §5.2): the
+//                            right protection or none; what is to be forwarded, against the
+//                            outbound ones (§5.1): let through, dropped, or encrypted. Then its own
+//                            look-up, of the tunnel's end, has been made and rewrite goes on with
+//                            it.
+//
+// How a packet was protected goes with it in its mbuf, also through a device's batches.
+// One for each worker, and one for the slow path. Not thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "router/chunk.hpp"
+#include "router/dpdk.hpp"
+#include "router/esp/engine.hpp"
+#include "router/esp/tables.hpp"
+#include "router/punt/token_bucket.hpp"
+#include "router/snapshot.hpp"
+#include "router/stages/reassembly.hpp"
+#include "router/table_views.hpp"
+
+namespace hecto::router {
+
+class TracedPackets;
+
+// Where the SA that a packet came by stands in its mbuf. Once, before ports are started.
+Result<int> register_sa_field();
+
+class IpsecStages {
+ public:
+  struct Options {
+    esp::IpsecView tables;
+    int sa_field = -1;                             // of register_sa_field()
+    const std::atomic<uint32_t>* now_s = nullptr;  // a clock that control moves
+  };
+  static Result<std::unique_ptr<IpsecStages>> create(const Options& options);
+
+  // `traced`: may be null.
+  void decap(Chunk& chunk, const PortView& port, const TableViews& tables, const Snapshot& snapshot,
+             ReasonCounters& reasons, TracedPackets* traced) noexcept;
+  void encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+             TracedPackets* traced) noexcept;
+  // Of packets that Linux sends: only the outbound policies, and IKE goes by them. False where no
+  // policy held for one, and all are as they were.
+  bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot) noexcept;
+
+  // Fragments that wait for others; expire() gives up those that have waited for too long.
+  uint32_t held() const noexcept { return reassembly_.held(); }
+  void expire(ReasonCounters& reasons) noexcept { reassembly_.expire(reasons); }
+  uint64_t fragments_made() const noexcept { return made_.load(std::memory_order_relaxed); }
+
+ private:
+  IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine);
+  enum class From : uint8_t { kPort, kLinux };
+
+  template <typename Address, typename Fib>
+  bool join(Lane<Address>& lane, unsigned i, const Fib& fib, const lookup::NextHopView& hops,
+            ReasonCounters& reasons) noexcept;
+  template <typename Address, typename Fib>
+  void gather_esp(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
+                  const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept;
+  void deliver_inner(Chunk& chunk, const PortView& port, const Snapshot& snapshot) noexcept;
+
+  struct Question {
+    uint16_t place;     // in its lane
+    bool own;           // to one of our addresses
+    const esp::Sa* sa;  // that it came by; null: in the clear
+  };
+  struct Fate {
+    esp::Sa* sa = nullptr;
+    Reason reason = Reason::kNone;
+  };
+  template <From Source, typename Address>
+  unsigned ask(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept;
+  template <From Source, typename Address>
+  void apply_policies(Lane<Address>& lane, Chunk& chunk, const TableViews& tables) noexcept;
+  template <typename Address>
+  Reason inbound_verdict(const Lane<Address>& lane, unsigned q,
+                         const esp::Policy* forward) const noexcept;
+  static Reason check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept;
+  static Fate outbound_fate(const esp::Policy* policy) noexcept;
+  void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+               From source) noexcept;
+  void look_up_ends(const TableViews& tables) noexcept;
+  bool ready(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+             From source) noexcept;
+  bool split(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
+  void deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept;
+  void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
+
+  struct Work {  // beside esp::Packet, by place
+    rte_mbuf* packet;
+    Ingress ingress;
+    lookup::GroupId group;
+    uint8_t l2[18];  // decap: the frame's own header
+  };
+  const esp::Sa*& sa_of(rte_mbuf* packet) const noexcept {
+    return *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa**);
+  }
+  void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept;
+
+  Options options_;
+  std::unique_ptr<esp::Engine> engine_;
+  Reassembly reassembly_;
+  unsigned count_ = 0;
+  alignas(64) esp::Packet packets_[kChunkSize];
+  alignas(64) Work work_[kChunkSize];
+  Question questions_[kChunkSize];
+  esp::FlowKey keys_[kChunkSize];
+  uint32_t came_if_id_[kChunkSize], ends_if_id_[kChunkSize];
+  struct Answer {
+    rte_mbuf* packet;
+    Ingress ingress;
+  };
+  unsigned answer_count_ = 0;
+  Answer answers_[kChunkSize];
+  TokenBucket too_big_;
+  uint32_t too_big_pps_ = 0;
+  std::atomic<uint64_t> made_{0};
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,153 @@
+// decap: ESP that is for us comes out of its lanes and goes back as what was inside.
+#include <fmt/format.h>
+
+#include "router/esp/sa.hpp"
+#include "router/esp/sad.hpp"
+#include "router/stages/classify.hpp"
+#include "router/stages/ipsec.hpp"
+#include "router/stages/ipsec_wire.hpp"
+#include "router/trace.hpp"
+
+namespace hecto::router {
+
+using esp::Packet;
+
+Result<int> register_sa_field() {
+  static constexpr rte_mbuf_dynfield kField = {"hecto_sa", sizeof(void*), alignof(void*), 0};
+  const int offset = rte_mbuf_dynfield_register(&kField);
+  if (offset < 0)
+    return fail(fmt::format("ipsec: no room in DPDK's mbufs: {}", dpdk_error(offset)));
+  return offset;
+}
+
+IpsecStages::IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine)
+    : options_(options), engine_(std::move(engine)) {}
+
+Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options) {
+  auto engine = esp::Engine::create();
+  if (!engine) return tl::unexpected(engine.error());
+  return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine)));
+}
+
+void IpsecStages::add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
+  constexpr unsigned kMostL2 = kEthernetBytes + kVlanTagBytes;  // that comes before what goes out
+  const unsigned i = count_++;
+  const unsigned l2 = ingress.l2_length();
+  const unsigned before = packet->data_off + l2;
+  packets_[i] = {rte_pktmbuf_mtod(packet, uint8_t*) + l2,
+                 packet->data_len - l2,
+                 static_cast<uint16_t>(before > kMostL2 ? before - kMostL2 : 0),
+                 rte_pktmbuf_tailroom(packet),
+                 sa,
+                 Reason::kNone};
+  work_[i].packet = packet;
+  work_[i].ingress = ingress;
+}
+
+// A fragment of ESP to one of our addresses goes where fragments are put together. What is whole by
+// it takes its place, else the lane closes up. False: it is not for us.
+template <typename Address, typename Fib>
+bool IpsecStages::join(Lane<Address>& lane, unsigned i, const Fib& fib,
+                       const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  lookup::GroupId group;
+  lookup_batch(fib, &lane.destinations[i], &group, 1);
+  if (hops.record(group).own == 0) return false;
+  const unsigned l2 = lane.ingress[i].l2_length();
+  lane.packets[i] = sizeof(Address) == 4 ? reassembly_.take4(lane.packets[i], l2, reasons)
+                                         : reassembly_.take6(lane.packets[i], l2, reasons);
+  if (lane.packets[i] != nullptr) return true;
+  --lane.count;
+  for (unsigned n = i; n < lane.count; ++n) {
+    lane.packets[n] = lane.packets[n + 1];
+    lane.destinations[n] = lane.destinations[n + 1];
+    lane.ingress[n] = lane.ingress[n + 1];
+  }
+  return true;
+}
+
+// Takes out of the lane what an SA answers for; the others close up.
+template <typename Address, typename Fib>
+void IpsecStages::gather_esp(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
+                             const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  esp::SadKey keys[kChunkSize];
+  uint16_t places[kChunkSize];
+  unsigned candidates = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const unsigned l2 = lane.ingress[i].l2_length();
+    const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
+    const ipsec_wire::Payload payload =
+        ipsec_wire::payload(lane, ip, lane.packets[i]->data_len - l2);
+    if (payload.fragment && payload.protocol == ipsec_wire::kProtocolEsp &&
+        join(lane, i, fib, hops, reasons)) [[unlikely]] {
+      --i;  // another packet is there now
+      continue;
+    }
+    const uint32_t spi = ipsec_wire::spi(payload);
+    keys[candidates] = {spi, ipsec_wire::family(lane), ipsec_wire::destination(lane, ip)};
+    places[candidates] = static_cast<uint16_t>(i);
+    candidates += spi != 0;
+  }
+  if (candidates == 0) return;
+  esp::Sa* found[kChunkSize];
+  options_.tables.sad->find_batch({keys, candidates}, found);
+  unsigned kept = places[0], next = 0;
+  for (unsigned i = places[0]; i < lane.count; ++i) {
+    rte_mbuf* packet = lane.packets[i];
+    esp::Sa* sa = nullptr;
+    if (next < candidates && places[next] == i) sa = found[next++];
+    if (sa == nullptr) {
+      lane.packets[kept] = packet;
+      lane.destinations[kept] = lane.destinations[i];
+      lane.ingress[kept++] = lane.ingress[i];
+    } else if (packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0) {
+      chunk.refuse(packet, Reason::kEspNoRoom, lane.ingress[i].interface());
+    } else {
+      std::memcpy(work_[count_].l2, rte_pktmbuf_mtod(packet, const uint8_t*),
+                  lane.ingress[i].l2_length());
+      add(packet, lane.ingress[i], sa);
+    }
+  }
+  lane.count = kept;
+}
+
+// What was inside, behind the frame's own header: it came in by that interface, in that frame.
+void IpsecStages::deliver_inner(Chunk& chunk, const PortView& port,
+                                const Snapshot& snapshot) noexcept {
+  for (unsigned i = 0; i < count_; ++i) {
+    const Packet& inner = packets_[i];
+    rte_mbuf* packet = work_[i].packet;
+    if (inner.reason != Reason::kNone) {
+      chunk.refuse(packet, inner.reason, work_[i].ingress.interface());
+      continue;
+    }
+    const unsigned l2 = work_[i].ingress.l2_length();
+    uint8_t* frame = inner.ip - l2;
+    std::memcpy(frame, work_[i].l2, l2);
+    const uint16_t type = inner.ip[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6;
+    std::memcpy(inner.ip - 2, &type, sizeof type);
+    packet->data_off = static_cast<uint16_t>(frame - static_cast<uint8_t*>(packet->buf_addr));
+    packet->data_len = static_cast<uint16_t>(inner.bytes + l2);
+    packet->pkt_len = packet->data_len;
+    packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
+    packet->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
+    sa_of(packet) = inner.sa;
+    classify_again(chunk, packet, work_[i].ingress, port, snapshot);
+  }
+}
+
+void IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
+                        const Snapshot& snapshot, ReasonCounters& reasons,
+                        TracedPackets* traced) noexcept {
+  count_ = 0;
+  gather_esp(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
+  gather_esp(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
+  if (count_ == 0) return;
+  engine_->inbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed));
+  deliver_inner(chunk, port, snapshot);
+  if (traced == nullptr) return;
+  for (unsigned i = 0; i < count_; ++i)
+    if (packets_[i].reason == Reason::kNone)
+      traced->through_sa(work_[i].packet, TraceKind::kDecapsulated, packets_[i].sa->id.spi);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,406 @@
+// encap: the policies, inbound and outbound, and what becomes of what is to be protected.
+#include <rte_ip.h>
+
+#include "router/esp/sa.hpp"
+#include "router/esp/spd.hpp"
+#include "router/stages/icmp_too_big.hpp"
+#include "router/stages/ipsec.hpp"
+#include "router/stages/ipsec_wire.hpp"
+#include "router/stages/rewrite.hpp"
+#include "router/trace.hpp"
+
+namespace hecto::router {
+
+using esp::Packet;
+using lookup::Family;
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+namespace {
+
+constexpr uint8_t kOuterHops = 65;  // rewrite takes one
+
+const NextHopRecord& first_way(const lookup::NextHopView& hops, lookup::GroupId group) noexcept {
+  const NextHopRecord& record = hops.record(group);
+  if (record.kind != RecordKind::kMultipath) return record;
+  return hops.record(__atomic_load_n(&hops.buckets[record.bucket_offset], __ATOMIC_ACQUIRE));
+}
+
+// Whether a packet with this verdict would leave the router: a neighbor that is not resolved does
+// not matter to what goes through a tunnel.
+bool leaves(const NextHopRecord& record) noexcept {
+  return record.kind == RecordKind::kForward || record.kind == RecordKind::kMultipath ||
+         record.if_id != 0 ||
+         (record.kind == RecordKind::kPunt &&
+          record.reason == static_cast<uint8_t>(Reason::kGlean));
+}
+
+template <typename Address>
+void keep(Lane<Address>& lane, unsigned& kept, unsigned i) noexcept {
+  lane.packets[kept] = lane.packets[i];
+  lane.destinations[kept] = lane.destinations[i];
+  lane.groups[kept] = lane.groups[i];
+  lane.ingress[kept++] = lane.ingress[i];
+}
+
+// Packets of one policy in a row cost one atomic addition.
+class PolicyCount {
+ public:
+  ~PolicyCount() { flush(); }
+  void add(const esp::Policy* policy) noexcept {
+    if (policy != policy_) {
+      flush();
+      policy_ = policy;
+    }
+    ++packets_;
+  }
+
+ private:
+  void flush() noexcept {
+    if (policy_ != nullptr) policy_->packets.fetch_add(packets_, std::memory_order_relaxed);
+    packets_ = 0;
+  }
+  const esp::Policy* policy_ = nullptr;
+  uint64_t packets_ = 0;
+};
+
+void set_frame(rte_mbuf* packet, const uint8_t* ip, uint32_t bytes, unsigned l2) noexcept {
+  packet->data_off = static_cast<uint16_t>(ip - l2 - static_cast<uint8_t*>(packet->buf_addr));
+  packet->data_len = static_cast<uint16_t>(bytes + l2);
+  packet->pkt_len = packet->data_len;
+}
+
+}  // namespace
+
+// What came in against the policy for it (RFC 4301 §5.2, steps 4 and 5).
+Reason IpsecStages::check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept {
+  const bool tunneled = sa != nullptr && sa->mode == IpsecMode::kTunnel;
+  if (policy == nullptr || policy->action == PolicyAction::kBypass)
+    return tunneled ? Reason::kPolicyMismatch : Reason::kNone;
+  if (policy->action == PolicyAction::kDiscard) return Reason::kPolicyDiscard;
+  if (sa == nullptr) return policy->optional || ike ? Reason::kNone : Reason::kPolicyMismatch;
+  const bool fits = sa->mode == policy->mode && (policy->reqid == 0 || policy->reqid == sa->reqid);
+  return fits ? Reason::kNone : Reason::kPolicyMismatch;
+}
+
+// Which packets of the lane the policies are asked about, and what for.
+template <IpsecStages::From Source, typename Address>
+unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
+  unsigned asked = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const rte_mbuf* packet = lane.packets[i];
+    const unsigned l2 = lane.ingress[i].l2_length();
+    Question& question = questions_[asked];
+    question = {static_cast<uint16_t>(i), false, nullptr};
+    keys_[asked] =
+        esp::flow_key(ipsec_wire::family(lane), rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
+                      packet->data_len - l2);
+    ends_if_id_[asked] = came_if_id_[asked] = 0;
+    if constexpr (Source == From::kPort) {
+      const NextHopRecord& record = hops.record(lane.groups[i]);
+      if (record.own == 0 && !leaves(record)) continue;  // refused by its route all the same
+      question.own = record.own != 0;
+      ends_if_id_[asked] = record.if_id;
+      if ((packet->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0) {
+        question.sa = *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa* const*);
+        came_if_id_[asked] = question.sa->if_id;
+      }
+    }
+    ++asked;
+  }
+  return asked;
+}
+
+// What becomes of a packet that came in; kNone: it may go on.
+template <typename Address>
+Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
+                                    const esp::Policy* forward) const noexcept {
+  const Question& question = questions_[q];
+  const esp::FlowKey& key = keys_[q];
+  if (!question.own) return check_inbound(forward, question.sa, false);
+  const esp::Policy* policy =
+      options_.tables.in->load(std::memory_order_acquire)->find(key, came_if_id_[q]);
+  if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
+  const bool ike = ipsec_wire::is_ike(key.protocol, key.source_port, key.destination_port);
+  const Reason reason = check_inbound(policy, question.sa, ike);
+  if (reason != Reason::kNone) return reason;
+  const rte_mbuf* packet = lane.packets[question.place];
+  const unsigned l2 = lane.ingress[question.place].l2_length();
+  return ipsec_wire::unanswered(lane, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
+                                packet->data_len - l2);
+}
+
+// What an outbound policy makes of it: an SA that protects it, or a reason, or neither.
+IpsecStages::Fate IpsecStages::outbound_fate(const esp::Policy* policy) noexcept {
+  if (policy == nullptr || policy->action == PolicyAction::kBypass) return {};
+  if (policy->action == PolicyAction::kDiscard) return {nullptr, Reason::kPolicyDiscard};
+  esp::Sa* sa = policy->sa.load(std::memory_order_acquire);
+  return {sa, sa == nullptr ? Reason::kPolicyNoSa : Reason::kNone};
+}
+
+// Takes out of the lane what is refused or to be protected; the others close up.
+template <IpsecStages::From Source, typename Address>
+void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
+                                 const TableViews& tables) noexcept {
+  const unsigned asked = ask<Source>(lane, tables.next_hops);
+  if (asked == 0) return;
+  const esp::Policy *out[kChunkSize], *forward[kChunkSize];
+  options_.tables.out->load(std::memory_order_acquire)
+      ->find_batch({keys_, asked}, ends_if_id_, out);
+  if constexpr (Source == From::kPort)
+    options_.tables.forward->load(std::memory_order_acquire)
+        ->find_batch({keys_, asked}, came_if_id_, forward);
+  PolicyCount used_out, used_forward;
+  unsigned kept = questions_[0].place, q = 0;
+  for (unsigned i = kept; i < lane.count; ++i) {
+    if (q == asked || questions_[q].place != i) {
+      keep(lane, kept, i);
+      continue;
+    }
+    rte_mbuf* packet = lane.packets[i];
+    Fate fate;
+    if constexpr (Source == From::kPort) {
+      if (!questions_[q].own) used_forward.add(forward[q]);
+      fate.reason = inbound_verdict(lane, q, forward[q]);
+    }
+    const bool bypass =
+        questions_[q].own ||
+        (Source == From::kLinux &&
+         ipsec_wire::is_ike(keys_[q].protocol, keys_[q].source_port, keys_[q].destination_port));
+    if (fate.reason == Reason::kNone && !bypass) {
+      used_out.add(out[q]);
+      fate = outbound_fate(out[q]);
+    }
+    ++q;
+    if (fate.sa != nullptr && packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)
+      fate.reason = Reason::kEspNoRoom;
+    if (fate.reason != Reason::kNone)
+      chunk.refuse(packet, fate.reason, lane.ingress[i].interface());
+    else if (fate.sa != nullptr)
+      add(packet, lane.ingress[i], fate.sa);
+    else
+      keep(lane, kept, i);
+  }
+  lane.count = kept;
+}
+
+// The tunnels' ends, one batch per family: where each packet will go once it is protected.
+void IpsecStages::look_up_ends(const TableViews& tables) noexcept {
+  alignas(64) uint32_t ends4[kChunkSize];
+  alignas(64) lookup::Ipv6Address ends6[kChunkSize];
+  alignas(64) lookup::GroupId groups4[kChunkSize], groups6[kChunkSize];
+  unsigned count4 = 0, count6 = 0;
+  for (unsigned i = 0; i < count_; ++i) {
+    const SaId& id = packets_[i].sa->id;
+    if (id.destination.family == Family::kIpv4)
+      ends4[count4++] = load32_be(id.destination.bytes.data());
+    else
+      std::memcpy(&ends6[count6++], id.destination.bytes.data(), 16);
+  }
+  if (count4 > 0) lookup_batch(tables.fib4, ends4, groups4, count4);
+  if (count6 > 0) lookup_batch(tables.fib6, ends6, groups6, count6);
+  count4 = count6 = 0;
+  for (unsigned i = 0; i < count_; ++i)
+    work_[i].group = packets_[i].sa->id.destination.family == Family::kIpv4 ? groups4[count4++]
+                                                                            : groups6[count6++];
+}
+
+// Cuts an IPv4 packet that may be cut (RFC 791 §3.2): it keeps the last piece, the pieces before it
+// go to the end of the work. False: no room or no mbufs, and it is as it was.
+bool IpsecStages::split(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
+  constexpr unsigned kMostPieces = 8;
+  rte_mbuf* packet = work_[i].packet;
+  const unsigned l2 = work_[i].ingress.l2_length();
+  uint8_t* ip = packets_[i].ip;
+  const uint32_t data = packets_[i].bytes - kIpv4Bytes;
+  const uint32_t step = (mtu - kIpv4Bytes) / 8 * 8;
+  const unsigned more = (data + step - 1) / step - 1;
+  const unsigned others = chunk.v4.count + chunk.v6.count + chunk.refused_count + answer_count_;
+  rte_mbuf* pieces[kMostPieces];
+  if (ip[0] != 0x45 || more > kMostPieces || count_ + others + more > kChunkSize ||
+      rte_pktmbuf_alloc_bulk(packet->pool, pieces, more) != 0)
+    return false;
+  const uint32_t field = load16_be(ip + 6);
+  const auto finish = [&](uint8_t* header, uint32_t at, uint32_t bytes, bool last) {
+    const uint16_t total = __builtin_bswap16(static_cast<uint16_t>(kIpv4Bytes + bytes));
+    const uint32_t flags = last ? field & 0xe000 : (field & 0xe000) | 0x2000;
+    const uint16_t place =
+        __builtin_bswap16(static_cast<uint16_t>(flags | ((field & 0x1fff) + at / 8)));
+    std::memcpy(header + 2, &total, sizeof total);
+    std::memcpy(header + 6, &place, sizeof place);
+    std::memset(header + 10, 0, 2);
+    const uint16_t sum = rte_ipv4_cksum(reinterpret_cast<const rte_ipv4_hdr*>(header));
+    std::memcpy(header + 10, &sum, sizeof sum);
+  };
+  for (unsigned n = 0; n < more; ++n) {
+    rte_mbuf* piece = pieces[n];
+    auto* frame = reinterpret_cast<uint8_t*>(
+        rte_pktmbuf_append(piece, static_cast<uint16_t>(l2 + kIpv4Bytes + step)));
+    if (frame == nullptr) {  // never, where the whole has fitted a buffer of the same pool
+      rte_pktmbuf_free_bulk(pieces, more);
+      return false;
+    }
+    std::memcpy(frame + l2, ip, kIpv4Bytes);
+    std::memcpy(frame + l2 + kIpv4Bytes, ip + kIpv4Bytes + n * step, step);
+    finish(frame + l2, n * step, step, false);
+    piece->port = packet->port;
+  }
+  for (unsigned n = 0; n < more; ++n) {
+    work_[count_].group = work_[i].group;
+    add(pieces[n], work_[i].ingress, packets_[i].sa);
+  }
+  const uint32_t rest = data - more * step;
+  std::memmove(ip + kIpv4Bytes, ip + kIpv4Bytes + more * step, rest);
+  finish(ip, more * step, rest, true);
+  packet->data_len = static_cast<uint16_t>(l2 + kIpv4Bytes + rest);
+  packet->pkt_len = packet->data_len;
+  packets_[i].tailroom = rte_pktmbuf_tailroom(packet);
+  packets_[i].bytes = kIpv4Bytes + rest;
+  made_.store(made_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  return true;
+}
+
+// Whether the packet can be protected now; else it has been refused or answered.
+bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
+                        const Snapshot& snapshot, From source) noexcept {
+  const Packet& p = packets_[i];
+  rte_mbuf* packet = work_[i].packet;
+  const InterfaceId interface = work_[i].ingress.interface();
+  const unsigned l2 = work_[i].ingress.l2_length();
+  const bool v4 = p.ip[0] >> 4 == 4;
+  const NextHopRecord& way = first_way(tables.next_hops, work_[i].group);
+  // Linux gets the packet as it came: what it sends on comes back here.
+  if (way.kind != RecordKind::kForward) {
+    chunk.refuse(packet, static_cast<Reason>(way.reason), interface);
+    return false;
+  }
+  const bool hops = p.sa->mode == IpsecMode::kTunnel && source == From::kPort;
+  if (hops && p.ip[v4 ? 8 : 7] <= 1) {
+    chunk.refuse(packet, Reason::kTtlExpired, interface);
+    return false;
+  }
+  if (p.sa->outer_bytes(p.bytes) > way.mtu) {
+    const uint32_t mtu = p.sa->inner_mtu(way.mtu);
+    const bool whole = !v4 || (p.ip[6] & 0x40) != 0;  // must not be cut
+    if (!whole && mtu >= 68 && split(i, mtu, chunk))
+      return ready(i, chunk, tables, snapshot, source);
+    const bool told = whole && too_big_.take(rte_rdtsc()) &&
+                      (v4 ? make_too_big4 : make_too_big6)(packet, l2, static_cast<uint16_t>(mtu),
+                                                           snapshot.interfaces[interface]);
+    if (!told) {
+      chunk.refuse(packet, Reason::kTunnelTooBig, interface);
+      return false;
+    }
+    answers_[answer_count_++] = {packet, work_[i].ingress};
+    return false;
+  }
+  if (hops) {
+    if (v4)
+      rewrite_detail::hop(chunk.v4, p.ip);
+    else
+      rewrite_detail::hop(chunk.v6, p.ip);
+  }
+  return true;
+}
+
+void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                          From source) noexcept {
+  if (snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)] != too_big_pps_) {
+    too_big_pps_ = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
+    too_big_.configure(rte_get_tsc_hz(), too_big_pps_, punt_burst(too_big_pps_));
+  }
+  look_up_ends(tables);
+  unsigned kept = 0;
+  for (unsigned i = 0; i < count_; ++i) {
+    if (!ready(i, chunk, tables, snapshot, source)) continue;
+    packets_[kept] = packets_[i];
+    work_[kept++] = work_[i];
+  }
+  count_ = kept;
+  engine_->outbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed),
+                    kOuterHops);
+}
+
+// Back into the lanes, with the groups of the tunnels' ends.
+void IpsecStages::deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept {
+  const auto put = [&](auto& lane, unsigned i, Ingress ingress) {
+    lane.packets[lane.count] = work_[i].packet;
+    lane.groups[lane.count] = work_[i].group;
+    lane.ingress[lane.count++] = ingress;
+  };
+  for (unsigned i = 0; i < count_; ++i) {
+    const Packet& outer = packets_[i];
+    rte_mbuf* packet = work_[i].packet;
+    if (outer.reason != Reason::kNone) {
+      chunk.refuse(packet, outer.reason, work_[i].ingress.interface());
+      continue;
+    }
+    set_frame(packet, outer.ip, outer.bytes, kEthernetBytes);
+    packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
+    const bool v4 = outer.ip[0] >> 4 == 4;
+    const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
+    uint8_t* ether_type = outer.ip - 2;
+    std::memcpy(ether_type, &type, sizeof type);
+    const Ingress ingress(work_[i].ingress.interface(), kEthernetBytes);
+    if (v4)
+      put(chunk.v4, i, ingress);
+    else
+      put(chunk.v6, i, ingress);
+    if (traced != nullptr) traced->through_sa(packet, TraceKind::kEncapsulated, outer.sa->id.spi);
+  }
+}
+
+// Answers to senders inside: packets of our own, looked up like any. One that a policy would
+// protect or drop is not sent: its sender is behind a tunnel itself.
+void IpsecStages::deliver_answers(Chunk& chunk, const TableViews& tables) noexcept {
+  for (unsigned i = 0; i < answer_count_; ++i) {
+    rte_mbuf* packet = answers_[i].packet;
+    const auto* ip =
+        rte_pktmbuf_mtod_offset(packet, const uint8_t*, answers_[i].ingress.l2_length());
+    const esp::FlowKey key = esp::flow_key(ip[0] >> 4 == 4 ? Family::kIpv4 : Family::kIpv6, ip,
+                                           packet->data_len - answers_[i].ingress.l2_length());
+    const esp::Policy* policy = options_.tables.out->load(std::memory_order_acquire)->find(key, 0);
+    if (policy != nullptr && policy->action != PolicyAction::kBypass) {
+      chunk.refuse(packet, Reason::kTunnelTooBig, answers_[i].ingress.interface());
+      continue;
+    }
+    const auto put = [&](auto& lane, const auto& fib) {
+      auto& destination = lane.destinations[lane.count];
+      std::memcpy(&destination, ipsec_wire::destination(lane, ip), sizeof destination);
+      if constexpr (sizeof destination == 4) destination = __builtin_bswap32(destination);
+      lookup_batch(fib, &destination, &lane.groups[lane.count], 1);
+      lane.packets[lane.count] = packet;
+      lane.ingress[lane.count++] = answers_[i].ingress;
+    };
+    if (ip[0] >> 4 == 4)
+      put(chunk.v4, tables.fib4);
+    else
+      put(chunk.v6, tables.fib6);
+  }
+  answer_count_ = 0;
+}
+
+void IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                        TracedPackets* traced) noexcept {
+  count_ = 0;
+  apply_policies<From::kPort>(chunk.v4, chunk, tables);
+  apply_policies<From::kPort>(chunk.v6, chunk, tables);
+  if (count_ == 0) return;
+  protect(chunk, tables, snapshot, From::kPort);
+  deliver_outer(chunk, traced);
+  deliver_answers(chunk, tables);
+}
+
+bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
+                            const Snapshot& snapshot) noexcept {
+  count_ = 0;
+  apply_policies<From::kLinux>(chunk.v4, chunk, tables);
+  apply_policies<From::kLinux>(chunk.v6, chunk, tables);
+  if (count_ == 0) return chunk.refused_count > 0;
+  protect(chunk, tables, snapshot, From::kLinux);
+  deliver_outer(chunk, nullptr);
+  deliver_answers(chunk, tables);
+  return true;
+}
+
+}  // namespace hecto::router

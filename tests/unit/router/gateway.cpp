@@ -1,0 +1,168 @@
+#include "tests/unit/router/gateway.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace hecto::router::test {
+namespace {
+
+constexpr uint16_t kMaxSent = 64;
+
+IpAddress address(const std::string& text) {
+  return *IpAddress::parse(text);
+}
+MacAddress mac_of(uint16_t port) {
+  return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
+}
+
+}  // namespace
+
+Gateway::Gateway(unsigned side, uint16_t outer_mtu) : side_(side) {
+  pool();
+  make_tables(outer_mtu);
+  IpsecOptions options;
+  options.now_s = [this] { return now_s.load(); };
+  ipsec_ = std::make_unique<Ipsec>(std::move(options));
+  static const int kField = *register_sa_field();
+  auto stages = IpsecStages::create({ipsec_->view(), kField, &now_s});
+  if (!stages) throw std::runtime_error(stages.error().message);
+  stages_ = std::move(*stages);
+  for (uint16_t port = 0; port < 2; ++port) {
+    PortView& view = snapshot_.ports[port];
+    view.present = true;
+    view.untagged = port;
+    const MacAddress mac = mac_of(port);
+    std::memcpy(&view.mac, mac.data(), mac.size());
+    snapshot_.interfaces[port].up = true;
+  }
+  snapshot_.interfaces[0].address4 = address(fmt::format("10.{}.0.254", side)).v4().value;
+  snapshot_.interfaces[0].address6 = address(fmt::format("fd00:{}::fe", side)).v6();
+  snapshot_.punt_pps[static_cast<size_t>(Reason::kTooBig)] = 1000;
+}
+
+void Gateway::make_tables(uint16_t outer_mtu) {
+  config::TablesConfig config;
+  config.groups = 256;
+  tables_ = std::make_unique<Tables>(
+      config, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {},
+      [](const LinuxLink&, bool) {});
+  Routing& routing = tables_->routing();
+  const unsigned other = 3 - side_;
+  for (uint16_t port = 0; port < 2; ++port) {
+    InterfaceState state;
+    state.id = port;
+    state.name = port == 0 ? "in" : "out";
+    state.port = port;
+    state.mac = mac_of(port);
+    state.mtu = port == 0 ? 1500 : outer_mtu;
+    for (const std::string& own :
+         port == 0 ? std::vector<std::string>{fmt::format("10.{}.0.254/24", side_),
+                                              fmt::format("fd00:{}::fe/64", side_)}
+                   : std::vector<std::string>{fmt::format("192.0.2.{}/24", side_),
+                                              fmt::format("2001:db8::{}/64", side_)})
+      state.addresses.push_back(*IpPrefix::parse_interface(own));
+    ASSERT_TRUE(routing.add_interface(state));
+  }
+  const MacAddress far = mac_of(1), host = kHostMac;
+  for (const std::string& to :
+       {fmt::format("192.0.2.{}", other), fmt::format("2001:db8::{}", other)})
+    ASSERT_TRUE(routing.add_neighbor(1, address(to), far));
+  for (const std::string& to : {fmt::format("10.{}.0.1", side_), fmt::format("fd00:{}::1", side_)})
+    ASSERT_TRUE(routing.add_neighbor(0, address(to), host));
+  for (const auto& [to, via] :
+       {std::pair{fmt::format("10.{}.0.0/24", other), fmt::format("192.0.2.{}", other)},
+        std::pair{fmt::format("fd00:{}::/64", other), fmt::format("2001:db8::{}", other)}}) {
+    Route route;
+    route.prefix = *IpPrefix::parse(to);
+    route.origin = RouteOrigin::kFile;
+    NextHop hop;
+    hop.gateway = address(via);
+    hop.interface = 1;
+    route.next_hops = {hop};
+    ASSERT_TRUE(routing.add(route));
+  }
+  routing.commit();
+}
+
+void Gateway::policy(PolicyDirection direction, PolicyAction action, const std::string& source,
+                     const std::string& destination, std::optional<PolicyTemplate> protection,
+                     uint32_t priority) {
+  IpsecPolicy policy;
+  policy.direction = direction;
+  policy.action = action;
+  policy.selector.source = *IpPrefix::parse(source);
+  policy.selector.destination = *IpPrefix::parse(destination);
+  policy.selector.family = policy.selector.source.address.family;
+  policy.priority = priority;
+  policy.protection = std::move(protection);
+  policy.origin = RouteOrigin::kFile;
+  ASSERT_TRUE(ipsec_->add_policy(policy));
+  ipsec_->commit();
+}
+
+void Gateway::tunnel(Family inner, Family outer, IpsecMode mode) {
+  const unsigned other = 3 - side_;
+  const auto end = [&](unsigned side) {
+    return address(outer == Family::kIpv4 ? fmt::format("192.0.2.{}", side)
+                                          : fmt::format("2001:db8::{}", side));
+  };
+  const auto net = [&](unsigned side) {
+    return inner == Family::kIpv4 ? fmt::format("10.{}.0.0/24", side)
+                                  : fmt::format("fd00:{}::/64", side);
+  };
+  for (const unsigned to : {side_, other}) {
+    SaState state;
+    state.id = {end(to), kSpi * to};
+    state.source = end(3 - to);
+    state.origin = RouteOrigin::kFile;
+    state.mode = mode;
+    state.reqid = 7;
+    state.transform = *esp::transform_by_name("aes-128-gcm", "");
+    state.keys.cipher_bytes = 20;
+    for (uint8_t i = 0; i < 20; ++i) state.keys.cipher[i] = static_cast<uint8_t>(i * to);
+    state.replay_window = 64;
+    const auto added = ipsec_->add_sa(state);
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  const PolicyTemplate out{end(side_), end(other), 7, 0, mode, false};
+  const PolicyTemplate in{end(other), end(side_), 7, 0, mode, false};
+  policy(PolicyDirection::kOut, PolicyAction::kProtect, net(side_), net(other), out);
+  policy(PolicyDirection::kForward, PolicyAction::kProtect, net(other), net(side_), in);
+  policy(PolicyDirection::kIn, PolicyAction::kProtect, net(other), net(side_), in);
+}
+
+void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
+  Chunk& chunk = *chunk_;
+  chunk.count = static_cast<unsigned>(packets.size());
+  std::copy(packets.begin(), packets.end(), chunk.packets);
+  const PortView& view = snapshot_.ports[port];
+  const TableViews tables = tables_->views(0);
+  ASSERT_EQ(chunk.refused_count, 0u) << "refused() comes between";
+  classify<0>(chunk, view, snapshot_);
+  stages_->decap(chunk, view, tables, snapshot_, *reasons_, nullptr);
+  lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
+  lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
+  stages_->encap(chunk, tables, snapshot_, nullptr);
+  rewrite<0>(chunk.v4, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
+  rewrite<0>(chunk.v6, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
+}
+
+std::vector<rte_mbuf*> Gateway::sent(uint16_t port) {
+  const auto queued = transmitter_->queued(port);
+  std::vector<rte_mbuf*> packets(queued.begin(), queued.end());
+  EXPECT_LT(packets.size(), kMaxSent);
+  transmitter_->forget(port);
+  return packets;
+}
+
+std::vector<Reason> Gateway::refused() {
+  std::vector<Reason> reasons;
+  for (unsigned i = 0; i < chunk_->refused_count; ++i) {
+    reasons.push_back(chunk_->refused[i].reason);
+    rte_pktmbuf_free(chunk_->refused[i].packet);
+  }
+  chunk_->refused_count = 0;
+  return reasons;
+}
+
+}  // namespace hecto::router::test

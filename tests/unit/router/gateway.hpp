@@ -1,0 +1,64 @@
+// Two gateways without a router around them: tables, SAs, policies, and the stages of IPsec between
+// classify and rewrite.
+//
+//   host 10.<side>.0.1, fd00:<side>::1 ── port 0  gateway  port 1 ── 192.0.2.<side>,
+//   2001:db8::<side>
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "router/control/ipsec.hpp"
+#include "router/stages/classify.hpp"
+#include "router/stages/ipsec.hpp"
+#include "router/stages/rewrite.hpp"
+#include "router/tables.hpp"
+#include "tests/unit/router/packets.hpp"
+
+namespace hecto::router::test {
+
+inline constexpr uint32_t kSpi = 0x1000;  // of what comes to side 1; 0x2000: to side 2
+
+class Gateway {
+ public:
+  explicit Gateway(unsigned side, uint16_t outer_mtu = 1500);
+
+  unsigned side() const { return side_; }
+  Ipsec& ipsec() { return *ipsec_; }
+  // Both SAs and the policies of a tunnel between the two sides' networks of `inner`.
+  void tunnel(Family inner = Family::kIpv4, Family outer = Family::kIpv4,
+              IpsecMode mode = IpsecMode::kTunnel);
+  void policy(PolicyDirection direction, PolicyAction action, const std::string& source,
+              const std::string& destination, std::optional<PolicyTemplate> protection = {},
+              uint32_t priority = 100);
+
+  // Through classify, decap, look-up, encap and rewrite. Owned by the gateway until taken.
+  void run(const std::vector<rte_mbuf*>& packets, uint16_t port);
+  std::vector<rte_mbuf*> sent(uint16_t port);  // takes them
+  std::vector<Reason> refused();               // frees those
+  uint64_t dropped(Reason reason) const {
+    return reasons_->dropped[static_cast<size_t>(reason)].get();
+  }
+  IpsecStages& stages() { return *stages_; }
+  ReasonCounters& reasons() { return *reasons_; }
+  Snapshot& snapshot() { return snapshot_; }
+  std::atomic<uint32_t> now_s{1};
+
+ private:
+  void make_tables(uint16_t outer_mtu);
+  unsigned side_;
+  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Ipsec> ipsec_;
+  std::unique_ptr<IpsecStages> stages_;
+  Snapshot snapshot_;
+  std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
+  std::unique_ptr<std::array<PortCounters, kMaxPorts>> ports_ =
+      std::make_unique<std::array<PortCounters, kMaxPorts>>();
+  std::unique_ptr<ReasonCounters> reasons_ = std::make_unique<ReasonCounters>();
+  std::unique_ptr<std::array<InterfaceCounters, kMaxInterfaces>> interfaces_ =
+      std::make_unique<std::array<InterfaceCounters, kMaxInterfaces>>();
+  std::unique_ptr<Transmitter> transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+  std::vector<TransmitPath> paths_;
+};
+
+}  // namespace hecto::router::test
