@@ -42,6 +42,9 @@ Result<Interface*> Router::add_interface(Interface interface) {
     auto twin = linux_side_->make_twin(interface, pool->get());
     if (!twin) return tl::unexpected(twin.error());
     interface.twin = std::move(*twin);
+    if (xfrm_mirror_)
+      if (auto done = exempt_from_xfrm(linux_side_->space(), interface.name); !done)
+        note("ipsec: " + done.error().message);
     interface.ifindex = interface.twin->tap.ifindex();
     (void)interface.twin->tap.set_carrier(interface.port_up);
   }

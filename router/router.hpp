@@ -24,6 +24,7 @@
 #include "router/dataplane.hpp"
 #include "router/interface_table.hpp"
 #include "router/linux/xfrm_mirror.hpp"
+#include "router/linux/xfrm_requests.hpp"
 #include "router/linux_side.hpp"
 #include "router/offload/offload.hpp"
 #include "router/ports/eal.hpp"
@@ -130,6 +131,8 @@ class Router {
   Result<void> mirror_ipsec();
   void commit_ipsec();
   void watch_ipsec();  // once a second
+  void report_usage();
+  void ask_for_sas();
 
   // router.cpp
   void turn(int timeout_ms);
@@ -160,7 +163,10 @@ class Router {
   InterfaceTable interfaces_;
   std::unique_ptr<FilteredEvents> events_;
   std::unique_ptr<LinuxSide> linux_side_;
-  std::unique_ptr<XfrmMirror> xfrm_mirror_;  // null where Linux has none, or it is not wanted
+  std::unique_ptr<XfrmMirror> xfrm_mirror_;      // null where Linux has none, or it is not wanted
+  std::optional<XfrmRequests> xfrm_requests_;    // with the mirror
+  std::map<SaId, uint64_t> reported_packets_;    // of Linux's SAs
+  std::map<uint32_t, uint64_t> wanted_packets_;  // of Linux's policies without an SA, by index
   std::unique_ptr<Sampler> sampler_;
 
   struct PendingLoad {

@@ -87,7 +87,7 @@ void put_wide_replay(nlmsghdr* message, uint64_t sequence, uint64_t received,
 }
 
 // Only an SA that sends has numbers to keep in reserve.
-uint64_t ahead(const SaUsage& usage, const SaProgress& known) {
+uint64_t ahead(const SaReport& usage, const SaProgress& known) {
   if (usage.sequence == 0) return known.sequence;
   const uint64_t end = usage.esn ? ~uint64_t{0} : 0xffffffffU;
   const uint64_t reserve = usage.esn ? kSequenceReserve : kNarrowSequenceReserve;
@@ -106,7 +106,7 @@ Result<XfrmRequests> XfrmRequests::open(const NetworkNamespace& space) {
   return XfrmRequests(std::move(*exchange));
 }
 
-Result<UsageOutcome> XfrmRequests::report(std::span<const SaUsage> usages) {
+Result<UsageOutcome> XfrmRequests::report(std::span<const SaReport> reports) {
   using Answer = NetlinkExchange::Answer;
   UsageOutcome outcome;
   const auto note = [&](size_t index, const Answer& answer) {
@@ -115,16 +115,16 @@ Result<UsageOutcome> XfrmRequests::report(std::span<const SaUsage> usages) {
       return;
     }
     if (++outcome.failed == 1) {
-      outcome.first_failure = refusal(fmt::format("count for {}", name_of(usages[index].id)),
+      outcome.first_failure = refusal(fmt::format("count for {}", name_of(reports[index].id)),
                                       answer.error_number, answer.detail);
     }
   };
   // Those that the kernel still has, and what must stay of what it knows.
   std::vector<size_t> there;
-  known_.assign(usages.size(), {});
+  known_.assign(reports.size(), {});
   auto asked = exchange_.run(
-      usages.size(), messages::kXfrmMessageBytes,
-      [&](size_t i, char* buffer) { return messages::sa_progress_query(buffer, usages[i].id); },
+      reports.size(), messages::kXfrmMessageBytes,
+      [&](size_t i, char* buffer) { return messages::sa_progress_query(buffer, reports[i].id); },
       [&](size_t i, const Answer& answer) {
         if (answer.error_number != 0) {
           note(i, answer);
@@ -136,7 +136,7 @@ Result<UsageOutcome> XfrmRequests::report(std::span<const SaUsage> usages) {
   auto set = exchange_.run(
       there.size(), messages::kXfrmMessageBytes,
       [&](size_t i, char* buffer) {
-        return messages::sa_progress(buffer, usages[there[i]], known_[there[i]]);
+        return messages::sa_progress(buffer, reports[there[i]], known_[there[i]]);
       },
       [&](size_t i, const Answer& answer) {
         if (answer.error_number != 0) {
@@ -184,7 +184,7 @@ nlmsghdr* sa_progress_query(char* buffer, const SaId& id) {
 }
 
 // xfrm_new_ae() wants NLM_F_REPLACE, and a wide replay state of the very size that it has.
-nlmsghdr* sa_progress(char* buffer, const SaUsage& usage, const SaProgress& known) {
+nlmsghdr* sa_progress(char* buffer, const SaReport& usage, const SaProgress& known) {
   nlmsghdr* message = nullptr;
   auto* header = begin<xfrm_aevent_id>(buffer, XFRM_MSG_NEWAE, NLM_F_ACK | NLM_F_REPLACE, message);
   header->sa_id = to_xfrm(usage.id);

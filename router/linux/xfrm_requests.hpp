@@ -20,7 +20,7 @@
 
 namespace hecto::router {
 
-struct SaUsage {
+struct SaReport {
   SaId id;
   bool esn = false;
   uint64_t bytes = 0, packets = 0;  // since the SA was made
@@ -49,7 +49,7 @@ class XfrmRequests {
   static Result<XfrmRequests> open(const NetworkNamespace& space);
 
   // Sets the kernel's counters, lifetimes and numbers. An error: the socket failed.
-  Result<UsageOutcome> report(std::span<const SaUsage> usages);
+  Result<UsageOutcome> report(std::span<const SaReport> reports);
   // Soft: the IKE daemon makes a new SA. Hard: the kernel's is deleted, and the daemon told.
   // ENOENT: it is gone already.
   Result<void> expire(const SaId& id, bool hard);
@@ -76,7 +76,7 @@ inline constexpr size_t kXfrmMessageBytes = 1024;
 
 nlmsghdr* sa_progress_query(char* buffer, const SaId& id);
 // `known`: what the kernel said; add_time, the form of its replay state and its window stay.
-nlmsghdr* sa_progress(char* buffer, const SaUsage& usage, const SaProgress& known);
+nlmsghdr* sa_progress(char* buffer, const SaReport& usage, const SaProgress& known);
 nlmsghdr* sa_expire(char* buffer, const SaId& id, bool hard);
 nlmsghdr* acquire(char* buffer, const IpsecPolicy& policy);
 

@@ -28,7 +28,7 @@ IpsecPolicy trap() {
 }
 
 // What the kernel would read of a message of ours.
-SaProgress progress_of(const SaUsage& usage, const SaProgress& known) {
+SaProgress progress_of(const SaReport& usage, const SaProgress& known) {
   alignas(nlmsghdr) char buffer[messages::kXfrmMessageBytes];
   const nlmsghdr* header = messages::sa_progress(buffer, usage, known);
   const auto* from = reinterpret_cast<const uint8_t*>(buffer);
@@ -47,7 +47,7 @@ TEST(XfrmRequestMessages, ProgressKeepsWhatIsTheKernels) {
   known.bitmap_words = 128;
   known.replay_window = 4096;
   known.replay_sequence = 50;
-  const SaUsage usage{id_of("2001:db8::2", 0x1001), true, 1000, 10, 1700000009, 5, 40};
+  const SaReport usage{id_of("2001:db8::2", 0x1001), true, 1000, 10, 1700000009, 5, 40};
   const SaProgress read = progress_of(usage, known);
   EXPECT_EQ(read.id, usage.id);
   EXPECT_EQ(read.bytes, 1000U);
@@ -63,7 +63,7 @@ TEST(XfrmRequestMessages, NumbersRunAheadOfWhatWasSent) {
   SaProgress wide;
   wide.wide = true;
   wide.bitmap_words = 2;
-  SaUsage usage{id_of("192.0.2.2", 0x1001), true, 0, 0, 0, 0xffffffff, 0};
+  SaReport usage{id_of("192.0.2.2", 0x1001), true, 0, 0, 0, 0xffffffff, 0};
   EXPECT_EQ(progress_of(usage, wide).sequence, 0xffffffffU + kSequenceReserve);
   usage.sequence = ~uint64_t{0} - 5;
   EXPECT_EQ(progress_of(usage, wide).sequence, ~uint64_t{0});
@@ -113,7 +113,7 @@ class XfrmRequestsTest : public NamespaceTest {
 };
 
 TEST_F(XfrmRequestsTest, SasThatAreGoneAreNoErrors) {
-  std::vector<SaUsage> usages;
+  std::vector<SaReport> usages;
   for (uint32_t spi = 0x1000; spi < 0x1100; ++spi) usages.push_back({id_of("192.0.2.2", spi)});
   const auto outcome = requests_->report(usages);
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -144,7 +144,7 @@ TEST_F(XfrmRequestsTest, UsageAndNumbersStandInTheKernel) {
   if (!add_sa(0x1001, "replay-window 128 flag esn") || !add_sa(0x1002, "replay-window 32")) {
     GTEST_SKIP() << "this kernel has no ESP with AES-GCM";
   }
-  const SaUsage usages[] = {
+  const SaReport usages[] = {
       {id_of("192.0.2.2", 0x1001), true, 123456, 789, 1700000000, 0x100000005, 0},
       {id_of("192.0.2.2", 0x1002), false, 1111, 22, 1700000000, 0, 33}};
   const auto outcome = requests_->report(usages);
