@@ -1,4 +1,4 @@
-// encap: the policies, inbound and outbound, and what becomes of what is to be protected.
+// encap, second half: what becomes of packets that are to be protected.
 #include <rte_ip.h>
 
 #include "router/esp/sa.hpp"
@@ -26,43 +26,16 @@ const NextHopRecord& first_way(const lookup::NextHopView& hops, lookup::GroupId 
   return hops.record(__atomic_load_n(&hops.buckets[record.bucket_offset], __ATOMIC_ACQUIRE));
 }
 
-// Whether a packet with this verdict would leave the router: a neighbor that is not resolved does
-// not matter to what goes through a tunnel.
-bool leaves(const NextHopRecord& record) noexcept {
-  return record.kind == RecordKind::kForward || record.kind == RecordKind::kMultipath ||
-         record.if_id != 0 ||
-         (record.kind == RecordKind::kPunt &&
-          record.reason == static_cast<uint8_t>(Reason::kGlean));
+// To a packet of our own that keeps its header, for rewrite takes one.
+void lend_hop(uint8_t* ip, bool v4) noexcept {
+  uint8_t& hops = ip[v4 ? 8 : 7];
+  if (hops == 255) return;
+  ++hops;
+  if (!v4) return;
+  std::memset(ip + 10, 0, 2);
+  const uint16_t sum = rte_ipv4_cksum(reinterpret_cast<const rte_ipv4_hdr*>(ip));
+  std::memcpy(ip + 10, &sum, sizeof sum);
 }
-
-template <typename Address>
-void keep(Lane<Address>& lane, unsigned& kept, unsigned i) noexcept {
-  lane.packets[kept] = lane.packets[i];
-  lane.destinations[kept] = lane.destinations[i];
-  lane.groups[kept] = lane.groups[i];
-  lane.ingress[kept++] = lane.ingress[i];
-}
-
-// Packets of one policy in a row cost one atomic addition.
-class PolicyCount {
- public:
-  ~PolicyCount() { flush(); }
-  void add(const esp::Policy* policy) noexcept {
-    if (policy != policy_) {
-      flush();
-      policy_ = policy;
-    }
-    ++packets_;
-  }
-
- private:
-  void flush() noexcept {
-    if (policy_ != nullptr) policy_->packets.fetch_add(packets_, std::memory_order_relaxed);
-    packets_ = 0;
-  }
-  const esp::Policy* policy_ = nullptr;
-  uint64_t packets_ = 0;
-};
 
 void set_frame(rte_mbuf* packet, const uint8_t* ip, uint32_t bytes, unsigned l2) noexcept {
   packet->data_off = static_cast<uint16_t>(ip - l2 - static_cast<uint8_t*>(packet->buf_addr));
@@ -71,118 +44,6 @@ void set_frame(rte_mbuf* packet, const uint8_t* ip, uint32_t bytes, unsigned l2)
 }
 
 }  // namespace
-
-// What came in against the policy for it (RFC 4301 §5.2, steps 4 and 5).
-Reason IpsecStages::check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept {
-  const bool tunneled = sa != nullptr && sa->mode == IpsecMode::kTunnel;
-  if (policy == nullptr || policy->action == PolicyAction::kBypass)
-    return tunneled ? Reason::kPolicyMismatch : Reason::kNone;
-  if (policy->action == PolicyAction::kDiscard) return Reason::kPolicyDiscard;
-  if (sa == nullptr) return policy->optional || ike ? Reason::kNone : Reason::kPolicyMismatch;
-  const bool fits = sa->mode == policy->mode && (policy->reqid == 0 || policy->reqid == sa->reqid);
-  return fits ? Reason::kNone : Reason::kPolicyMismatch;
-}
-
-// Which packets of the lane the policies are asked about, and what for.
-template <IpsecStages::From Source, typename Address>
-unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
-  unsigned asked = 0;
-  for (unsigned i = 0; i < lane.count; ++i) {
-    const rte_mbuf* packet = lane.packets[i];
-    const unsigned l2 = lane.ingress[i].l2_length();
-    Question& question = questions_[asked];
-    question = {static_cast<uint16_t>(i), false, nullptr};
-    keys_[asked] =
-        esp::flow_key(ipsec_wire::family(lane), rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
-                      packet->data_len - l2);
-    ends_if_id_[asked] = came_if_id_[asked] = 0;
-    if constexpr (Source == From::kPort) {
-      const NextHopRecord& record = hops.record(lane.groups[i]);
-      if (record.own == 0 && !leaves(record)) continue;  // refused by its route all the same
-      question.own = record.own != 0;
-      ends_if_id_[asked] = record.if_id;
-      if ((packet->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0) {
-        question.sa = *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa* const*);
-        came_if_id_[asked] = question.sa->if_id;
-      }
-    }
-    ++asked;
-  }
-  return asked;
-}
-
-// What becomes of a packet that came in; kNone: it may go on.
-template <typename Address>
-Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
-                                    const esp::Policy* forward) const noexcept {
-  const Question& question = questions_[q];
-  const esp::FlowKey& key = keys_[q];
-  if (!question.own) return check_inbound(forward, question.sa, false);
-  const esp::Policy* policy =
-      options_.tables.in->load(std::memory_order_acquire)->find(key, came_if_id_[q]);
-  if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
-  const bool ike = ipsec_wire::is_ike(key.protocol, key.source_port, key.destination_port);
-  const Reason reason = check_inbound(policy, question.sa, ike);
-  if (reason != Reason::kNone) return reason;
-  const rte_mbuf* packet = lane.packets[question.place];
-  const unsigned l2 = lane.ingress[question.place].l2_length();
-  return ipsec_wire::unanswered(lane, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
-                                packet->data_len - l2);
-}
-
-// What an outbound policy makes of it: an SA that protects it, or a reason, or neither.
-IpsecStages::Fate IpsecStages::outbound_fate(const esp::Policy* policy) noexcept {
-  if (policy == nullptr || policy->action == PolicyAction::kBypass) return {};
-  if (policy->action == PolicyAction::kDiscard) return {nullptr, Reason::kPolicyDiscard};
-  esp::Sa* sa = policy->sa.load(std::memory_order_acquire);
-  return {sa, sa == nullptr ? Reason::kPolicyNoSa : Reason::kNone};
-}
-
-// Takes out of the lane what is refused or to be protected; the others close up.
-template <IpsecStages::From Source, typename Address>
-void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
-                                 const TableViews& tables) noexcept {
-  const unsigned asked = ask<Source>(lane, tables.next_hops);
-  if (asked == 0) return;
-  const esp::Policy *out[kChunkSize], *forward[kChunkSize];
-  options_.tables.out->load(std::memory_order_acquire)
-      ->find_batch({keys_, asked}, ends_if_id_, out);
-  if constexpr (Source == From::kPort)
-    options_.tables.forward->load(std::memory_order_acquire)
-        ->find_batch({keys_, asked}, came_if_id_, forward);
-  PolicyCount used_out, used_forward;
-  unsigned kept = questions_[0].place, q = 0;
-  for (unsigned i = kept; i < lane.count; ++i) {
-    if (q == asked || questions_[q].place != i) {
-      keep(lane, kept, i);
-      continue;
-    }
-    rte_mbuf* packet = lane.packets[i];
-    Fate fate;
-    if constexpr (Source == From::kPort) {
-      if (!questions_[q].own) used_forward.add(forward[q]);
-      fate.reason = inbound_verdict(lane, q, forward[q]);
-    }
-    const bool bypass =
-        questions_[q].own ||
-        (Source == From::kLinux &&
-         ipsec_wire::is_ike(keys_[q].protocol, keys_[q].source_port, keys_[q].destination_port));
-    if (fate.reason == Reason::kNone && !bypass) {
-      used_out.add(out[q]);
-      fate = outbound_fate(out[q]);
-    }
-    ++q;
-    if (fate.sa != nullptr && packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)
-      fate.reason = Reason::kEspNoRoom;
-    if (fate.reason != Reason::kNone)
-      chunk.refuse(packet, fate.reason, lane.ingress[i].interface());
-    else if (fate.sa != nullptr)
-      add(packet, lane.ingress[i], fate.sa);
-    else
-      keep(lane, kept, i);
-  }
-  lane.count = kept;
-}
 
 // The tunnels' ends, one batch per family: where each packet will go once it is protected.
 void IpsecStages::look_up_ends(const TableViews& tables) noexcept {
@@ -294,12 +155,12 @@ bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
     answers_[answer_count_++] = {packet, work_[i].ingress};
     return false;
   }
-  if (hops) {
-    if (v4)
-      rewrite_detail::hop(chunk.v4, p.ip);
-    else
-      rewrite_detail::hop(chunk.v6, p.ip);
-  }
+  if (hops && v4)
+    rewrite_detail::hop(chunk.v4, p.ip);
+  else if (hops)
+    rewrite_detail::hop(chunk.v6, p.ip);
+  else if (source == From::kLinux && p.sa->mode == IpsecMode::kTransport)
+    lend_hop(p.ip, v4);
   return true;
 }
 
@@ -378,29 +239,6 @@ void IpsecStages::deliver_answers(Chunk& chunk, const TableViews& tables) noexce
       put(chunk.v6, tables.fib6);
   }
   answer_count_ = 0;
-}
-
-void IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-                        TracedPackets* traced) noexcept {
-  count_ = 0;
-  apply_policies<From::kPort>(chunk.v4, chunk, tables);
-  apply_policies<From::kPort>(chunk.v6, chunk, tables);
-  if (count_ == 0) return;
-  protect(chunk, tables, snapshot, From::kPort);
-  deliver_outer(chunk, traced);
-  deliver_answers(chunk, tables);
-}
-
-bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
-                            const Snapshot& snapshot) noexcept {
-  count_ = 0;
-  apply_policies<From::kLinux>(chunk.v4, chunk, tables);
-  apply_policies<From::kLinux>(chunk.v6, chunk, tables);
-  if (count_ == 0) return chunk.refused_count > 0;
-  protect(chunk, tables, snapshot, From::kLinux);
-  deliver_outer(chunk, nullptr);
-  deliver_answers(chunk, tables);
-  return true;
 }
 
 }  // namespace hecto::router

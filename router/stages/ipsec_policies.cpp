@@ -1,0 +1,189 @@
+// encap, first half: which policy holds for a packet, inbound and outbound, and what it asks for.
+#include "router/esp/sa.hpp"
+#include "router/esp/spd.hpp"
+#include "router/stages/ipsec.hpp"
+#include "router/stages/ipsec_wire.hpp"
+
+namespace hecto::router {
+
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+namespace {
+
+// Whether a packet with this verdict would leave the router: a neighbor that is not resolved does
+// not matter to what goes through a tunnel.
+bool leaves(const NextHopRecord& record) noexcept {
+  return record.kind == RecordKind::kForward || record.kind == RecordKind::kMultipath ||
+         record.if_id != 0 ||
+         (record.kind == RecordKind::kPunt &&
+          record.reason == static_cast<uint8_t>(Reason::kGlean));
+}
+
+template <typename Address>
+void keep(Lane<Address>& lane, unsigned& kept, unsigned i) noexcept {
+  lane.packets[kept] = lane.packets[i];
+  lane.destinations[kept] = lane.destinations[i];
+  lane.groups[kept] = lane.groups[i];
+  lane.ingress[kept++] = lane.ingress[i];
+}
+
+// Packets of one policy in a row cost one atomic addition.
+class PolicyCount {
+ public:
+  ~PolicyCount() { flush(); }
+  void add(const esp::Policy* policy) noexcept {
+    if (policy != policy_) {
+      flush();
+      policy_ = policy;
+    }
+    ++packets_;
+  }
+
+ private:
+  void flush() noexcept {
+    if (policy_ != nullptr) policy_->packets.fetch_add(packets_, std::memory_order_relaxed);
+    packets_ = 0;
+  }
+  const esp::Policy* policy_ = nullptr;
+  uint64_t packets_ = 0;
+};
+
+}  // namespace
+
+// What came in against the policy for it (RFC 4301 §5.2, steps 4 and 5).
+Reason IpsecStages::check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept {
+  const bool tunneled = sa != nullptr && sa->mode == IpsecMode::kTunnel;
+  if (policy == nullptr || policy->action == PolicyAction::kBypass)
+    return tunneled ? Reason::kPolicyMismatch : Reason::kNone;
+  if (policy->action == PolicyAction::kDiscard) return Reason::kPolicyDiscard;
+  if (sa == nullptr) return policy->optional || ike ? Reason::kNone : Reason::kPolicyMismatch;
+  const bool fits = sa->mode == policy->mode && (policy->reqid == 0 || policy->reqid == sa->reqid);
+  return fits ? Reason::kNone : Reason::kPolicyMismatch;
+}
+
+// Which packets of the lane the policies are asked about, and what for.
+template <IpsecStages::From Source, typename Address>
+unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
+  unsigned asked = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const rte_mbuf* packet = lane.packets[i];
+    const unsigned l2 = lane.ingress[i].l2_length();
+    Question& question = questions_[asked];
+    question = {static_cast<uint16_t>(i), false, nullptr};
+    keys_[asked] =
+        esp::flow_key(ipsec_wire::family(lane), rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
+                      packet->data_len - l2);
+    ends_if_id_[asked] = came_if_id_[asked] = 0;
+    if constexpr (Source == From::kPort) {
+      const NextHopRecord& record = hops.record(lane.groups[i]);
+      if (record.own == 0 && !leaves(record)) continue;  // refused by its route all the same
+      question.own = record.own != 0;
+      ends_if_id_[asked] = record.if_id;
+      if ((packet->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0) {
+        question.sa = *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa* const*);
+        came_if_id_[asked] = question.sa->if_id;
+      }
+    }
+    ++asked;
+  }
+  return asked;
+}
+
+// What becomes of a packet that came in; kNone: it may go on.
+template <typename Address>
+Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
+                                    const esp::Policy* forward) const noexcept {
+  const Question& question = questions_[q];
+  const esp::FlowKey& key = keys_[q];
+  if (!question.own) return check_inbound(forward, question.sa, false);
+  const esp::Policy* policy =
+      options_.tables.in->load(std::memory_order_acquire)->find(key, came_if_id_[q]);
+  if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
+  const bool ike = ipsec_wire::is_ike(key.protocol, key.source_port, key.destination_port);
+  const Reason reason = check_inbound(policy, question.sa, ike);
+  if (reason != Reason::kNone) return reason;
+  const rte_mbuf* packet = lane.packets[question.place];
+  const unsigned l2 = lane.ingress[question.place].l2_length();
+  return ipsec_wire::unanswered(lane, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
+                                packet->data_len - l2);
+}
+
+// What an outbound policy makes of it: an SA that protects it, or a reason, or neither.
+IpsecStages::Fate IpsecStages::outbound_fate(const esp::Policy* policy) noexcept {
+  if (policy == nullptr || policy->action == PolicyAction::kBypass) return {};
+  if (policy->action == PolicyAction::kDiscard) return {nullptr, Reason::kPolicyDiscard};
+  esp::Sa* sa = policy->sa.load(std::memory_order_acquire);
+  return {sa, sa == nullptr ? Reason::kPolicyNoSa : Reason::kNone};
+}
+
+// Takes out of the lane what is refused or to be protected; the others close up.
+template <IpsecStages::From Source, typename Address>
+void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
+                                 const TableViews& tables) noexcept {
+  const unsigned asked = ask<Source>(lane, tables.next_hops);
+  if (asked == 0) return;
+  const esp::Policy *out[kChunkSize], *forward[kChunkSize];
+  options_.tables.out->load(std::memory_order_acquire)
+      ->find_batch({keys_, asked}, ends_if_id_, out);
+  if constexpr (Source == From::kPort)
+    options_.tables.forward->load(std::memory_order_acquire)
+        ->find_batch({keys_, asked}, came_if_id_, forward);
+  PolicyCount used_out, used_forward;
+  unsigned kept = questions_[0].place, q = 0;
+  for (unsigned i = kept; i < lane.count; ++i) {
+    if (q == asked || questions_[q].place != i) {
+      keep(lane, kept, i);
+      continue;
+    }
+    rte_mbuf* packet = lane.packets[i];
+    Fate fate;
+    if constexpr (Source == From::kPort) {
+      if (!questions_[q].own) used_forward.add(forward[q]);
+      fate.reason = inbound_verdict(lane, q, forward[q]);
+    }
+    const bool bypass =
+        questions_[q].own ||
+        (Source == From::kLinux &&
+         ipsec_wire::is_ike(keys_[q].protocol, keys_[q].source_port, keys_[q].destination_port));
+    if (fate.reason == Reason::kNone && !bypass) {
+      used_out.add(out[q]);
+      fate = outbound_fate(out[q]);
+    }
+    ++q;
+    if (fate.sa != nullptr && packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)
+      fate.reason = Reason::kEspNoRoom;
+    if (fate.reason != Reason::kNone)
+      chunk.refuse(packet, fate.reason, lane.ingress[i].interface());
+    else if (fate.sa != nullptr)
+      add(packet, lane.ingress[i], fate.sa);
+    else
+      keep(lane, kept, i);
+  }
+  lane.count = kept;
+}
+
+void IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                        TracedPackets* traced) noexcept {
+  count_ = 0;
+  apply_policies<From::kPort>(chunk.v4, chunk, tables);
+  apply_policies<From::kPort>(chunk.v6, chunk, tables);
+  if (count_ == 0) return;
+  protect(chunk, tables, snapshot, From::kPort);
+  deliver_outer(chunk, traced);
+  deliver_answers(chunk, tables);
+}
+
+bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
+                            const Snapshot& snapshot) noexcept {
+  count_ = 0;
+  apply_policies<From::kLinux>(chunk.v4, chunk, tables);
+  apply_policies<From::kLinux>(chunk.v6, chunk, tables);
+  if (count_ == 0) return chunk.refused_count > 0;
+  protect(chunk, tables, snapshot, From::kLinux);
+  deliver_outer(chunk, nullptr);
+  deliver_answers(chunk, tables);
+  return true;
+}
+
+}  // namespace hecto::router
