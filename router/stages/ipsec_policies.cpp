@@ -100,7 +100,7 @@ Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
   const esp::Policy* policy =
       options_.tables.in->load(std::memory_order_acquire)->find(key, came_if_id_[q]);
   if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
-  const bool ike = ipsec_wire::is_ike(key.protocol, key.source_port, key.destination_port);
+  const bool ike = ipsec_wire::is_ike(key.protocol, key.destination_port);
   const Reason reason = check_inbound(policy, question.sa, ike);
   if (reason != Reason::kNone) return reason;
   const rte_mbuf* packet = lane.packets[question.place];
@@ -144,8 +144,7 @@ void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
     }
     const bool bypass =
         questions_[q].own ||
-        (Source == From::kLinux &&
-         ipsec_wire::is_ike(keys_[q].protocol, keys_[q].source_port, keys_[q].destination_port));
+        (Source == From::kLinux && ipsec_wire::is_ike(keys_[q].protocol, keys_[q].source_port));
     if (fate.reason == Reason::kNone && !bypass) {
       used_out.add(out[q]);
       fate = outbound_fate(out[q]);

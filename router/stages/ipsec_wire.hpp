@@ -80,10 +80,10 @@ inline Reason unanswered(const Lane<Address>& lane, const uint8_t* ip, uint32_t 
   return Reason::kNone;
 }
 
-// IKE and its NAT keep-alives, which no policy holds for (RFC 7296 §2.23, RFC 4301 §4.4.1).
-inline bool is_ike(uint8_t protocol, uint16_t source_port, uint16_t destination_port) noexcept {
-  const auto one = [](uint16_t port) { return port == kPortIke || port == kPortNatt; };
-  return protocol == kProtocolUdp && (one(source_port) || one(destination_port));
+// IKE, which no policy holds for (RFC 7296 §2.23, RFC 4301 §4.4.1), by the port at our end: whoever
+// may choose the other one must not get past a policy by it.
+inline bool is_ike(uint8_t protocol, uint16_t own_port) noexcept {
+  return protocol == kProtocolUdp && (own_port == kPortIke || own_port == kPortNatt);
 }
 
 }  // namespace hecto::router::ipsec_wire

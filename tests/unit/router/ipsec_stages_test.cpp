@@ -188,6 +188,11 @@ TEST_F(IpsecStagesTest, PoliciesHoldForWhatComesInTheClear) {
   EXPECT_EQ(right_.refused(), std::vector{Reason::kPolicyMismatch});
   right_.run({packet(ike)}, 1);
   EXPECT_EQ(right_.refused(), std::vector{Reason::kLocal});
+  // By the port at this end only: the other one is whatever a sender likes.
+  std::swap_ranges(ike.begin() + kEthernetBytes + 20, ike.begin() + kEthernetBytes + 22,
+                   ike.begin() + kEthernetBytes + 22);
+  right_.run({packet(ike)}, 1);
+  EXPECT_EQ(right_.refused(), std::vector{Reason::kPolicyMismatch});
 }
 
 TEST_F(IpsecStagesTest, ATunnelCarriesOnlyWhatItsPolicyAllows) {
