@@ -55,6 +55,13 @@ class XfrmMirrorTest : public NamespaceTest {
         "esp reqid 7 mode tunnel",
         from, to, direction, rest));
   }
+  // `ip -batch`, by a file of the folder that tests may write to.
+  void batch(const std::string& lines) {
+    const std::string path = ::testing::TempDir() + name_ + ".batch";
+    std::ofstream(path) << lines;
+    ip("-batch " + path);
+    unlink(path.c_str());
+  }
   const SaState* sa(const std::string& destination, uint32_t spi) {
     const auto found = ipsec_.sas.find({*IpAddress::parse(destination), spi});
     return found == ipsec_.sas.end() ? nullptr : &found->second;
@@ -159,17 +166,14 @@ TEST_F(XfrmMirrorTest, AStateThatWaitsForKeysIsNone) {
 }
 
 TEST_F(XfrmMirrorTest, AResyncTellsAllAgainAndTheOlderFirst) {
-  {
-    std::ofstream file("/tmp/" + name_ + ".batch");
-    for (int i = 0; i < 2000; ++i) {
-      file << fmt::format(
-          "xfrm policy add src 10.{}.{}.0/24 dst 10.255.0.0/16 dir out tmpl src 192.0.2.1 dst "
-          "192.0.2.2 proto esp reqid {} mode tunnel\n",
-          i / 256, i % 256, i + 1);
-    }
+  std::string lines;
+  for (int i = 0; i < 2000; ++i) {
+    lines += fmt::format(
+        "xfrm policy add src 10.{}.{}.0/24 dst 10.255.0.0/16 dir out tmpl src 192.0.2.1 dst "
+        "192.0.2.2 proto esp reqid {} mode tunnel\n",
+        i / 256, i % 256, i + 1);
   }
-  ip("-batch /tmp/" + name_ + ".batch");
-  unlink(("/tmp/" + name_ + ".batch").c_str());
+  batch(lines);
   start();
   ASSERT_EQ(ipsec_.policies.size(), 2000U);
   uint32_t expected = 0;
@@ -194,15 +198,12 @@ TEST_F(XfrmMirrorTest, AnOverrunIsFollowedByAResync) {
   MirrorOptions options;
   options.receive_buffer_bytes = 4096;
   start(options);
-  {
-    std::ofstream file("/tmp/" + name_ + ".batch");
-    for (int i = 0; i < 1000; ++i) {
-      file << fmt::format("xfrm policy add src 10.{}.{}.0/24 dst 10.255.0.0/16 dir out\n", i / 256,
-                          i % 256);
-    }
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) {
+    lines += fmt::format("xfrm policy add src 10.{}.{}.0/24 dst 10.255.0.0/16 dir out\n", i / 256,
+                         i % 256);
   }
-  ip("-batch /tmp/" + name_ + ".batch");
-  unlink(("/tmp/" + name_ + ".batch").c_str());
+  batch(lines);
   ASSERT_TRUE(settle_xfrm());
   EXPECT_GE(xfrm_->stats().overruns, 1U);
   EXPECT_GE(xfrm_->stats().resyncs, 2U);
