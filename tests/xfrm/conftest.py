@@ -30,6 +30,7 @@ CONNECTIONS = {
     "cbc": ({}, {"esp_proposals": "aes256-sha256-noesn"}),
     "dpd": ({"dpd_delay": "1s"}, {"dpd_action": "clear"}),
     "trap": ({}, {}),
+    "idle": ({}, {"inactivity": "4s"}),
 }
 CHILD = {"esp_proposals": "aes128gcm16-esn", "rekey_time": "0s", "life_time": "0s",
          "rand_time": "0s", "rand_bytes": 0, "replay_window": 128}

@@ -115,6 +115,16 @@ def test_a_packet_without_an_sa_makes_charon_ask(bed):
         bed.router.swanctl("--uninstall", "--child", "trap", check=False)
 
 
+@pytest.mark.xfail(reason="Router does not call XfrmUse yet", strict=False)
+def test_a_tunnel_in_use_is_not_idle(bed):
+    """inactivity = 4s: charon asks Linux when the policies were used last."""
+    bring_up(bed, "idle")
+    before = bed.router.spis()
+    assert bed.ping("-i", 0.2, count=50) == (50, 50)
+    assert bed.router.spis() == before
+    labs.wait_for(lambda: not bed.router.spis(), 20, "an idle tunnel goes", 0.5)
+
+
 def test_a_peer_that_is_gone_is_noticed(bed):
     """DPD: IKE's own question, every second of silence."""
     bring_up(bed, "dpd")

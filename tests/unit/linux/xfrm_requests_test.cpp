@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include "router/linux/xfrm_use.hpp"
 #include "tests/unit/linux/ipsec_recorder.hpp"
 #include "tests/unit/linux/test_namespace.hpp"
 #include "tests/unit/linux/xfrm_builder.hpp"
@@ -172,6 +173,49 @@ TEST_F(XfrmRequestsTest, ASoftExpiryIsToldAndAHardOneDeletes) {
     EXPECT_EQ(told->hard != 0, hard);
     EXPECT_EQ(ntohl(told->state.id.spi), 0x1001U);
     EXPECT_EQ(ip("xfrm state").empty(), hard);
+  }
+}
+
+// The last use of policies that `ip` shows as "use -" until a packet, or we, look them up.
+TEST_F(XfrmRequestsTest, PoliciesInUseAreMarkedSo) {
+  const auto use = XfrmUse::open(*space_);
+  ASSERT_TRUE(use) << use.error().message;
+  if (!add_sa(0x1001, "flag af-unspec")) GTEST_SKIP() << "this kernel has no ESP with AES-GCM";
+  Tap twin = make_tap("wan0");
+  ip("addr add 192.0.2.1/24 dev wan0");
+  ip("-6 addr add 2001:db8::1/64 dev wan0 nodad");
+  ip("-6 route add 2001:db8:2::/48 via 2001:db8::2");
+  ASSERT_TRUE(exempt_from_xfrm(*space_, "wan0"));
+  const std::pair<const char*, const char*> pairs[] = {{"10.1.0.0/16", "10.2.0.0/16"},
+                                                       {"10.3.0.0/16", "0.0.0.0/0"},
+                                                       {"2001:db8:1::/48", "2001:db8:2::/48"}};
+  std::vector<IpsecSelector> selectors;
+  for (const auto& [source, destination] : pairs) {
+    ip(
+        fmt::format("xfrm policy add src {} dst {} dir out tmpl src 192.0.2.1 dst 192.0.2.2 proto "
+                    "esp reqid 7 mode tunnel",
+                    source, destination));
+    IpsecSelector selector;
+    selector.source = *IpPrefix::parse(source);
+    selector.destination = *IpPrefix::parse(destination);
+    selector.family = selector.source.address.family;
+    selectors.push_back(selector);
+  }
+  const auto unused = [&] {
+    const std::string said = ip("-s xfrm policy list");
+    size_t count = 0;
+    for (size_t at = 0; (at = said.find("use -", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  ASSERT_EQ(unused(), 3U);
+  EXPECT_EQ(use->touch(*space_, selectors), 3U);
+  EXPECT_EQ(unused(), 0U);
+  uint8_t frame[2048];
+  while (true) {
+    const TapIo got = twin.read(frame);
+    if (got.status != TapStatus::kOk) break;
+    EXPECT_FALSE(got.bytes > 23 && frame[12] == 0x08 && frame[13] == 0)
+        << "an IPv4 packet went out";
   }
 }
 
