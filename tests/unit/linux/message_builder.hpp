@@ -68,9 +68,9 @@ class MessageBuilder {
  private:
   void put(uint16_t type, const std::vector<uint8_t>& empty, int) { raw(type, empty.data(), 0); }
   void append(const void* data, size_t size) {
-    const auto* bytes = static_cast<const uint8_t*>(data);
-    if (size != 0) bytes_.insert(bytes_.end(), bytes, bytes + size);
-    bytes_.resize((bytes_.size() + 3) & ~size_t{3});
+    const size_t at = bytes_.size();
+    bytes_.resize((at + size + 3) & ~size_t{3});
+    if (size != 0) std::memcpy(bytes_.data() + at, data, size);
   }
 
   std::vector<uint8_t> bytes_;

@@ -43,8 +43,8 @@ inline std::vector<uint8_t> algorithm(const std::string& name, unsigned key_byte
   std::vector<uint8_t> bytes(64);
   std::copy(name.begin(), name.end(), bytes.begin());
   const auto put = [&](uint32_t value) {
-    const auto* from = reinterpret_cast<const uint8_t*>(&value);
-    bytes.insert(bytes.end(), from, from + sizeof value);
+    bytes.resize(bytes.size() + sizeof value);
+    std::memcpy(bytes.data() + bytes.size() - sizeof value, &value, sizeof value);
   };
   put(key_bytes * 8);
   if (other_bits) put(*other_bits);
