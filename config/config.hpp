@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/ipsec.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::config {
@@ -138,6 +139,7 @@ struct Config {
   uint32_t spare_mbufs = 0;                  // per socket, for ports added later
   TablesConfig tables;
   OffloadConfig offload;
+  IpsecConfig ipsec;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::string log_level = "info";
   std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan

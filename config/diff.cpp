@@ -65,6 +65,9 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   check("offload.latency_bound_us", text_of(c.latency_bound_us), text_of(d.latency_bound_us));
   check("offload.deadline_us", text_of(c.deadline_us), text_of(d.deadline_us));
   check("offload.batch", text_of(c.batch), text_of(d.batch));
+  check("ipsec.max_sas", text_of(running.ipsec.max_sas), text_of(wanted.ipsec.max_sas));
+  check("ipsec.max_policies", text_of(running.ipsec.max_policies),
+        text_of(wanted.ipsec.max_policies));
   check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
   check("api.socket", running.api_socket, wanted.api_socket);
 }
@@ -255,6 +258,15 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       running.route_files, wanted.route_files, [](const std::string& f) { return f; },
       [](const std::string& f) { return "route_file " + f; }, out.route_files_added,
       out.route_files_removed, out.lines);
+  diff_list(
+      running.ipsec.sas, wanted.ipsec.sas, [](const IpsecSaConfig& sa) { return key_of(sa); },
+      [](const IpsecSaConfig& sa) { return "ipsec sa " + to_string(sa); }, out.ipsec_sas_added,
+      out.ipsec_sas_removed, out.lines);
+  diff_list(
+      running.ipsec.policies, wanted.ipsec.policies,
+      [](const IpsecPolicyConfig& policy) { return key_of(policy); },
+      [](const IpsecPolicyConfig& policy) { return "ipsec policy " + to_string(policy); },
+      out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
   diff_punt(running, wanted, out);
   diff_scalars(running, wanted, out);
   if (!refused.empty()) return tl::unexpected(std::move(refused));

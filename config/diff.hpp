@@ -9,7 +9,8 @@
 
 namespace hecto::config {
 
-// A route or neighbor that changed is in both lists, removed and added: apply them as one step.
+// A route, neighbor, SA or policy that changed is in both lists, removed and added: apply them as
+// one step.
 struct Difference {
   std::vector<PortConfig> ports_added;
   std::vector<std::string> ports_removed;
@@ -18,6 +19,8 @@ struct Difference {
   std::vector<RouteConfig> routes_added, routes_removed;
   std::vector<NeighborConfig> neighbors_added, neighbors_removed;
   std::vector<std::string> route_files_added, route_files_removed;
+  std::vector<IpsecSaConfig> ipsec_sas_added, ipsec_sas_removed;
+  std::vector<IpsecPolicyConfig> ipsec_policies_added, ipsec_policies_removed;
   bool punt_changed = false;
   bool idle_changed = false;  // idle, idle_sleep_us
   bool burst_changed = false;

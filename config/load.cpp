@@ -75,6 +75,7 @@ void load_all(const Value& root, Loading& loading) {
   read_integer(fields.get("spare_mbufs"), 0, 16777216, config.spare_mbufs);
   section("tables", load_tables);
   section("offload", load_offload);
+  section("ipsec", load_ipsec);
   section("memory", load_memory);
   section("api", load_api);
   section("log", load_log);

@@ -59,6 +59,7 @@ void load_neighbors(const Value& value, Loading& loading);
 void load_punt(const Value& value, Loading& loading);
 void load_tables(const Value& value, Loading& loading);
 void load_offload(const Value& value, Loading& loading);
+void load_ipsec(const Value& value, Loading& loading);
 
 // Checks that need the whole file.
 void check_addresses(Loading& loading);

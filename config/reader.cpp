@@ -210,7 +210,9 @@ std::optional<uint64_t> Value::scaled(uint64_t low, uint64_t high, std::string_v
 }
 
 std::optional<uint64_t> Value::size(uint64_t low, uint64_t high) const {
-  return scaled(low, high, fmt::format("{}MiB to {}GiB", low >> 20, high >> 30), "", true);
+  const std::string least =
+      low >> 20 == 0 ? fmt::format("{}B", low) : fmt::format("{}MiB", low >> 20);
+  return scaled(low, high, fmt::format("{} to {}GiB", least, high >> 30), "", true);
 }
 
 std::optional<uint64_t> Value::rate(uint64_t low, uint64_t high) const {

@@ -41,6 +41,14 @@ void write_list(Out out, const char* key, const Items& items, Text text) {
   for (const auto& item : items) fmt::format_to(out, "  - {}\n", text(item));
 }
 
+void write_ipsec(Out out, const IpsecConfig& ipsec) {
+  fmt::format_to(out, "ipsec:\n  max_sas: {}\n  max_policies: {}\n", ipsec.max_sas,
+                 ipsec.max_policies);
+  write_list(out, "  sas", ipsec.sas, [](const IpsecSaConfig& sa) { return to_string(sa); });
+  write_list(out, "  policies", ipsec.policies,
+             [](const IpsecPolicyConfig& policy) { return to_string(policy); });
+}
+
 std::string bytes_or_auto(const std::optional<uint64_t>& bytes) {
   return bytes ? std::to_string(*bytes) : "auto";
 }
@@ -72,6 +80,7 @@ std::string to_yaml(const Config& config) {
                  to_string(config.tables.ipv4_engine), bytes_or_auto(config.tables.memory_bytes),
                  config.tables.groups);
   fmt::format_to(out, "offload: {}\n", offload_text(config.offload));
+  write_ipsec(out, config.ipsec);
   fmt::format_to(out, "memory: {}\n", bytes_or_auto(config.memory_bytes));
   fmt::format_to(out, "api: {{socket: {}}}\n", quoted(config.api_socket));
   fmt::format_to(out, "log: {{level: {}}}\n", config.log_level);

@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
              "most 64 letters, digits and - _ ."},
         Case{"linux: {mirror: [rules]}",
              "linux.mirror[0]: rules is not known; use addresses, "
-             "routes or neighbors"},
+             "routes, neighbors or ipsec"},
         Case{"memory: lots", "memory: lots is not a size; use 64MiB to 1024GiB"},
         Case{"memory: 1MiB", "memory: 1MiB is out of range; use 64MiB to 1024GiB"},
         Case{"memory: 99999999999GiB",

@@ -144,8 +144,7 @@ TEST(Load, SuggestsTheNearestKey) {
 }
 
 TEST(Load, RefusesKeysOfLaterVersions) {
-  for (const char* key : {"rules: []", "ipsec: {}"})
-    EXPECT_NE(only(std::string(kPort) + key).find("unknown key"), std::string::npos) << key;
+  EXPECT_NE(only(std::string(kPort) + "rules: []").find("unknown key"), std::string::npos);
 }
 
 TEST(Load, TakesPuntReasonsFromTheCaller) {

@@ -1,0 +1,136 @@
+// `ipsec:` of the file: static SAs and policies. Plain values, in the words of iproute2; keys in a
+// type that wipes itself and that nothing prints.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lookup/prefix.hpp"
+
+namespace hecto::config {
+
+// A key's bytes; at most those of HMAC-SHA-512.
+class SecretKey {
+ public:
+  static constexpr size_t kMost = 64;
+  SecretKey() = default;
+  ~SecretKey() { explicit_bzero(bytes_.data(), bytes_.size()); }
+  SecretKey(const SecretKey&) = default;
+  SecretKey& operator=(const SecretKey&) = default;
+
+  // "0x0123…", whole bytes; nothing when it is something else, or longer.
+  static std::optional<SecretKey> parse(std::string_view hex);
+  std::span<const uint8_t> bytes() const { return {bytes_.data(), size_}; }
+  size_t size() const { return size_; }
+  bool operator==(const SecretKey&) const = default;
+
+ private:
+  std::array<uint8_t, kMost> bytes_{};
+  uint8_t size_ = 0;
+};
+
+struct IpsecAlgorithm {
+  std::string_view name;
+  uint8_t key_bytes;  // of ciphers with the salt (RFC 4106, 3686, 4543, 7634), as iproute2 has it
+  bool aead = false;  // protects integrity itself
+};
+std::span<const IpsecAlgorithm> ipsec_ciphers() noexcept;
+std::span<const IpsecAlgorithm> ipsec_integrities() noexcept;
+
+enum class IpsecMode : uint8_t { kTransport, kTunnel };
+enum class IpsecDirection : uint8_t { kOut, kIn, kForward };
+enum class IpsecAction : uint8_t { kProtect, kBypass, kDiscard };
+
+struct IpsecLifetime {  // nothing: no limit
+  std::optional<uint64_t> soft_bytes, hard_bytes;
+  std::optional<uint64_t> soft_packets, hard_packets;
+  std::optional<uint64_t> soft_add_s, hard_add_s;
+  std::optional<uint64_t> soft_use_s, hard_use_s;
+  bool operator==(const IpsecLifetime&) const = default;
+};
+
+struct IpsecEncapsulation {  // ESP in UDP (RFC 3948)
+  uint16_t source_port = 4500, destination_port = 4500;
+  bool operator==(const IpsecEncapsulation&) const = default;
+};
+
+struct IpsecSaConfig {
+  lookup::IpAddress source, destination;
+  uint32_t spi = 0;
+  IpsecMode mode = IpsecMode::kTunnel;
+  uint32_t reqid = 0, if_id = 0;
+  std::string cipher, integrity;  // names of the tables above; integrity empty with an AEAD
+  SecretKey cipher_key;           // key, then salt
+  SecretKey integrity_key;
+  std::string key_file;  // that they came from; empty: written in the file itself
+  uint16_t replay_window = 0;
+  bool esn = false;
+  std::optional<IpsecEncapsulation> encapsulation;
+  IpsecLifetime lifetime;
+  bool copy_dscp = true, copy_dont_fragment = true, ecn = true;
+  uint16_t tfc_pad = 0;
+  bool operator==(const IpsecSaConfig&) const = default;
+};
+
+struct IpsecTemplateConfig {
+  std::optional<lookup::IpAddress> source, destination;  // needed in tunnel mode
+  uint32_t reqid = 0, spi = 0;                           // 0: any
+  IpsecMode mode = IpsecMode::kTunnel;
+  bool optional = false;
+  bool operator==(const IpsecTemplateConfig&) const = default;
+};
+
+struct IpsecPolicyConfig {
+  IpsecDirection direction = IpsecDirection::kOut;
+  lookup::IpPrefix source, destination;
+  uint8_t protocol = 0;  // 0: any
+  std::optional<uint16_t> source_port, destination_port;
+  uint32_t priority = 0;
+  uint32_t if_id = 0;
+  IpsecAction action = IpsecAction::kProtect;
+  std::optional<IpsecTemplateConfig> protect;  // of kProtect
+  bool operator==(const IpsecPolicyConfig&) const = default;
+};
+
+struct IpsecConfig {
+  uint32_t max_sas = 16384, max_policies = 16384;
+  std::vector<IpsecSaConfig> sas;
+  std::vector<IpsecPolicyConfig> policies;
+  bool operator==(const IpsecConfig&) const = default;
+};
+
+// One SA or policy from a map of its keys, as the file's lists hold them; JSON is YAML. The file
+// name stands in front of what is refused.
+tl::expected<IpsecSaConfig, std::vector<std::string>> parse_ipsec_sa(std::string_view yaml,
+                                                                     const std::string& file_name);
+tl::expected<IpsecPolicyConfig, std::vector<std::string>> parse_ipsec_policy(
+    std::string_view yaml, const std::string& file_name);
+
+// What tells one policy, or SA, from another.
+inline auto key_of(const IpsecPolicyConfig& policy) {
+  return std::tuple(policy.direction, policy.source, policy.destination, policy.protocol,
+                    policy.source_port, policy.destination_port, policy.if_id);
+}
+inline auto key_of(const IpsecSaConfig& sa) {
+  return std::pair(sa.destination, sa.spi);
+}
+
+const char* to_string(IpsecMode mode) noexcept;
+const char* to_string(IpsecDirection direction) noexcept;
+const char* to_string(IpsecAction action) noexcept;
+// {source: ..., destination: ..., spi: 0x..., ...}; an inline key shows as `set`.
+std::string to_string(const IpsecSaConfig& sa);
+std::string to_string(const IpsecPolicyConfig& policy);
+std::string protocol_text(uint8_t protocol);  // tcp, udp, ... or the number
+std::optional<uint8_t> protocol_by_name(std::string_view word);
+
+}  // namespace hecto::config
