@@ -8,6 +8,7 @@
 
 #include "config/load.hpp"
 #include "router/control/route_file.hpp"
+#include "router/ipsec_config.hpp"
 #include "router/show/show.hpp"
 
 namespace hecto::router {
@@ -55,6 +56,8 @@ ApiResult RouterBackend::show(Noun noun) {
         return show_workers(router_);
       case Noun::kOffload:
         return show_offload(router_);
+      case Noun::kIpsec:
+        return show_ipsec(router_.ipsec());
       case Noun::kDrops:
         return show_drops(router_);
       case Noun::kPools:
@@ -123,6 +126,48 @@ ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<
     auto removed = router_.remove_route(to, metric.value_or(0), RouteOrigin::kApi);
     if (!removed) return api_fail(404, removed.error().message);
     return changed(1, router_);
+  });
+}
+
+namespace {
+
+ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int status) {
+  if (!done) return api_fail(status, done.error().message);
+  ipsec.commit();
+  const IpsecStatistics statistics = ipsec.statistics();
+  return json{{"changed", 1}, {"sas", statistics.sas}, {"policies", statistics.policies}};
+}
+
+}  // namespace
+
+ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa) {
+  return on_control([&]() -> ApiResult {
+    auto state = sa_state(sa, RouteOrigin::kApi);
+    if (!state) return api_fail(400, state.error().message);
+    auto added = router_.ipsec().add_sa(std::move(*state));
+    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+  });
+}
+
+ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) {
+  return on_control([&]() -> ApiResult {
+    return ipsec_changed(router_.ipsec(),
+                         router_.ipsec().remove_sa({destination, spi}, RouteOrigin::kApi), 404);
+  });
+}
+
+ApiResult RouterBackend::add_ipsec_policy(const config::IpsecPolicyConfig& policy) {
+  return on_control([&]() -> ApiResult {
+    auto added = router_.ipsec().add_policy(ipsec_policy(policy, RouteOrigin::kApi));
+    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+  });
+}
+
+ApiResult RouterBackend::delete_ipsec_policy(const config::IpsecPolicyConfig& policy) {
+  return on_control([&]() -> ApiResult {
+    return ipsec_changed(router_.ipsec(),
+                         router_.ipsec().remove_policy(ipsec_policy(policy, RouteOrigin::kApi)),
+                         404);
   });
 }
 

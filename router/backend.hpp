@@ -29,6 +29,10 @@ class RouterBackend final : public ApiBackend {
   ApiResult delete_all_routes() override;
   ApiResult delete_routes(std::string body) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
+  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;
+  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
+  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
   ApiResult start_trace(const TraceFilter& filter) override;
   ApiResult read_trace(uint32_t id, uint32_t after) override;
   ApiResult stop_trace(uint32_t id) override;

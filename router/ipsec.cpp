@@ -22,6 +22,8 @@ uint32_t monotonic_s() {
 std::optional<IpsecStages::Options> Router::start_ipsec() {
   now_s_ = monotonic_s();
   IpsecOptions options;
+  options.max_sas = config_.ipsec.max_sas;
+  options.max_policies = config_.ipsec.max_policies;
   options.readers = &tables_->qsbr();
   options.now_s = [this] { return now_s_.load(std::memory_order_relaxed); };
   options.log = [](LogLevel level, const std::string& line) {
@@ -62,8 +64,7 @@ Result<void> Router::mirror_ipsec() {
 void Router::commit_ipsec() {
   now_s_.store(monotonic_s(), std::memory_order_relaxed);
   ipsec_->commit();
-  const IpsecStatistics statistics = ipsec_->statistics();
-  const bool wanted = statistics.sas + statistics.policies > 0;
+  const bool wanted = !ipsec_->empty();
   bool& used = dataplane_->settings().ipsec;
   snapshot_dirty_ |= used != wanted;
   used = wanted;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "router/ipsec_config.hpp"
 #include "router/router.hpp"
 
 namespace hecto::router {
@@ -213,6 +214,8 @@ tl::expected<std::vector<std::string>, std::vector<std::string>> Router::reload(
     else
       problems.push_back(table.error().message);
   }
+  for (std::string& problem : check_ipsec(*ipsec_, *difference))
+    problems.push_back(std::move(problem));
   if (!problems.empty()) return tl::unexpected(problems);
   rollback.kept = true;
 
@@ -243,6 +246,7 @@ tl::expected<std::vector<std::string>, std::vector<std::string>> Router::reload(
   write_file_routes(config_.routes, false);
   for (const auto& [file, table] : tables)
     if (auto done = load_route_file(file, table); !done) note(done.error().message);
+  for (const std::string& refused : apply_ipsec(*ipsec_, *difference)) note(refused);
   update_twins();
   routing().commit();
   dataplane_->publish();

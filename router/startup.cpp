@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "router/dpdk.hpp"
+#include "router/ipsec_config.hpp"
 #include "router/router.hpp"
 
 namespace hecto::router {
@@ -205,6 +206,8 @@ Result<void> Router::apply_static_state() {
   for (const auto& [id, interface] : interfaces_.all()) restore_linux_state(interface);
   write_file_routes(config_.routes, false);
   if (auto done = load_route_files(); !done) return done;
+  if (const auto refused = apply_ipsec(*ipsec_, config_.ipsec); !refused.empty())
+    return fail(refused.front());
   routing().commit();
   return {};
 }

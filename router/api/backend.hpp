@@ -39,6 +39,7 @@ enum class Noun : uint8_t {
   kNextHops,
   kWorkers,
   kOffload,
+  kIpsec,
   kDrops,
   kPools,
   kConfig,
@@ -81,6 +82,11 @@ class ApiBackend {
   // `body`: a route file as it came, not looked at.
   virtual ApiResult delete_routes(std::string body) = 0;
   virtual ApiResult load_routes(std::string body, const ApiLoadOptions& options) = 0;
+  // SAs and policies of origin api. A policy is found by direction, selector and if_id.
+  virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) = 0;
+  virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) = 0;
+  virtual ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
+  virtual ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
   virtual ApiResult start_trace(const TraceFilter& filter) = 0;
   virtual ApiResult read_trace(uint32_t id, uint32_t after) = 0;
   virtual ApiResult stop_trace(uint32_t id) = 0;

@@ -154,6 +154,43 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
   return backend.load_routes(std::move(request.body), options);
 }
 
+// Read as the file is, JSON being YAML: the same keys, the same checks, the same words.
+template <typename Read>
+auto ipsec_body(const HttpRequest& request, Read read) {
+  if (request.body.empty()) throw Wrong{400, "the body is empty; send one as the file has it"};
+  if (request.body.size() > kLargestJson) throw Wrong{413, "the body is too large for this path"};
+  auto item = read(request.body, "body");
+  if (!item) throw Wrong{400, item.error().front()};
+  return std::move(*item);
+}
+
+ApiResult post_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  return backend.add_ipsec_sa(ipsec_body(request, config::parse_ipsec_sa));
+}
+
+ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"destination", "spi"});
+  const auto text = parameters.text("destination");
+  const auto destination = text ? lookup::IpAddress::parse(*text) : std::nullopt;
+  if (!destination) throw Wrong{400, "destination: say which SA, as destination=198.51.100.1"};
+  std::string digits = parameters.text("spi").value_or("");
+  const bool hex = digits.starts_with("0x");
+  if (hex) digits.erase(0, 2);
+  uint32_t spi = 0;
+  const char* last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, spi, hex ? 16 : 10);
+  if (error != std::errc() || end != last) throw Wrong{400, "spi: say which SA, as spi=0x1001"};
+  return backend.delete_ipsec_sa(*destination, spi);
+}
+
+ApiResult change_ipsec_policy(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  const auto policy = ipsec_body(request, config::parse_ipsec_policy);
+  return request.method == "POST" ? backend.add_ipsec_policy(policy)
+                                  : backend.delete_ipsec_policy(policy);
+}
+
 ApiResult post_reload(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
   std::optional<std::string> file;
@@ -214,17 +251,12 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},
-    {"/v1/ports", Noun::kPorts},
-    {"/v1/interfaces", Noun::kInterfaces},
-    {"/v1/neighbors", Noun::kNeighbors},
-    {"/v1/nexthops", Noun::kNextHops},
-    {"/v1/workers", Noun::kWorkers},
-    {"/v1/offload", Noun::kOffload},
-    {"/v1/drops", Noun::kDrops},
-    {"/v1/pools", Noun::kPools},
-    {"/v1/config", Noun::kConfig},
-    {"/v1/plan", Noun::kPlan},
+    {"/v1/summary", Noun::kSummary},       {"/v1/ports", Noun::kPorts},
+    {"/v1/interfaces", Noun::kInterfaces}, {"/v1/neighbors", Noun::kNeighbors},
+    {"/v1/nexthops", Noun::kNextHops},     {"/v1/workers", Noun::kWorkers},
+    {"/v1/offload", Noun::kOffload},       {"/v1/ipsec", Noun::kIpsec},
+    {"/v1/drops", Noun::kDrops},           {"/v1/pools", Noun::kPools},
+    {"/v1/config", Noun::kConfig},         {"/v1/plan", Noun::kPlan},
 };
 
 Wrong no_such(const HttpRequest& request, const char* methods) {
@@ -253,6 +285,12 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
     if (method != "POST") throw no_such(request, "POST");
     return load_routes(backend, request);
   }
+  if (path.starts_with("/v1/ipsec/") && method != "POST" && method != "DELETE")
+    throw no_such(request, "POST or DELETE");
+  if (path == "/v1/ipsec/sas") {
+    return method == "POST" ? post_ipsec_sa(backend, request) : delete_ipsec_sa(backend, request);
+  }
+  if (path == "/v1/ipsec/policies") return change_ipsec_policy(backend, request);
   if (path == "/v1/reload") {
     if (method != "POST") throw no_such(request, "POST");
     return post_reload(backend, request);

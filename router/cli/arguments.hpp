@@ -42,9 +42,9 @@ struct Ending {
   std::string text;
 };
 
-inline constexpr std::string_view kNouns[] = {"summary",   "ports",    "interfaces", "routes",
-                                              "neighbors", "nexthops", "workers",    "offload",
-                                              "drops",     "pools",    "config",     "plan"};
+inline constexpr std::string_view kNouns[] = {
+    "summary", "ports",   "interfaces", "routes", "ipsec",  "neighbors", "nexthops",
+    "workers", "offload", "drops",      "pools",  "config", "plan"};
 
 tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv);
 

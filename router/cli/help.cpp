@@ -13,7 +13,7 @@ USAGE
 
 VERBS
   show OBJECT        summary, ports, interfaces, routes, neighbors, nexthops, workers, offload,
-                     drops, pools, config, plan
+                     ipsec, drops, pools, config, plan
   trace              what happens to the next packets that fit, stage by stage
   reload [FILE]      applies the configuration file as one transaction, or not at all
   route add|delete   one route more, or less
@@ -61,6 +61,7 @@ OBJECTS
   nexthops           next-hop groups, those with most routes first
   workers            load, Mpps, cycles per packet and stage, burst fill; the busiest first
   offload            devices; what goes there and what stays, why, and what the other would cost
+  ipsec              SAs with rates, lifetimes and replay windows; policies and what protects them
   drops              losses and punts by reason, with an example, and the balance of all packets
   pools              mbufs in use and exhaustion, the fullest first
   config             what runs, as a file that can be loaded

@@ -18,6 +18,7 @@ std::string render_interfaces(const json& answer, Style style);
 std::string render_neighbors(const json& answer, Style style);
 std::string render_nexthops(const json& answer, Style style);
 std::string render_workers(const json& answer, Style style);
+std::string render_ipsec(const json& answer, Style style);
 std::string render_offload(const json& answer, Style style);
 std::string render_drops(const json& answer, Style style);
 std::string render_pools(const json& answer, Style style);

@@ -83,6 +83,7 @@ class Ipsec final : public IpsecEvents {
   std::optional<SaView> find(const SaId& id) const;
   std::vector<PolicyView> policies() const;  // by direction, as they are looked at
   IpsecStatistics statistics() const;
+  bool empty() const { return sas_.empty() && policies_.empty(); }
 
  private:
   struct Entry;
@@ -126,6 +127,10 @@ class Ipsec final : public IpsecEvents {
     uint16_t generation = 0;
     bool soft_expired = false;
     bool expired = false;
+    // Of the last call of due().
+    uint32_t sampled_s = 0;
+    uint64_t sampled_bytes = 0, sampled_packets = 0;
+    uint64_t bytes_per_s = 0, packets_per_s = 0;
   };
   struct PolicyEntry {
     IpsecPolicy policy;
@@ -180,12 +185,14 @@ class Ipsec final : public IpsecEvents {
   void tell_contradictions(const IpsecPolicy& policy);
   std::optional<TemplateKey> template_of(const IpsecPolicy& policy) const;
   void touch(Templates::value_type& of);
+  void protect_by(esp::Policy& policy, esp::Sa* sa);
   void resolve(Templates::value_type& of);
   void rebuild(Direction& direction);
   size_t erase_policies(const std::function<bool(const PolicyEntry&)>& which);
 
   // ipsec_show.cpp
-  std::optional<Expiry> check(Entry& entry, uint32_t now_s) const;
+  static void sample(Entry& entry, const SaUsage& usage, uint32_t now_s);
+  static std::optional<Expiry> check(Entry& entry, const SaUsage& usage, uint32_t now_s);
   SaView view(const Entry& entry) const;
 
   void reclaim();
@@ -206,6 +213,7 @@ class Ipsec final : public IpsecEvents {
   std::vector<uint32_t> free_numbers_;
   uint32_t next_number_ = 0;
   uint64_t serial_ = 0;
+  uint32_t without_sa_ = 0;                          // outbound policies to protect
   std::unordered_map<uint64_t, Departed> departed_;  // by SPI and reqid
   uint16_t generation_ = 1;                          // of Linux's state, never 0
   bool resyncing_ = false;

@@ -28,6 +28,10 @@ size_t mix(size_t hash, const IpAddress& address) {
   return mix(mix(mix(hash, static_cast<uint64_t>(address.family)), words[0]), words[1]);
 }
 
+bool asks_for_sa(const IpsecPolicy& policy) {
+  return policy.direction == PolicyDirection::kOut && policy.action == PolicyAction::kProtect;
+}
+
 std::string port_word(uint16_t port, uint16_t mask) {
   if (mask == 0) return "any";
   return mask == 0xffff ? fmt::format("{}", port) : fmt::format("{}/0x{:x}", port, mask);
@@ -186,9 +190,7 @@ void Ipsec::tell_contradictions(const IpsecPolicy& policy) {
 // What to look for; nothing where no SA can be meant: transport mode whose ends neither the
 // template nor the selector names.
 std::optional<Ipsec::TemplateKey> Ipsec::template_of(const IpsecPolicy& policy) const {
-  if (policy.direction != PolicyDirection::kOut || policy.action != PolicyAction::kProtect ||
-      !policy.protection)
-    return std::nullopt;
+  if (!asks_for_sa(policy) || !policy.protection) return std::nullopt;
   const PolicyTemplate& wanted = *policy.protection;
   TemplateKey key{wanted.source, wanted.destination, wanted.mode,
                   wanted.reqid,  wanted.spi,         policy.if_id};
@@ -205,12 +207,13 @@ void Ipsec::enter(PolicyEntry& entry) {
   Direction& direction = directions_[static_cast<size_t>(entry.policy.direction)];
   direction.order[{entry.policy.priority, entry.serial}] = &entry;
   direction.dirty = true;
+  if (asks_for_sa(entry.policy)) ++without_sa_;
   const auto key = template_of(entry.policy);
   if (!key) return;
   auto& of = *templates_.try_emplace(*key).first;
   entry.protection = &of;
   of.second.policies.push_back(entry.live.get());
-  entry.live->sa.store(of.second.current, std::memory_order_release);
+  protect_by(*entry.live, of.second.current);
   touch(of);
 }
 
@@ -224,6 +227,8 @@ void Ipsec::leave(PolicyEntry& entry) {
     touch(*entry.protection);
     entry.protection = nullptr;
   }
+  if (asks_for_sa(entry.policy) && entry.live->sa.load(std::memory_order_relaxed) == nullptr)
+    --without_sa_;
   leaving_.policies.push_back(std::move(entry.live));
 }
 
@@ -250,6 +255,15 @@ void Ipsec::touch(Templates::value_type& of) {
   dirty_.push_back(&of);
 }
 
+// Rekeying is this store.
+void Ipsec::protect_by(esp::Policy& policy, esp::Sa* sa) {
+  const esp::Sa* before = policy.sa.load(std::memory_order_relaxed);
+  if (before == sa) return;
+  if (before == nullptr) --without_sa_;
+  if (sa == nullptr) ++without_sa_;
+  policy.sa.store(sa, std::memory_order_release);
+}
+
 // The newest SA that still carries packets; one past its soft lifetime only when it is alone.
 void Ipsec::resolve(Templates::value_type& of) {
   Template& wanted = of.second;
@@ -263,9 +277,7 @@ void Ipsec::resolve(Templates::value_type& of) {
   }
   esp::Sa* chosen = best == nullptr ? nullptr : best->sa.get();
   wanted.current = chosen;
-  for (esp::Policy* policy : wanted.policies)
-    if (policy->sa.load(std::memory_order_relaxed) != chosen)
-      policy->sa.store(chosen, std::memory_order_release);
+  for (esp::Policy* policy : wanted.policies) protect_by(*policy, chosen);
   if (wanted.sas.empty() && wanted.policies.empty()) templates_.erase(of.first);
 }
 

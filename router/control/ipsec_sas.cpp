@@ -131,7 +131,10 @@ Result<bool> Ipsec::put(SaState state) {
   entry.state.keys.wipe();
   entry.sa = std::move(*made);
   entry.serial = ++serial_;
-  if (!goes_on) entry.added_s = options_.now_s();
+  if (!goes_on) {
+    entry.added_s = entry.sampled_s = options_.now_s();
+    entry.sampled_bytes = entry.sampled_packets = entry.bytes_per_s = entry.packets_per_s = 0;
+  }
   entry.generation = generation_;
   entry.soft_expired = entry.expired = false;
   enter_templates(entry);

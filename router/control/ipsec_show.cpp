@@ -43,8 +43,17 @@ const char* to_string(Expiry::Cause cause) {
   return kWords[static_cast<size_t>(cause)];
 }
 
-std::optional<Expiry> Ipsec::check(Entry& entry, uint32_t now_s) const {
-  const SaUsage usage = usage_of(*entry.sa);
+void Ipsec::sample(Entry& entry, const SaUsage& usage, uint32_t now_s) {
+  if (now_s <= entry.sampled_s) return;
+  const uint32_t passed_s = now_s - entry.sampled_s;
+  entry.bytes_per_s = (usage.bytes - entry.sampled_bytes) / passed_s;
+  entry.packets_per_s = (usage.packets - entry.sampled_packets) / passed_s;
+  entry.sampled_s = now_s;
+  entry.sampled_bytes = usage.bytes;
+  entry.sampled_packets = usage.packets;
+}
+
+std::optional<Expiry> Ipsec::check(Entry& entry, const SaUsage& usage, uint32_t now_s) {
   const SaLifetime& lifetime = entry.state.lifetime;
   const bool linux = entry.state.origin == RouteOrigin::kLinux;
   if (!entry.expired) {
@@ -73,7 +82,9 @@ std::optional<Expiry> Ipsec::check(Entry& entry, uint32_t now_s) const {
 std::vector<Expiry> Ipsec::due(uint32_t now_s) {
   std::vector<Expiry> expiries;
   for (auto& [id, entry] : sas_) {
-    auto expiry = check(entry, now_s);
+    const SaUsage usage = usage_of(*entry.sa);
+    sample(entry, usage, now_s);
+    auto expiry = check(entry, usage, now_s);
     if (!expiry) continue;
     expiries.push_back(*expiry);
     touch_templates(entry);
@@ -122,6 +133,10 @@ SaView Ipsec::view(const Entry& entry) const {
   view.soft_expired = entry.soft_expired;
   view.expired = entry.expired;
   view.usage = usage_of(*entry.sa);
+  for (size_t i = 0; i < view.drops.size(); ++i) view.drops[i] = entry.sa->drops[i].load(kRelaxed);
+  if (view.usage.first_used_s != 0) view.used_s = options_.now_s() - view.usage.first_used_s;
+  view.bytes_per_s = entry.bytes_per_s;
+  view.packets_per_s = entry.packets_per_s;
   return view;
 }
 
@@ -165,13 +180,9 @@ IpsecStatistics Ipsec::statistics() const {
   IpsecStatistics statistics = statistics_;
   statistics.sas = static_cast<uint32_t>(sas_.size());
   statistics.policies = static_cast<uint32_t>(policies_.size());
+  statistics.policies_without_sa = without_sa_;
   statistics.max_sas = options_.max_sas;
   statistics.max_policies = options_.max_policies;
-  for (const auto& [key, entry] : policies_) {
-    if (entry.policy.direction == PolicyDirection::kOut &&
-        entry.policy.action == PolicyAction::kProtect && entry.live->sa.load(kRelaxed) == nullptr)
-      ++statistics.policies_without_sa;
-  }
   return statistics;
 }
 

@@ -2,11 +2,13 @@
 // ever, without keys.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "router/control/ipsec_state.hpp"
+#include "router/esp/sa.hpp"
 
 namespace hecto::router {
 
@@ -33,11 +35,14 @@ struct SaView {
   bool esn = false;
   std::optional<UdpEncapsulation> encapsulation;
   SaLifetime lifetime;
-  uint32_t age_s = 0;  // since it was added
+  uint32_t used_s = 0;  // since its first packet
+  uint32_t age_s = 0;   // since it was added
   bool soft_expired = false;
   bool expired = false;
   uint32_t policies = 0;  // outbound ones that it protects now
   SaUsage usage;
+  std::array<uint64_t, esp::kSaReasons> drops{};  // by reason, from esp::kFirstSaReason on
+  uint64_t bytes_per_s = 0, packets_per_s = 0;    // between the last two calls of due()
 };
 
 struct PolicyView {

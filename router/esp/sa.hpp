@@ -19,8 +19,14 @@
 
 #include "router/control/ipsec_state.hpp"
 #include "router/esp/replay.hpp"
+#include "router/reason.hpp"
 
 namespace hecto::router::esp {
+
+// The reasons that are counted for each SA.
+inline constexpr Reason kFirstSaReason = Reason::kEspMalformed;
+inline constexpr size_t kSaReasons =
+    static_cast<size_t>(Reason::kEspNoRoom) - static_cast<size_t>(kFirstSaReason) + 1;
 
 // What every packet of an SA has in common on the wire, worked out once: two cache lines.
 struct alignas(64) Shape {
@@ -101,6 +107,12 @@ class Sa {
   std::atomic<uint32_t> first_used_s{0}, last_used_s{0};  // seconds of `now_s`
   std::atomic<bool> expired{false};  // hard lifetime over, or sequence numbers used up
   ReplayWindow replay;
+  // This SA's packets that were dropped, counted by whoever drops them.
+  std::array<std::atomic<uint64_t>, kSaReasons> drops{};
+  void count_drop(Reason reason) noexcept {
+    const size_t index = static_cast<size_t>(reason) - static_cast<size_t>(kFirstSaReason);
+    if (index < kSaReasons) drops[index].fetch_add(1, std::memory_order_relaxed);
+  }
 };
 
 }  // namespace hecto::router::esp

@@ -117,6 +117,7 @@ void IpsecStages::deliver_inner(Chunk& chunk, const PortView& port,
     const Packet& inner = packets_[i];
     rte_mbuf* packet = work_[i].packet;
     if (inner.reason != Reason::kNone) {
+      if (inner.sa != nullptr) inner.sa->count_drop(inner.reason);
       chunk.refuse(packet, inner.reason, work_[i].ingress.interface());
       continue;
     }

@@ -193,6 +193,7 @@ void IpsecStages::deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept {
     const Packet& outer = packets_[i];
     rte_mbuf* packet = work_[i].packet;
     if (outer.reason != Reason::kNone) {
+      outer.sa->count_drop(outer.reason);
       chunk.refuse(packet, outer.reason, work_[i].ingress.interface());
       continue;
     }

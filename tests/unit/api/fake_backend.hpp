@@ -59,6 +59,22 @@ class FakeBackend : public ApiBackend {
     note(text);
     return nlohmann::json{{"routes", body.size()}};
   }
+  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override {
+    note("add sa " + config::to_string(sa));
+    return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override {
+    note("delete sa " + destination.to_string() + " " + std::to_string(spi));
+    return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override {
+    note("add policy " + config::to_string(policy));
+    return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override {
+    note("delete policy " + config::to_string(policy));
+    return nlohmann::json{{"changed", 1}};
+  }
   ApiResult start_trace(const TraceFilter& filter) override {
     note("trace" + (filter.from ? " from " + filter.from->to_string() : "") +
          (filter.to ? " to " + filter.to->to_string() : "") + " port " + filter.port +

@@ -29,8 +29,8 @@ class DocumentedBackend : public router::test::FakeBackend {
  public:
   ApiResult show(router::Noun noun) override {
     static const char* names[] = {"summary",  "ports",   "interfaces", "neighbors",
-                                  "nexthops", "workers", "offload",    "drops",
-                                  "pools",    "config",  "plan"};
+                                  "nexthops", "workers", "offload",    "ipsec",
+                                  "drops",    "pools",   "config",     "plan"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
   // Three pages of one prefix each.
@@ -93,8 +93,9 @@ class HectoTest : public ::testing::Test {
 };
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
-  for (const std::string noun : {"summary", "ports", "interfaces", "neighbors", "nexthops",
-                                 "workers", "offload", "drops", "pools", "config", "plan"}) {
+  for (const std::string noun :
+       {"summary", "ports", "interfaces", "neighbors", "nexthops", "workers", "offload", "ipsec",
+        "drops", "pools", "config", "plan"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

@@ -306,6 +306,27 @@ TEST(Render, StaysWithinAHundredColumnsWithLongNames) {
   }
 }
 
+TEST(RenderIpsec, ShowsSasPoliciesAndWhatIsMissing) {
+  json answer = documented("ipsec");
+  std::string text = render_ipsec(answer, {});
+  expect_narrow(text);
+  for (const char* word :
+       {"0x00001001", "192.0.2.1 -> 198.51.100.1", "tunnel udp esn", "aes-256-gcm", "1,204,332",
+        "48.1 Gb/s", "esp_replay 3", "10.1.0.0/16 -> 10.2.0.0/16 tcp any:443", "371327"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  EXPECT_EQ(text.find('!'), std::string::npos) << text;
+
+  answer["policies"][0]["sa"] = nullptr;
+  answer["policies_without_sa"] = 1;
+  answer["sas"][0]["state"] = "soft_expired";
+  text = render_ipsec(answer, {});
+  EXPECT_NE(text.find("none"), std::string::npos) << text;
+  EXPECT_NE(text.find("soft_expired"), std::string::npos) << text;
+  EXPECT_NE(text.find("! 1 policies have no SA: their packets are dropped\n"), std::string::npos)
+      << text;
+  EXPECT_EQ(render_ipsec(json::object(), {}), "no SA and no policy\n");
+}
+
 TEST(RenderOffload, SaysWhatWasChosenAndWhatTheOtherWouldCost) {
   json answer = documented("offload");
   const std::string text = render_offload(answer, {});

@@ -38,7 +38,7 @@ std::string error_of(const HttpAnswer& answer) {
 TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
   const char* nouns[] = {"summary", "ports",   "interfaces", "neighbors", "nexthops",
-                         "workers", "offload", "drops",      "config"};
+                         "workers", "offload", "ipsec",      "drops",     "config"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;
@@ -112,6 +112,43 @@ TEST(ApiServer, AddsARoute) {
             "add 2001:db8::/32 type 0 metric 7 via fe80::1%lan0*256 via fe80::2%wan0*1");
   ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole"})");
   EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type 1 metric 0");
+}
+
+TEST(ApiServer, AddsAndDeletesSasAndPoliciesInTheWordsOfTheFile) {
+  FakeBackend backend;
+  const std::string key = "0x" + std::string(40, 'a');
+  const std::string sa = R"({"source": "192.0.2.1", "destination": "198.51.100.1", "spi": "0x1001",
+      "cipher": "aes-128-gcm", "key": ")" +
+                         key + "\"}";
+  EXPECT_EQ(ask(backend, "POST /v1/ipsec/sas", sa).status, 200);
+  EXPECT_EQ(backend.asked(),
+            "add sa {source: 192.0.2.1, destination: 198.51.100.1, spi: 0x00001001, mode: tunnel, "
+            "cipher: aes-128-gcm, key: set, replay_window: 0, esn: false}");
+  ask(backend, "DELETE /v1/ipsec/sas?destination=198.51.100.1&spi=0x1001");
+  EXPECT_EQ(backend.asked(), "delete sa 198.51.100.1 4097");
+  const std::string policy =
+      R"({"direction": "out", "source": "10.1.0.0/16", "action": "discard"})";
+  const std::string shown =
+      " policy {direction: out, source: 10.1.0.0/16, destination: 0.0.0.0/0, priority: 0, action: "
+      "discard}";
+  ask(backend, "POST /v1/ipsec/policies", policy);
+  EXPECT_EQ(backend.asked(), "add" + shown);
+  ask(backend, "DELETE /v1/ipsec/policies", policy);
+  EXPECT_EQ(backend.asked(), "delete" + shown);
+  EXPECT_EQ(ask(backend, "GET /v1/ipsec/sas").status, 405);
+}
+
+TEST(ApiServer, RefusesWrongSasWithoutTellingTheirKeys) {
+  FakeBackend backend;
+  const HttpAnswer answer =
+      ask(backend, "POST /v1/ipsec/sas",
+          R"({"source": "192.0.2.1", "destination": "198.51.100.1", "spi": "0x1001",
+              "cipher": "aes-128-gcm", "key": "0x0123456789"})");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.body.find("0123456789"), std::string::npos);
+  EXPECT_EQ(ask(backend, "POST /v1/ipsec/sas").status, 400);
+  EXPECT_EQ(ask(backend, "DELETE /v1/ipsec/sas?destination=198.51.100.1").status, 400);
+  EXPECT_EQ(backend.asked(), "");
 }
 
 TEST(ApiServer, RefusesWrongRoutesInOneLine) {

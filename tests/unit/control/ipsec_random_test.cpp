@@ -88,6 +88,9 @@ TEST_F(IpsecRandom, PoliciesAlwaysHaveTheSaThatAModelChooses) {
     if (random() % 3 != 0) continue;
     readers.quiescent();
     ipsec->commit();
+    size_t without = 0;
+    for (const IpsecPolicy& one : policies) without += naive_choice(sas, one) == nullptr;
+    ASSERT_EQ(ipsec->statistics().policies_without_sa, without) << "step " << step;
     for (const IpsecPolicy& one : policies) {
       const std::string inside = IpAddress(one.selector.source.address).to_string();
       const esp::Policy* found = out(inside, "10.2.0.1", one.if_id);
