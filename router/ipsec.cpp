@@ -16,6 +16,14 @@ uint32_t monotonic_s() {
   return static_cast<uint32_t>(now.tv_sec);
 }
 
+// The same packets on their way back.
+IpsecSelector reversed(IpsecSelector selector) {
+  std::swap(selector.source, selector.destination);
+  std::swap(selector.source_port, selector.destination_port);
+  std::swap(selector.source_port_mask, selector.destination_port_mask);
+  return selector;
+}
+
 }  // namespace
 
 // Nothing, with a note, where this machine cannot: the router goes on without.
@@ -55,6 +63,10 @@ Result<void> Router::mirror_ipsec() {
   auto requests = XfrmRequests::open(linux_side_->space());
   if (!requests) return tl::unexpected(requests.error());
   xfrm_requests_.emplace(std::move(*requests));
+  if (auto use = XfrmUse::open(linux_side_->space()))
+    xfrm_use_.emplace(std::move(*use));
+  else
+    note("ipsec: " + use.error().message);
   xfrm_mirror_ = std::move(*mirror);
   watch(xfrm_mirror_->fd());
   return {};
@@ -82,7 +94,7 @@ void Router::watch_ipsec() {
   }
   if (xfrm_requests_) {
     report_usage();
-    ask_for_sas();
+    follow_policies();
   }
   if (!dataplane_->settings().ipsec) return;
   // Addresses of interfaces, from which senders of what does not fit are answered.
@@ -123,21 +135,26 @@ void Router::report_usage() {
 }
 
 // Packets met a policy that nothing serves: the IKE daemon is asked for SAs (`start_action =
-// trap`).
-void Router::ask_for_sas() {
-  if (ipsec_->statistics().policies_without_sa == 0) return;
-  std::map<uint32_t, uint64_t> wanted;
+// trap`). Policies that have one and moved packets are in use: the kernel is told, or `inactivity`
+// would end what hectod carries.
+void Router::follow_policies() {
+  std::map<PolicyTag, uint64_t> met;
+  std::vector<IpsecSelector> used;
   for (const PolicyView& view : ipsec_->policies()) {
-    if (view.policy.origin != RouteOrigin::kLinux || view.sa || !view.policy.protection ||
-        view.policy.direction != PolicyDirection::kOut)
-      continue;
-    uint64_t& seen = wanted[view.policy.index] = view.packets;
-    const auto before = wanted_packets_.find(view.policy.index);
-    if (seen == (before == wanted_packets_.end() ? 0 : before->second)) continue;
-    if (auto asked = xfrm_requests_->acquire(view.policy); !asked)
+    const IpsecPolicy& policy = view.policy;
+    if (policy.origin != RouteOrigin::kLinux || !policy.protection) continue;
+    const PolicyTag tag{policy.direction, policy.index};
+    met[tag] = view.packets;
+    const auto before = policy_packets_.find(tag);
+    if (view.packets == (before == policy_packets_.end() ? 0 : before->second)) continue;
+    const bool out = policy.direction == PolicyDirection::kOut;
+    if (!out || view.sa)
+      used.push_back(out ? policy.selector : reversed(policy.selector));
+    else if (auto asked = xfrm_requests_->acquire(policy); !asked)
       note("ipsec: " + asked.error().message);
   }
-  wanted_packets_ = std::move(wanted);
+  policy_packets_ = std::move(met);
+  if (xfrm_use_) xfrm_use_->touch(linux_side_->space(), used);
 }
 
 }  // namespace hecto::router

@@ -47,6 +47,7 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"esp_fragment", Stage::kDecap, false, 0, "ESP in fragments that were not put together"},
     {"esp_joined", Stage::kDecap, false, 0, "fragments of ESP that went on as part of another"},
     {"esp_no_room", Stage::kEncap, false, 0, "no room in the buffer for what ESP adds"},
+    {"esp_of_linux", Stage::kEncap, false, 0, "ESP that Linux made by an SA that is hectod's"},
     {"tunnel_too_big", Stage::kEncap, false, 0, "longer than the tunnel takes, sender not told"},
     {"policy_no_sa", Stage::kEncap, false, 0, "its IPsec policy has no SA (yet)"},
     {"policy_mismatch", Stage::kDecap, false, 0,

@@ -68,6 +68,7 @@ enum class Reason : uint8_t {
   kEspFragment,     // ESP in fragments that were not put together
   kEspJoined,       // a fragment of ESP: it went on as part of another packet
   kEspNoRoom,       // no room in the buffer for ESP's headers or trailer
+  kEspOfLinux,      // Linux made it by an SA that hectod has: its numbers must not go out twice
   kTunnelTooBig,    // does not fit the tunnel, and its sender is told too often or not at all
   kPolicyNoSa,      // a policy asks for an SA that is not there (yet)
   kPolicyMismatch,  // came in without the protection that its policy asks for, or with another

@@ -25,6 +25,7 @@
 #include "router/interface_table.hpp"
 #include "router/linux/xfrm_mirror.hpp"
 #include "router/linux/xfrm_requests.hpp"
+#include "router/linux/xfrm_use.hpp"
 #include "router/linux_side.hpp"
 #include "router/offload/offload.hpp"
 #include "router/ports/eal.hpp"
@@ -132,7 +133,7 @@ class Router {
   void commit_ipsec();
   void watch_ipsec();  // once a second
   void report_usage();
-  void ask_for_sas();
+  void follow_policies();
 
   // router.cpp
   void turn(int timeout_ms);
@@ -163,10 +164,12 @@ class Router {
   InterfaceTable interfaces_;
   std::unique_ptr<FilteredEvents> events_;
   std::unique_ptr<LinuxSide> linux_side_;
-  std::unique_ptr<XfrmMirror> xfrm_mirror_;      // null where Linux has none, or it is not wanted
-  std::optional<XfrmRequests> xfrm_requests_;    // with the mirror
-  std::map<SaId, uint64_t> reported_packets_;    // of Linux's SAs
-  std::map<uint32_t, uint64_t> wanted_packets_;  // of Linux's policies without an SA, by index
+  std::unique_ptr<XfrmMirror> xfrm_mirror_;    // null where Linux has none, or it is not wanted
+  std::optional<XfrmRequests> xfrm_requests_;  // with the mirror
+  std::optional<XfrmUse> xfrm_use_;
+  using PolicyTag = std::pair<PolicyDirection, uint32_t>;  // and Linux's index
+  std::map<PolicyTag, uint64_t> policy_packets_;
+  std::map<SaId, uint64_t> reported_packets_;  // of Linux's SAs
   std::unique_ptr<Sampler> sampler_;
 
   struct PendingLoad {

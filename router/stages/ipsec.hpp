@@ -83,6 +83,8 @@ class IpsecStages {
   Reason inbound_verdict(const Lane<Address>& lane, unsigned q,
                          const esp::Policy* forward) const noexcept;
   static Reason check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept;
+  template <typename Address>
+  bool made_by_linux(const Lane<Address>& lane, unsigned i) const noexcept;
   static Fate outbound_fate(const esp::Policy* policy) noexcept;
   void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                From source) noexcept;

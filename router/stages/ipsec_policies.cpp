@@ -1,5 +1,6 @@
 // encap, first half: which policy holds for a packet, inbound and outbound, and what it asks for.
 #include "router/esp/sa.hpp"
+#include "router/esp/sad.hpp"
 #include "router/esp/spd.hpp"
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
@@ -115,6 +116,17 @@ IpsecStages::Fate IpsecStages::outbound_fate(const esp::Policy* policy) noexcept
   if (policy->action == PolicyAction::kDiscard) return {nullptr, Reason::kPolicyDiscard};
   esp::Sa* sa = policy->sa.load(std::memory_order_acquire);
   return {sa, sa == nullptr ? Reason::kPolicyNoSa : Reason::kNone};
+}
+
+// Linux protects what it sends over IPv6 itself, by numbers of its own: they must not meet ours.
+template <typename Address>
+bool IpsecStages::made_by_linux(const Lane<Address>& lane, unsigned i) const noexcept {
+  const unsigned l2 = lane.ingress[i].l2_length();
+  const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
+  const uint32_t spi =
+      ipsec_wire::spi(ipsec_wire::payload(lane, ip, lane.packets[i]->data_len - l2));
+  return spi != 0 && options_.tables.sad->find(spi, ipsec_wire::family(lane),
+                                               ipsec_wire::destination(lane, ip)) != nullptr;
 }
 
 // Takes out of the lane what is refused or to be protected; the others close up.
