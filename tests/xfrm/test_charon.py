@@ -115,7 +115,6 @@ def test_a_packet_without_an_sa_makes_charon_ask(bed):
         bed.router.swanctl("--uninstall", "--child", "trap", check=False)
 
 
-@pytest.mark.xfail(reason="Router does not call XfrmUse yet", strict=False)
 def test_a_tunnel_in_use_is_not_idle(bed):
     """inactivity = 4s: charon asks Linux when the policies were used last."""
     bring_up(bed, "idle")
