@@ -141,7 +141,8 @@ void load_linux(const Value& value, Loading& loading) {
   }
   const Value* mirror = fields.get("mirror");
   if (mirror == nullptr) return;
-  static constexpr Enumerator kParts[] = {{"addresses", 0}, {"routes", 1}, {"neighbors", 2}, {"ipsec", 3}};
+  static constexpr Enumerator kParts[] = {
+      {"addresses", 0}, {"routes", 1}, {"neighbors", 2}, {"ipsec", 3}};
   bool* parts[] = {&linux_side.mirror_addresses, &linux_side.mirror_routes,
                    &linux_side.mirror_neighbors, &linux_side.mirror_ipsec};
   for (bool* part : parts) *part = false;

@@ -127,7 +127,8 @@ std::vector<RestartCase> restart_cases() {
       {"linux.namespace", global("linux: {namespace: blue}"),
        "linux.namespace: hecto runs, blue" WANTED "; restart hectod"},
       {"linux.mirror", global("linux: {mirror: [routes]}"),
-       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, {namespace: hecto, "
+       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, {namespace: "
+       "hecto, "
        "mirror: [routes]}" WANTED "; restart hectod"},
       {"spare_mbufs", global("spare_mbufs: 9"), "spare_mbufs: 0 runs, 9" WANTED "; restart hectod"},
       {"tables", global("tables: {groups: 32}"),
