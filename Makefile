@@ -4,7 +4,7 @@ BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h' '*.cu' '*.cuh')
 
-.PHONY: deps build run test test-asan test-tsan test-neon test-numa test-ipsec bench bench-lookup format format-check clean
+.PHONY: deps build run test test-asan test-tsan test-neon test-numa test-ipsec bench bench-lookup bench-ipsec format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -45,6 +45,10 @@ bench: build
 bench-lookup: build
 	@HUGEPAGES_MB=2304 bench/with-hugepages $(BUILD)/bench/hecto-bench lookup \
 	  --json $(BUILD)/bench/lookup.json --plot $(BUILD)/bench/lookup.svg
+
+bench-ipsec: build
+	@HUGEPAGES_MB=1024 bench/with-hugepages $(BUILD)/bench/hecto-bench ipsec \
+	  --json $(BUILD)/bench/ipsec.json
 
 deps:
 	@packaging/install-missing

@@ -18,6 +18,7 @@ void add_compare(CLI::App& app, Work& work);
 void add_compare_plan(CLI::App& app, Work& work);
 void add_forward(CLI::App& app, Work& work);
 void add_generate(CLI::App& app, Work& work);
+void add_ipsec(CLI::App& app, Work& work);
 void add_lookup(CLI::App& app, Work& work);
 void add_offload(CLI::App& app, Work& work);
 void add_run(CLI::App& app, Work& work);

@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Work work;
   constexpr void (*kCommands[])(CLI::App&, Work&) = {
-      add_calibrate, add_compare, add_compare_plan, add_forward, add_generate,   add_lookup,
-      add_offload,   add_run,     add_scale,        add_table,   add_throughput,
+      add_calibrate, add_compare, add_compare_plan, add_forward, add_generate, add_ipsec,
+      add_lookup,    add_offload, add_run,          add_scale,   add_table,    add_throughput,
   };
   for (auto add : kCommands) add(app, work);
   CLI11_PARSE(app, argc, argv);

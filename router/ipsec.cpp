@@ -82,6 +82,11 @@ void Router::commit_ipsec() {
   used = wanted;
 }
 
+void Router::publish_ipsec() {
+  commit_ipsec();
+  publish_if_dirty();
+}
+
 // What the kernel would have said, upon which the IKE daemon makes a new SA or forgets this one.
 void Router::watch_ipsec() {
   for (const Expiry& expiry : ipsec_->due(now_s_.load(std::memory_order_relaxed))) {

@@ -62,6 +62,7 @@ class Router {
   const Sampler& sampler() const { return *sampler_; }
   const Offload* offload() const { return offload_.get(); }
   Ipsec& ipsec() { return *ipsec_; }
+  void publish_ipsec();  // what was added and removed there; else done at the end of each turn
   const std::string& ipsec_found() const { return ipsec_found_; }
   const std::string& offload_found() const { return offload_found_; }
   const LinuxSide* linux_side() const { return linux_side_.get(); }

@@ -44,11 +44,13 @@ config::Config make_config(const BedOptions& options) {
   c.idle = options.workers.empty() ? config::IdleMode::kPoll : config::IdleMode::kSleep;
   c.idle_sleep_us = 1000;
   c.burst = static_cast<uint16_t>(options.burst);
+  c.ipsec.max_sas = c.ipsec.max_policies = 65536;  // of 10,000 tunnels: two of each
   for (const auto& [socket, core] : options.workers) c.workers[socket].push_back(core);
   uint16_t largest = kLeastFrame_bytes;
   for (const ReplayFrames& kind : options.frames)
     largest = std::max(largest, *std::max_element(kind.sizes.begin(), kind.sizes.end()));
-  const auto mtu = static_cast<uint16_t>(std::max(1500u, largest - kIpOverhead_bytes));
+  const auto mtu =
+      static_cast<uint16_t>(std::max<unsigned>(options.mtu, largest - kIpOverhead_bytes));
   const std::string size = fmt::format("size={}", kLeastFrame_bytes);
   const size_t receivers = std::max<size_t>(1, options.workers.size());
   for (size_t i = 0; i < receivers; ++i)

@@ -20,6 +20,7 @@ struct BedOptions {
   unsigned next_hops = 64;  // up to 500
   unsigned destinations = 65536;  // of each family, a power of two
   unsigned burst = 64;
+  uint16_t mtu = 1500;                            // of all ports, or what the frames need
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
   // Every core said to lie on the next socket: pools and tables where the workers are not.
@@ -35,6 +36,11 @@ class Bed {
   Replay& replay(size_t worker) { return *replays_[worker]; }
   // Another kind of frames, on all ports. While no worker runs.
   void select_frames(size_t kind);
+  const ReplayDestinations& destinations() const { return destinations_; }
+  // Other ones, powers of two many, from now on. While no worker runs.
+  void set_destinations(ReplayDestinations destinations) {
+    destinations_ = std::move(destinations);
+  }
   uint64_t sweep_cycles() const;  // of all ports, for frames that are swept
   uint16_t in(size_t worker) const { return in_[worker]; }
   const std::array<uint16_t, 2>& out() const { return out_; }

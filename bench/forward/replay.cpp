@@ -144,6 +144,27 @@ void Replay::fill_any(rte_mbuf** packets, uint16_t count) {
   }
 }
 
+void WholeFrames::add(const uint8_t* frame, size_t length) {
+  bytes.insert(bytes.end(), frame, frame + length);
+  ends.push_back(bytes.size());
+}
+
+void Replay::select_whole(const WholeFrames* frames) {
+  whole_ = frames;
+  next_whole_ = 0;
+}
+
+void Replay::fill_whole(rte_mbuf** packets, uint16_t count) {
+  for (uint16_t i = 0; i < count; ++i) {
+    const size_t begin = next_whole_ == 0 ? 0 : whole_->ends[next_whole_ - 1];
+    const auto bytes = static_cast<uint16_t>(whole_->ends[next_whole_] - begin);
+    next_whole_ = next_whole_ + 1 == whole_->ends.size() ? 0 : next_whole_ + 1;
+    std::memcpy(rte_pktmbuf_mtod(packets[i], uint8_t*), whole_->bytes.data() + begin, bytes);
+    packets[i]->data_len = bytes;
+    packets[i]->pkt_len = bytes;
+  }
+}
+
 uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t,
                       void* self) {
   auto& replay = *static_cast<Replay*>(self);
@@ -151,7 +172,9 @@ uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, ui
     rte_pktmbuf_free_bulk(packets, count);
     return 0;
   }
-  if (!replay.kind_->plain)
+  if (replay.whole_ != nullptr)
+    replay.fill_whole(packets, count);
+  else if (!replay.kind_->plain)
     replay.fill_any(packets, count);
   else if (replay.traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4)
     replay.fill_plain<Traffic::kIpv4>(packets, count);

@@ -45,6 +45,13 @@ struct ReplayFrames {
   bool plain() const { return sizes.size() == 1 && sizes[0] == kLeastFrame_bytes && !copied; }
 };
 
+// Frames as they lie on the wire, one behind another.
+struct WholeFrames {
+  std::vector<uint8_t> bytes;
+  std::vector<size_t> ends = {};  // of each, in `bytes`
+  void add(const uint8_t* frame, size_t length);
+};
+
 // Drives out what a core's first-level data cache holds.
 class CacheSweep {
  public:
@@ -72,6 +79,8 @@ class Replay {
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
   // From the thread that polls the port, or while nobody does.
   void select_frames(size_t kind) { kind_ = &kinds_[kind]; }
+  // These in turn, copied whole into the mbufs; null: again those of the kind selected.
+  void select_whole(const WholeFrames* frames);
 
   uint64_t sweep_cycles() const { return sweep_.cycles(); }
 
@@ -105,6 +114,7 @@ class Replay {
   template <Traffic kTraffic>
   void fill_plain(rte_mbuf** packets, uint16_t count);
   void fill_any(rte_mbuf** packets, uint16_t count);
+  void fill_whole(rte_mbuf** packets, uint16_t count);
 
   uint16_t port_;
   std::atomic<Traffic> traffic_{Traffic::kIpv4};
@@ -114,6 +124,8 @@ class Replay {
   const ReplayDestinations& destinations_;
   std::vector<uint8_t> payload_;
   size_t next_ = 0;
+  const WholeFrames* whole_ = nullptr;
+  size_t next_whole_ = 0;
   CacheSweep sweep_;
   const rte_eth_rxtx_callback* callback_ = nullptr;
 };

@@ -70,6 +70,12 @@ void Slices::time(Poll poll, unsigned milliseconds, Slice& slice) {
   slice.cycles = ticks / static_cast<double>(packets);
 }
 
+Slice Slices::measure(const std::function<unsigned()>& poll, unsigned milliseconds) {
+  Slice slice;
+  time(poll, milliseconds, slice);
+  return slice;
+}
+
 Slice Slices::measure(BedWork work, unsigned milliseconds) {
   Slice slice;
   bed_.replay(0).select(work == BedWork::kIpv6 ? Traffic::kIpv6 : Traffic::kIpv4);

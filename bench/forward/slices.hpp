@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -35,6 +36,8 @@ class Slices {
  public:
   Slices(Bed& bed, unsigned burst);
   Slice measure(BedWork work, unsigned milliseconds);
+  // Something else in between: `poll` returns for how many packets.
+  Slice measure(const std::function<unsigned()>& poll, unsigned milliseconds);
 
  private:
   unsigned receive();

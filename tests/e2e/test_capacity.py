@@ -38,6 +38,18 @@ def test_forward_measures_every_mode_with_a_mix_of_sizes(bench):
         answer["ipv4"]["cycles_per_packet"] - answer["floor"]["cycles_per_packet"])
 
 
+def test_ipsec_carries_every_packet_through_its_tunnels(bench):
+    done = bench("ipsec", *bench.table, "--algorithm", "aes-128-gcm,aes-128-cbc+hmac-sha1",
+                 "--size", "64,imix", "--tunnels", "1,100", "--no-control", "--rounds", "2",
+                 "--round-ms", "2", "--json", "-")
+    answer = json.loads(done.stdout)
+    rows = {(row["algorithm"], row["size"], row["tunnels"], row["direction"]): row
+            for row in answer["rows"]}
+    assert len(rows) == len(answer["rows"]) == 16
+    assert all(row["mpps"] > 0 and row["share_of_raw"] > 0 for row in rows.values())
+    assert rows["aes-128-gcm", "imix", 100, "decap"]["copy_ns"] >= 0
+
+
 def test_scale_counts_what_workers_on_their_own_cores_do(bench):
     done = bench("scale", *bench.table, "--workers", "1", "--rounds", "2", "--round-ms", "20",
                  "--json", "-")
@@ -47,6 +59,8 @@ def test_scale_counts_what_workers_on_their_own_cores_do(bench):
 
 def test_what_cannot_be_measured_is_refused(bench):
     assert "64 to 9014" in bench("forward", "--size", "40", fails=True).stderr
+    assert "50 to 9000" in bench("ipsec", "--size", "40", fails=True).stderr
+    assert "aes-129-gcm" in bench("ipsec", "--algorithm", "aes-129-gcm", fails=True).stderr
     cores = len(os.sched_getaffinity(0))
     assert f"use 1 to {cores}" in bench("scale", "--workers", str(cores + 1), fails=True).stderr
     if not os.path.exists("/sys/devices/system/node/node1"):

@@ -1,0 +1,54 @@
+#include "bench/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/ipsec/ipsec.hpp"
+
+namespace hecto::bench {
+namespace {
+
+void describe(CLI::App& command, IpsecBenchOptions& options) {
+  command
+      .add_option("--algorithm", options.algorithms,
+                  "as in aes-128-gcm,aes-128-cbc+hmac-sha1; default: five")
+      ->delimiter(',');
+  command
+      .add_option("--size", options.sizes,
+                  "bytes of the IP packet inside, or imix; several by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--tunnels", options.tunnels)
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  command.add_flag("!--no-control", options.control, "without installation of SAs and rekeys");
+  command.add_option("--table", options.bed.table,
+                     "route file; default: the real table, or a synthetic one");
+  command.add_option("--root", options.bed.root, "where ../shared/data is looked for");
+  command
+      .add_option("--routes", options.bed.routes, "so many of each family, at random; default: all")
+      ->check(CLI::Range(1u, 100'000'000u));
+  command.add_option("--burst", options.bed.burst)
+      ->check(CLI::Range(4u, 256u))
+      ->capture_default_str();
+  command.add_option("--rounds", options.rounds)
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  command.add_option("--round-ms", options.round_ms)
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  command.add_option("--json", options.json, "also write the figures here; -: instead, to stdout");
+}
+
+}  // namespace
+
+void add_ipsec(CLI::App& app, Work& work) {
+  CLI::App* command = app.add_subcommand(
+      "ipsec", "ESP on the whole way of a packet against raw ipsec-mb, one core, in memory");
+  const auto options = std::make_shared<IpsecBenchOptions>();
+  describe(*command, *options);
+  command->callback([&work, options] { work = [options] { return ipsec(*options); }; });
+}
+
+}  // namespace hecto::bench

@@ -1,0 +1,248 @@
+#include "bench/ipsec/ipsec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "bench/child.hpp"
+#include "bench/forward/slices.hpp"
+#include "bench/ipsec/control.hpp"
+#include "bench/ipsec/raw.hpp"
+#include "bench/ipsec/tunnels.hpp"
+#include "bench/json_file.hpp"
+#include "bench/machine.hpp"
+#include "bench/statistics.hpp"
+#include "router/dpdk.hpp"
+#include "router/worker.hpp"
+
+namespace hecto::bench {
+namespace {
+
+using namespace router;
+using nlohmann::json;
+
+constexpr uint16_t kIpOverhead_bytes = 14;
+constexpr uint16_t kEspRoom_bytes = 128;  // more than any algorithm adds in IPv4
+constexpr unsigned kControlTunnels = 10000;
+
+// Of one size: what was measured round by round, in nanoseconds a packet.
+struct Series {
+  std::vector<double> ns, raw, floor, copy, share;
+};
+
+struct Size {
+  std::string name;
+  std::vector<uint16_t> inner;
+  WholeFrames frames = {};  // as the far ends send them
+  Series encap = {}, decap = {};
+};
+
+class Bench {
+ public:
+  Bench(const IpsecBenchOptions& options, Bed& bed, std::vector<IpAddress> ends,
+        std::vector<Size> sizes)
+      : options_(options),
+        bed_(bed),
+        ends_(std::move(ends)),
+        sizes_(std::move(sizes)),
+        slices_(bed, options.bed.burst),
+        raw_(bed.pool(0), options.bed.burst) {}
+
+  Result<void> measure(const std::string& algorithm, unsigned tunnels, IpsecReport& report);
+
+ private:
+  void measure(Size& size, size_t kind, const Tunnels& tunnels);
+  double ns(const Slice& slice) const {
+    return slice.cycles * 1e9 / static_cast<double>(rte_get_tsc_hz());
+  }
+  uint64_t through_worker();
+
+  const IpsecBenchOptions& options_;
+  Bed& bed_;
+  std::vector<IpAddress> ends_;
+  std::vector<Size> sizes_;
+  Slices slices_;
+  RawCrypto raw_;
+};
+
+// Raw, the whole way and its floor in turn, in both directions.
+void Bench::measure(Size& size, size_t kind, const Tunnels& tunnels) {
+  const unsigned ms = options_.round_ms;
+  bed_.select_frames(kind);
+  raw_.use(tunnels.twin(), size.inner);
+  const double seal = ns(slices_.measure([this] { return raw_.seal(); }, ms));
+  const double encap = ns(slices_.measure(BedWork::kIpv4, ms));
+  const double floor = ns(slices_.measure(BedWork::kFloor, ms));
+  const double open = ns(slices_.measure([this] { return raw_.open(); }, ms));
+  bed_.replay(0).select_whole(&size.frames);
+  const double decap = ns(slices_.measure(BedWork::kIpv4, ms));
+  const double copied = ns(slices_.measure(BedWork::kFloor, ms));
+  bed_.replay(0).select_whole(nullptr);
+  const double copy = std::max(0.0, copied - floor);
+  const auto add = [floor](Series& to, double whole, double raw, double copy_ns) {
+    to.ns.push_back(whole - copy_ns);
+    to.raw.push_back(raw);
+    to.floor.push_back(floor);
+    to.copy.push_back(copy_ns);
+    to.share.push_back(raw / (whole - copy_ns));
+  };
+  add(size.encap, encap, seal, 0);
+  add(size.decap, decap, open, copy);
+}
+
+uint64_t Bench::through_worker() {
+  return bed_.router().dataplane().worker(0).counters().ports[bed_.in(0)].rx_packets.get();
+}
+
+Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecReport& report) {
+  const auto transform = ipsec_transform(algorithm);
+  if (!transform) return tl::unexpected(transform.error());
+  auto tunnels = Tunnels::create(bed_, *transform, std::span(ends_).first(count));
+  if (!tunnels) return tl::unexpected(tunnels.error());
+  auto hosts = hosts_behind(count, bed_.destinations().ipv4.size());
+  bed_.set_destinations(replay_destinations(hosts, bed_.destinations().ipv6));
+  for (Size& size : sizes_) {
+    auto frames = (*tunnels)->frames(size.inner);
+    if (!frames) return tl::unexpected(frames.error());
+    size.frames = std::move(*frames);
+    size.encap = size.decap = {};
+  }
+  const uint64_t before = through_worker();
+  for (unsigned round = 0; round < options_.rounds; ++round)
+    for (size_t kind = 0; kind < sizes_.size(); ++kind) measure(sizes_[kind], kind, **tunnels);
+  const uint64_t packets = through_worker() - before, carried = (*tunnels)->carried();
+  if (packets != carried)
+    return fail(fmt::format("{}, {} tunnels: {} packets came, SAs carried {}", algorithm, count,
+                            packets, carried));
+  for (const Size& size : sizes_)
+    for (const auto& [direction, series] :
+         {std::pair{"encap", &size.encap}, {"decap", &size.decap}}) {
+      IpsecRow row;
+      row.algorithm = algorithm;
+      row.size = size.name;
+      row.bytes = mean_bytes(size.inner);
+      row.direction = direction;
+      row.tunnels = count;
+      row.ns = median(series->ns);
+      row.raw_ns = median(series->raw);
+      row.floor_ns = median(series->floor);
+      row.copy_ns = median(series->copy);
+      row.share_of_raw = median(series->share);
+      row.spread = quartile_spread(series->ns);
+      report.rows.push_back(row);
+    }
+  return {};
+}
+
+// Other programs that do the same work, where they are installed. None has been run here.
+void look_for_peers(IpsecReport& report) {
+  for (const char* name : {"dpdk-test-crypto-perf", "dpdk-ipsec-secgw", "vpp"}) {
+    const auto found = find_program(name);
+    report.not_measured.push_back(found ? fmt::format("{}: found, but not driven from here", *found)
+                                        : fmt::format("{}: not found", name));
+  }
+}
+
+Result<std::vector<Size>> sizes_of(IpsecBenchOptions& options) {
+  std::vector<Size> sizes;
+  options.bed.frames.clear();
+  for (const std::string& name : options.sizes) {
+    auto inner = inner_sizes(name);
+    if (!inner) return tl::unexpected(inner.error());
+    ReplayFrames frames;
+    frames.sizes = *inner;
+    for (uint16_t& bytes : frames.sizes) bytes = static_cast<uint16_t>(bytes + kIpOverhead_bytes);
+    const uint16_t largest = *std::max_element(inner->begin(), inner->end());
+    options.bed.mtu = std::max(options.bed.mtu, static_cast<uint16_t>(largest + kEspRoom_bytes));
+    options.bed.frames.push_back(std::move(frames));
+    sizes.push_back({name, std::move(*inner)});
+  }
+  return sizes;
+}
+
+Result<IpsecReport> measure_all(const IpsecBenchOptions& options, Bed& bed,
+                                std::vector<Size> sizes) {
+  unsigned most = options.control ? kControlTunnels : 1;
+  for (const unsigned tunnels : options.tunnels) most = std::max(most, tunnels);
+  auto ends = far_ends(bed, most);
+  if (!ends) return tl::unexpected(ends.error());
+  if (auto done = add_private_routes(bed); !done) return tl::unexpected(done.error());
+  IpsecReport report;
+  const auto& algorithms = options.algorithms.empty() ? ipsec_algorithms() : options.algorithms;
+  {
+    Bench bench(options, bed, *ends, std::move(sizes));
+    for (const std::string& algorithm : algorithms)
+      for (const unsigned tunnels : options.tunnels)
+        if (auto done = bench.measure(algorithm, tunnels, report); !done)
+          return tl::unexpected(done.error());
+  }
+  if (options.control) {
+    auto control = measure_control(bed, std::span(*ends).first(kControlTunnels));
+    if (!control) return tl::unexpected(control.error());
+    report.control = *control;
+  }
+  look_for_peers(report);
+  return report;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ipsec_algorithms() {
+  static const std::vector<std::string> kAll = {"aes-128-gcm", "aes-256-gcm",
+                                                "aes-128-cbc+hmac-sha1",
+                                                "aes-128-cbc+hmac-sha2-256", "chacha20-poly1305"};
+  return kAll;
+}
+
+Result<esp::Transform> ipsec_transform(const std::string& algorithm) {
+  const size_t plus = algorithm.find('+');
+  if (plus == std::string::npos) return esp::transform_by_name(algorithm, "");
+  return esp::transform_by_name(algorithm.substr(0, plus), algorithm.substr(plus + 1));
+}
+
+Result<std::vector<uint16_t>> inner_sizes(const std::string& size) {
+  if (size == "imix") {
+    auto sizes = frame_sizes(size);
+    for (uint16_t& bytes : *sizes) bytes = static_cast<uint16_t>(bytes - kIpOverhead_bytes);
+    return sizes;
+  }
+  unsigned bytes = 0;
+  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
+  constexpr unsigned kLeast = kLeastFrame_bytes - kIpOverhead_bytes;
+  constexpr unsigned kMost = kLargestFrame_bytes - kIpOverhead_bytes;
+  if (error != std::errc() || end != size.data() + size.size() || bytes < kLeast || bytes > kMost)
+    return fail(fmt::format("--size {}: use imix, or {} to {} bytes of the packet inside", size,
+                            kLeast, kMost));
+  return std::vector<uint16_t>{static_cast<uint16_t>(bytes)};
+}
+
+int ipsec(const IpsecBenchOptions& wanted) {
+  IpsecBenchOptions options = wanted;
+  for (const std::string& algorithm : options.algorithms)
+    if (auto known = ipsec_transform(algorithm); !known) return complain(known.error());
+  auto sizes = sizes_of(options);
+  if (!sizes) return complain(sizes.error());
+  auto bed = Bed::create(options.bed);
+  if (!bed) return complain(bed.error());
+  const std::string table = (*bed)->table_name();
+  auto report = measure_all(options, **bed, std::move(*sizes));
+  if (!report) return complain(report.error());
+  if (options.json != "-") {
+    fmt::print("IPsec, one core, {} routes ({}), burst {}, {} rounds of {} ms\n{}, {}, {}\n\n{}",
+               (*bed)->routes(), table, options.bed.burst, options.rounds, options.round_ms,
+               machine_name(), rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
+               esp::Engine::describe(), to_text(*report));
+  }
+  json out = to_json(*report);
+  out["machine"] = machine_facts();
+  out["table"] = table;
+  out["routes"] = (*bed)->routes();
+  out["burst"] = options.bed.burst;
+  out["crypto"] = esp::Engine::describe();
+  if (auto done = write_json(options.json, out); !done) return complain(done.error());
+  return (*bed)->all_forwarded() && (!report->control || report->control->lost == 0) ? 0 : 1;
+}
+
+}  // namespace hecto::bench

@@ -1,0 +1,35 @@
+// `hecto-bench ipsec`: what ESP costs on the whole way of a packet, from receive queue to transmit
+// queue, against raw ipsec-mb on the same buffers, in memory, on one core. One process, what is
+// compared takes turns, medians. Then SAs and policies per second, and rekeys under load.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/forward/bed.hpp"
+#include "bench/ipsec/report.hpp"
+#include "router/esp/transform.hpp"
+
+namespace hecto::bench {
+
+struct IpsecBenchOptions {
+  BedOptions bed;
+  std::vector<std::string> algorithms;  // see ipsec_algorithms(); empty: all
+  std::vector<std::string> sizes = {"64", "imix", "1400", "9000"};  // of the packet inside
+  std::vector<unsigned> tunnels = {1, 1000, 10000};
+  unsigned rounds = 7;
+  unsigned round_ms = 20;
+  bool control = true;  // the installation of SAs and the rekeys as well
+  std::string json;     // file to write, - for standard output; empty: none
+};
+
+int ipsec(const IpsecBenchOptions& options);
+
+// "aes-128-gcm", "aes-128-cbc+hmac-sha1": a cipher, and an HMAC behind a plus.
+const std::vector<std::string>& ipsec_algorithms();
+router::Result<router::esp::Transform> ipsec_transform(const std::string& algorithm);
+
+// Bytes of one inner IP packet after another: as frame_sizes(), without Ethernet.
+router::Result<std::vector<uint16_t>> inner_sizes(const std::string& size);
+
+}  // namespace hecto::bench

@@ -1,0 +1,97 @@
+#include "bench/ipsec/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/text_table.hpp"
+
+namespace hecto::bench {
+
+using nlohmann::json;
+
+namespace {
+
+const IpsecRow* find(const IpsecReport& report, IpsecRow like) {
+  const auto at = std::find_if(report.rows.begin(), report.rows.end(), [&](const IpsecRow& row) {
+    return row.algorithm == like.algorithm && row.size == like.size &&
+           row.direction == like.direction && row.tunnels == like.tunnels &&
+           row.workers == like.workers;
+  });
+  return at == report.rows.end() ? nullptr : &*at;
+}
+
+std::string percent(double part) {
+  return fmt::format("{:.0f}%", part * 100);
+}
+
+// In how much of `other`'s rate; empty where there is none. By shares of raw, which ran beside
+// each: a machine that was slower meanwhile was so for both.
+std::string rate_against(const IpsecRow& row, const IpsecRow* other) {
+  if (other == nullptr || other == &row) return "";
+  return percent(row.share_of_raw * other->raw_ns / (other->share_of_raw * row.raw_ns));
+}
+
+}  // namespace
+
+json to_json(const IpsecReport& report) {
+  json out = {{"rows", json::array()}, {"not_measured", report.not_measured}};
+  for (const IpsecRow& row : report.rows)
+    out["rows"].push_back({{"algorithm", row.algorithm},
+                           {"size", row.size},
+                           {"bytes", row.bytes},
+                           {"direction", row.direction},
+                           {"tunnels", row.tunnels},
+                           {"workers", row.workers},
+                           {"mpps", row.mpps()},
+                           {"gbps", row.gbps()},
+                           {"share_of_raw", row.share_of_raw},
+                           {"ns", row.ns},
+                           {"raw_ns", row.raw_ns},
+                           {"floor_ns", row.floor_ns},
+                           {"copy_ns", row.copy_ns},
+                           {"spread", row.spread}});
+  if (!report.control) return out;
+  const IpsecControl& control = *report.control;
+  out["control"] = {{"sas_per_s", control.sas_per_s},
+                    {"pairs_per_s", control.pairs_per_s},
+                    {"pairs_alone_per_s", control.pairs_alone_per_s},
+                    {"bulk_pairs_per_s", control.bulk_pairs_per_s},
+                    {"rekeys", control.rekeys},
+                    {"sent", control.sent},
+                    {"lost", control.lost}};
+  return out;
+}
+
+std::string to_text(const IpsecReport& report) {
+  std::vector<std::vector<std::string>> lines = {{"algorithm", "bytes", "", "tunnels", "workers",
+                                                  "Mpps", "Gb/s", "ns", "raw ns", "share of raw",
+                                                  "of encap", "of one tunnel", "spread"}};
+  for (const IpsecRow& row : report.rows) {
+    IpsecRow encap = row, one = row;
+    encap.direction = "encap";
+    one.tunnels = 1;
+    lines.push_back({row.algorithm, row.size, row.direction, fmt::format("{}", row.tunnels),
+                     fmt::format("{}", row.workers), fmt::format("{:.2f}", row.mpps()),
+                     fmt::format("{:.1f}", row.gbps()), fmt::format("{:.0f}", row.ns),
+                     fmt::format("{:.0f}", row.raw_ns), percent(row.share_of_raw),
+                     row.direction == "encap" ? "" : rate_against(row, find(report, encap)),
+                     row.tunnels == 1 ? "" : rate_against(row, find(report, one)),
+                     percent(row.spread)});
+  }
+  std::string text = report.rows.empty() ? "" : align_columns(lines, 3);
+  if (report.control) {
+    const IpsecControl& control = *report.control;
+    text += fmt::format(
+        "\ncontrol, beside 10,000 SAs and policies: {:.0f} SAs/s each committed alone, {:.0f} SAs "
+        "with a policy/s\nin batches of 64, {:.0f}/s each committed alone; the first 10,000 pairs "
+        "at once: {:.0f}/s\nrekeys under load: {} in both directions, {} of {} packets lost\n",
+        control.sas_per_s, control.pairs_per_s, control.pairs_alone_per_s, control.bulk_pairs_per_s,
+        control.rekeys, control.lost, control.sent);
+  }
+  for (const std::string& line : report.not_measured) text += "not measured: " + line + '\n';
+  return text;
+}
+
+}  // namespace hecto::bench

@@ -1,0 +1,49 @@
+// What `hecto-bench ipsec` says of its figures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hecto::bench {
+
+// One way through the router with one algorithm. Nanoseconds a packet, medians of the rounds.
+struct IpsecRow {
+  std::string algorithm;
+  std::string size;       // as asked for
+  double bytes = 0;       // of the inner IP packet, on average
+  std::string direction;  // encap, decap
+  unsigned tunnels = 1;
+  unsigned workers = 1;
+  double ns = 0;            // receive to transmit, without copy_ns
+  double raw_ns = 0;        // ipsec-mb alone, one key
+  double floor_ns = 0;      // receive and transmit alone
+  double copy_ns = 0;       // decap: whole frames copied into the mbufs, taken off ns
+  double share_of_raw = 0;  // median of raw / whole way in the same round
+  double spread = 0;        // of ns: the middle half over the median
+
+  double mpps() const { return 1e3 / ns; }
+  double gbps() const { return bytes * 8 / ns; }
+};
+
+// Of control. SAs a second in a router that has 10,000 with a policy each.
+struct IpsecControl {
+  double sas_per_s = 0;          // each one committed alone, as an IKE daemon installs them
+  double pairs_per_s = 0;        // SA and policy, committed in batches of 64
+  double pairs_alone_per_s = 0;  // SA and policy, each pair committed alone
+  double bulk_pairs_per_s = 0;   // the first 10,000, committed at once
+  unsigned rekeys = 0;           // of a running tunnel, both directions
+  uint64_t sent = 0, lost = 0;   // packets meanwhile
+};
+
+struct IpsecReport {
+  std::vector<IpsecRow> rows;
+  std::optional<IpsecControl> control;
+  std::vector<std::string> not_measured;  // one line each, with the reason
+};
+
+nlohmann::json to_json(const IpsecReport& report);
+std::string to_text(const IpsecReport& report);
+
+}  // namespace hecto::bench

@@ -1,0 +1,82 @@
+// Tunnels in a bed's router, and their far ends.
+//
+//   10.n.n.0/24 ── far end n (an address of the table) ══ ESP ══ 198.18.0.254 router ──
+//   172.16.0.0/12
+//
+// An SA and a policy of each tunnel and direction, all of one algorithm. Inbound SAs have no
+// anti-replay window: the same frames come again and again.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/forward/bed.hpp"
+#include "router/esp/engine.hpp"
+#include "router/esp/sa.hpp"
+
+namespace hecto::bench {
+
+// An SA and a policy, by direction: what one tunnel consists of. `n`: of the network behind it.
+// `spi`: outbound as it is, inbound one more.
+struct Tunnel {
+  unsigned n = 0;
+  uint32_t spi = 0;
+  router::IpAddress far_end;
+  router::esp::Transform transform;
+  uint32_t replay_window = 0;
+
+  router::SaState outbound() const;
+  router::SaState inbound() const;
+  router::IpsecPolicy policy(router::PolicyDirection direction) const;
+};
+
+// The routes of both private networks, once for each bed.
+router::Result<void> add_private_routes(Bed& bed);
+// `count` different destinations of the bed's table.
+router::Result<std::vector<router::IpAddress>> far_ends(const Bed& bed, unsigned count);
+// Hosts behind the first `tunnels` at random, as many as the bed has destinations.
+std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count);
+
+// What tunnels' far ends send.
+class FarEnd {
+ public:
+  static router::Result<std::unique_ptr<FarEnd>> create(const router::MacAddress& port_mac);
+  // A frame through an SA of ours (`inbound()`'s twin), from a host behind it to one of ours.
+  void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to);
+
+ private:
+  router::MacAddress port_mac_{};
+  std::unique_ptr<router::esp::Engine> engine_;
+  std::vector<uint8_t> buffer_;
+};
+
+class Tunnels {
+ public:
+  // One for each end.
+  static router::Result<std::unique_ptr<Tunnels>> create(Bed& bed,
+                                                         const router::esp::Transform& transform,
+                                                         std::span<const router::IpAddress> ends);
+  ~Tunnels();  // takes them away again
+  Tunnels(const Tunnels&) = delete;
+  Tunnels& operator=(const Tunnels&) = delete;
+
+  unsigned count() const { return static_cast<unsigned>(tunnels_.size()); }
+  const router::esp::Sa& twin() const { return *twins_[0]; }  // a key of the same algorithm
+  // Packets that its SAs have carried so far, out and in.
+  uint64_t carried() const;
+  // At least one frame of each tunnel, at least 256, in random order.
+  router::Result<WholeFrames> frames(const std::vector<uint16_t>& inner_bytes) const;
+
+ private:
+  explicit Tunnels(Bed& bed) : bed_(bed) {}
+  router::Result<void> install();
+  Bed& bed_;
+  std::vector<Tunnel> tunnels_;
+  std::vector<std::unique_ptr<router::esp::Sa>> twins_;  // of the inbound SAs
+};
+
+// SAs and policies as they are now, to the workers. While none runs.
+void apply(Bed& bed);
+
+}  // namespace hecto::bench

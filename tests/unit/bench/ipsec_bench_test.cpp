@@ -1,0 +1,87 @@
+// What hecto-bench ipsec takes, works out and writes; the speeds themselves are no one's to assert.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/ipsec/ipsec.hpp"
+
+namespace hecto::bench::test {
+namespace {
+
+IpsecRow row(const std::string& direction, unsigned tunnels, double share) {
+  IpsecRow row;
+  row.algorithm = "aes-128-gcm";
+  row.size = "1400";
+  row.bytes = 1400;
+  row.direction = direction;
+  row.tunnels = tunnels;
+  row.ns = 400 / share;
+  row.raw_ns = 400;
+  row.share_of_raw = share;
+  return row;
+}
+
+TEST(IpsecBench, KnowsAllOfItsAlgorithms) {
+  for (const std::string& algorithm : ipsec_algorithms())
+    EXPECT_TRUE(ipsec_transform(algorithm)) << algorithm;
+}
+
+TEST(IpsecBench, RefusesAnAlgorithmThatEspHasNot) {
+  for (const char* algorithm : {"", "aes-129-gcm", "aes-128-cbc", "aes-128-gcm+hmac-sha1", "+"})
+    EXPECT_FALSE(ipsec_transform(algorithm)) << algorithm;
+}
+
+TEST(IpsecBench, CountsSizesWithoutEthernet) {
+  EXPECT_EQ(*inner_sizes("64"), std::vector<uint16_t>{64});
+  EXPECT_EQ(*inner_sizes("9000"), std::vector<uint16_t>{9000});
+  const auto imix = *inner_sizes("imix");
+  EXPECT_EQ(imix.size(), 12u);
+  EXPECT_EQ(*std::max_element(imix.begin(), imix.end()), 1500);
+}
+
+TEST(IpsecBench, RefusesSizesThatNoFrameHas) {
+  for (const char* size : {"", "49", "9001", "64x", "-64", "IMIX"}) {
+    const auto refused = inner_sizes(size);
+    ASSERT_FALSE(refused) << size;
+    EXPECT_EQ(refused.error().message, std::string("--size ") + size +
+                                           ": use imix, or 50 to 9000 bytes of the packet inside");
+  }
+}
+
+TEST(IpsecBench, WritesARowWithRatesOfTheInnerPacket) {
+  IpsecReport report;
+  report.rows = {row("encap", 1, 0.8)};
+  report.not_measured = {"vpp: not found"};
+  const auto json = to_json(report);
+  const auto& first = json["rows"][0];
+  EXPECT_EQ(first["algorithm"], "aes-128-gcm");
+  EXPECT_EQ(first["bytes"], 1400);
+  EXPECT_EQ(first["direction"], "encap");
+  EXPECT_EQ(first["tunnels"], 1);
+  EXPECT_EQ(first["workers"], 1);
+  EXPECT_DOUBLE_EQ(first["mpps"], 2.0);
+  EXPECT_DOUBLE_EQ(first["gbps"], 22.4);
+  EXPECT_DOUBLE_EQ(first["share_of_raw"], 0.8);
+  EXPECT_FALSE(json.contains("control"));
+  EXPECT_EQ(json["not_measured"][0], "vpp: not found");
+}
+
+TEST(IpsecBench, ComparesDecapWithEncapAndManyTunnelsWithOne) {
+  IpsecReport report;
+  report.rows = {row("encap", 1, 0.8), row("decap", 1, 0.6), row("encap", 1000, 0.4)};
+  const std::string text = to_text(report);
+  EXPECT_NE(text.find("75%"), std::string::npos) << text;  // decap of encap
+  EXPECT_NE(text.find("50%"), std::string::npos) << text;  // 1,000 tunnels of one
+}
+
+// A raw that took longer beside one of the two tells that the machine was slower then.
+TEST(IpsecBench, ComparesWithTheMachinesDriftTakenOut) {
+  IpsecReport report;
+  report.rows = {row("encap", 1, 0.8), row("encap", 1000, 0.4)};
+  report.rows[1].raw_ns *= 2;
+  report.rows[1].ns *= 2;
+  EXPECT_NE(to_text(report).find("50%"), std::string::npos) << to_text(report);
+}
+
+}  // namespace
+}  // namespace hecto::bench::test
