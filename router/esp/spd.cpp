@@ -163,6 +163,7 @@ template <size_t kWords>
 void Spd::search_batch(const Table<kWords>& table, Family family, std::span<const FlowKey> keys,
                        const uint32_t* if_ids, const Policy** found) const noexcept {
   constexpr size_t kGroup = 32;
+  const bool many = table.rules.size() > 256;  // others stay in the L1 cache
   struct Search {
     Words<kWords> key, masked;
     uint64_t hash;
@@ -186,6 +187,13 @@ void Spd::search_batch(const Table<kWords>& table, Family family, std::span<cons
         searches[i].masked = masked(searches[i].key, shape.mask);
         searches[i].hash = hash(searches[i].masked);
         __builtin_prefetch(&table.slots[shape.first + (searches[i].hash & shape.slot_mask)]);
+      }
+      for (size_t i = 0; many && i < count; ++i) {
+        if (shape.best >= searches[i].best) continue;
+        const uint64_t hash = searches[i].hash;
+        const uint64_t slot = table.slots[shape.first + (hash & shape.slot_mask)];
+        if (slot >> 32 == hash >> 32)
+          __builtin_prefetch(&table.rules[static_cast<uint32_t>(slot) - 1]);
       }
       for (size_t i = 0; i < count; ++i) {
         Search& search = searches[i];
