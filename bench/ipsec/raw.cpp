@@ -33,10 +33,13 @@ IMB_HASH_ALG hash_of(Integrity integrity) {
 }  // namespace
 
 RawCrypto::RawCrypto(rte_mempool* pool, unsigned burst)
-    : manager_(alloc_mb_mgr(0), free_mb_mgr), packets_(burst) {
+    : best_(alloc_mb_mgr(0), free_mb_mgr), sse_(alloc_mb_mgr(0), free_mb_mgr), packets_(burst) {
   IMB_ARCH arch = IMB_ARCH_NONE;
-  if (manager_ != nullptr) init_mb_mgr_auto(manager_.get(), &arch);
-  if (arch == IMB_ARCH_NONE) throw std::runtime_error("ipsec-mb does not run on this CPU");
+  if (best_ != nullptr) init_mb_mgr_auto(best_.get(), &arch);
+  if (sse_ != nullptr) init_mb_mgr_sse(sse_.get());
+  manager_ = best_.get();
+  if (arch == IMB_ARCH_NONE || sse_ == nullptr)
+    throw std::runtime_error("ipsec-mb does not run on this CPU");
   if (rte_pktmbuf_alloc_bulk(pool, packets_.data(), burst) != 0)
     throw std::runtime_error("no mbufs for raw ipsec-mb");
 }
@@ -46,8 +49,10 @@ RawCrypto::~RawCrypto() {
 }
 
 void RawCrypto::use(const esp::Sa& sa, const std::vector<uint16_t>& inner_bytes) {
-  while (IMB_FLUSH_JOB(manager_.get()) != nullptr) {
+  while (IMB_FLUSH_JOB(manager_) != nullptr) {
   }
+  const bool sse = sa.transform.integrity == Integrity::kHmacSha256 && esp::sse_for_sha256(*best_);
+  manager_ = sse ? sse_.get() : best_.get();
   sa_ = &sa;
   text_bytes_.clear();
   for (const uint16_t bytes : inner_bytes) text_bytes_.push_back(sa.shape().text_bytes(bytes));
@@ -85,7 +90,7 @@ void RawCrypto::submit(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION d
   const esp::ExpandedKeys::Rounds& keys = esp::keys_of(*sa_).rounds;
   const uint32_t front = 8U + shape.iv_bytes;
   const bool chacha = shape.cipher == Cipher::kChaCha20Poly1305;
-  IMB_JOB* job = IMB_GET_NEXT_JOB(manager_.get());
+  IMB_JOB* job = IMB_GET_NEXT_JOB(manager_);
   job->src = esp;
   job->dst = esp + front;
   job->enc_keys = keys.encrypt;
@@ -112,7 +117,7 @@ void RawCrypto::submit(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION d
     job->u.HMAC._hashed_auth_key_xor_ipad = keys.inner;
     job->u.HMAC._hashed_auth_key_xor_opad = keys.outer;
   }
-  IMB_SUBMIT_JOB_NOCHECK(manager_.get());
+  IMB_SUBMIT_JOB_NOCHECK(manager_);
 }
 
 }  // namespace hecto::bench

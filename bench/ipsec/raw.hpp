@@ -30,7 +30,9 @@ class RawCrypto {
   void gcm(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION direction);
   void submit(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION direction);
 
-  std::unique_ptr<IMB_MGR, void (*)(IMB_MGR*)> manager_;
+  using Manager = std::unique_ptr<IMB_MGR, void (*)(IMB_MGR*)>;
+  Manager best_, sse_;  // as ipsec-mb chooses, and for what SSE with SHA-NI is faster at
+  IMB_MGR* manager_ = nullptr;
   std::vector<rte_mbuf*> packets_;
   const router::esp::Sa* sa_ = nullptr;
   std::vector<uint32_t> text_bytes_;

@@ -97,7 +97,8 @@ void Crypto::submit(Work& work) noexcept {
   const ExpandedKeys::Rounds& keys = keys_of(*work.sa).rounds;
   uint8_t* icv = icv_of(work, shape);
   const bool chacha = shape.cipher == Cipher::kChaCha20Poly1305;
-  IMB_JOB* job = IMB_GET_NEXT_JOB(manager_.get());
+  IMB_MGR* manager = manager_for(shape);
+  IMB_JOB* job = IMB_GET_NEXT_JOB(manager);
   job->src = work.esp;
   job->dst = text_of(work, shape);
   job->enc_keys = keys.encrypt;
@@ -134,7 +135,7 @@ void Crypto::submit(Work& work) noexcept {
     job->u.HMAC._hashed_auth_key_xor_opad = keys.outer;
   }
   work.failed = true;  // until the job comes back
-  finish(IMB_SUBMIT_JOB_NOCHECK(manager_.get()));
+  finish(IMB_SUBMIT_JOB_NOCHECK(manager));
 }
 
 void Crypto::finish(const IMB_JOB* job) noexcept {
@@ -165,7 +166,8 @@ template void Crypto::run<true>(std::span<Work>) noexcept;
 template void Crypto::run<false>(std::span<Work>) noexcept;
 
 void Crypto::drain() noexcept {
-  while (const IMB_JOB* job = IMB_FLUSH_JOB(manager_.get())) finish(job);
+  for (IMB_MGR* manager : {manager_.get(), sha256_.get()})
+    while (const IMB_JOB* job = manager == nullptr ? nullptr : IMB_FLUSH_JOB(manager)) finish(job);
 }
 
 bool Crypto::icv_is_right(const Work& work) noexcept {

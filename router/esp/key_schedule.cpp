@@ -10,19 +10,23 @@
 namespace hecto::router::esp {
 namespace {
 
-Manager make_manager() {
+void init_best(IMB_MGR* manager) {
+  IMB_ARCH arch = IMB_ARCH_NONE;
+  init_mb_mgr_auto(manager, &arch);
+}
+
+Manager make_manager(void (*init)(IMB_MGR*)) {
   void* memory = allocate_key_memory(imb_get_mb_mgr_size());
   if (memory == nullptr) return nullptr;
   Manager manager(imb_set_pointers_mb_mgr(memory, 0, 1));
-  IMB_ARCH arch = IMB_ARCH_NONE;
-  if (manager != nullptr) init_mb_mgr_auto(manager.get(), &arch);
+  if (manager != nullptr) init(manager.get());
   if (manager == nullptr || imb_get_errno(manager.get()) != 0) return nullptr;
   return manager;
 }
 
 // For its functions only, which keep nothing in it. Lives as long as the process.
 IMB_MGR* functions() {
-  static IMB_MGR* manager = make_manager().release();
+  static IMB_MGR* manager = make_manager(init_best).release();
   return manager;
 }
 
@@ -62,6 +66,10 @@ void ManagerDeleter::operator()(IMB_MGR* manager) const noexcept {
   release_key_memory(manager, imb_get_mb_mgr_size());
 }
 
+bool sse_for_sha256(const IMB_MGR& manager) noexcept {
+  return manager.used_arch == IMB_ARCH_AVX2 && (manager.features & IMB_FEATURE_SHANI) != 0;
+}
+
 bool crypto_usable() {
   return functions() != nullptr;
 }
@@ -94,7 +102,11 @@ Result<std::unique_ptr<Crypto>> Crypto::create() {
     return fail(fmt::format("ipsec-mb {} cannot run on this CPU: it needs SSE 4.2 and AES-NI",
                             imb_get_version_str()));
   std::unique_ptr<Crypto> crypto(new Crypto);
-  crypto->manager_ = make_manager();
+  crypto->manager_ = make_manager(init_best);
+  if (crypto->manager_ != nullptr && sse_for_sha256(*crypto->manager_)) {
+    crypto->sha256_ = make_manager(init_mb_mgr_sse);
+    if (crypto->sha256_ == nullptr) return fail("no memory for ESP's keys", ENOMEM);
+  }
   crypto->secrets_ = static_cast<Secrets*>(allocate_key_memory(sizeof(Secrets)));
   if (crypto->manager_ == nullptr || crypto->secrets_ == nullptr)
     return fail("no memory for ESP's keys", ENOMEM);
