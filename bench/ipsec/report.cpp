@@ -26,11 +26,15 @@ std::string percent(double part) {
   return fmt::format("{:.0f}%", part * 100);
 }
 
-// In how much of `other`'s rate; empty where there is none. By shares of raw, which ran beside
-// each: a machine that was slower meanwhile was so for both.
-std::string rate_against(const IpsecRow& row, const IpsecRow* other) {
-  if (other == nullptr || other == &row) return "";
-  return percent(row.share_of_raw * other->raw_ns / (other->share_of_raw * row.raw_ns));
+// Rates of one round's slices, which ran beside each other. Empty where there is no other.
+std::string of_encap(const IpsecRow& row, const IpsecRow* encap) {
+  return encap == nullptr || encap == &row ? "" : percent(encap->ns / row.ns);
+}
+
+// Measured at other times: by shares of raw, which ran beside each. A machine that was slower
+// meanwhile was so for both.
+std::string of_one_tunnel(const IpsecRow& row, const IpsecRow* one) {
+  return one == nullptr || one == &row ? "" : percent(row.share_of_raw / one->share_of_raw);
 }
 
 }  // namespace
@@ -76,8 +80,7 @@ std::string to_text(const IpsecReport& report) {
                      fmt::format("{}", row.workers), fmt::format("{:.2f}", row.mpps()),
                      fmt::format("{:.1f}", row.gbps()), fmt::format("{:.0f}", row.ns),
                      fmt::format("{:.0f}", row.raw_ns), percent(row.share_of_raw),
-                     row.direction == "encap" ? "" : rate_against(row, find(report, encap)),
-                     row.tunnels == 1 ? "" : rate_against(row, find(report, one)),
+                     of_encap(row, find(report, encap)), of_one_tunnel(row, find(report, one)),
                      percent(row.spread)});
   }
   std::string text = report.rows.empty() ? "" : align_columns(lines, 3);
