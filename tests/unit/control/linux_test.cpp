@@ -229,4 +229,26 @@ TEST_F(Linux, ResyncTellsOfLinksThatWent) {
   EXPECT_FALSE(bed.routing->interfaces().up(bed.routing->interfaces().all().at(1)));
 }
 
+// A route-based tunnel: what is routed into Linux's xfrm interface is for the policies of its
+// if_id.
+TEST_F(Linux, ARouteByAnIpsecInterfaceNamesItsIfId) {
+  bed.add(linux_route("30.0.0.0/16", {hop(99)}));
+  EXPECT_EQ(bed.record("30.0.0.7").if_id, 0u) << "a device that only Linux has";
+  LinuxLink tunnel;
+  tunnel.ifindex = 99;
+  tunnel.name = "ipsec0";
+  tunnel.if_id = 5;
+  const auto said = [&](bool up, bool removed) {
+    tunnel.up = tunnel.carrier = up;
+    bed.routing->link(tunnel, removed);
+    bed.routing->commit();
+    return bed.record("30.0.0.7").if_id;
+  };
+  EXPECT_EQ(said(true, false), 5u);
+  EXPECT_EQ(said(false, false), 0u) << "down";
+  EXPECT_EQ(said(true, false), 5u);
+  EXPECT_EQ(said(true, true), 0u) << "gone";
+  EXPECT_EQ(bed.record("30.0.0.7").own, 0);
+}
+
 }  // namespace hecto::router::test

@@ -71,6 +71,25 @@ TEST(DecodeLink, ReadsVlanIdAndParentOf8021q) {
   }
 }
 
+TEST(DecodeLink, ReadsTheIfIdOfAnIpsecInterface) {
+  for (const uint32_t if_id : {5u, 0xffffffffu}) {
+    ifinfomsg head{};
+    head.ifi_index = 9;
+    MessageBuilder builder(RTM_NEWLINK);
+    builder.head(head).text(IFLA_IFNAME, "ipsec0").put(IFLA_LINK, 7);
+    builder.nest(IFLA_LINKINFO, [&](MessageBuilder& info) {
+      info.text(IFLA_INFO_KIND, "xfrm").nest(IFLA_INFO_DATA, [&](MessageBuilder& data) {
+        data.put(IFLA_XFRM_LINK, uint32_t{7}).put(IFLA_XFRM_IF_ID, if_id);
+      });
+    });
+    const auto bytes = builder.bytes();
+    LinkEvent event;
+    ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
+    EXPECT_EQ(event.link.if_id, if_id);
+    EXPECT_EQ(event.link.parent, 0) << "it is no VLAN device";
+  }
+}
+
 TEST(DecodeLink, IgnoresBridgePortMessages) {
   ifinfomsg head{};
   head.ifi_family = AF_BRIDGE;

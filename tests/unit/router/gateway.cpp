@@ -86,7 +86,7 @@ void Gateway::make_tables(uint16_t outer_mtu) {
 
 void Gateway::policy(PolicyDirection direction, PolicyAction action, const std::string& source,
                      const std::string& destination, std::optional<PolicyTemplate> protection,
-                     uint32_t priority) {
+                     uint32_t priority, uint32_t if_id) {
   IpsecPolicy policy;
   policy.direction = direction;
   policy.action = action;
@@ -94,6 +94,7 @@ void Gateway::policy(PolicyDirection direction, PolicyAction action, const std::
   policy.selector.destination = *IpPrefix::parse(destination);
   policy.selector.family = policy.selector.source.address.family;
   policy.priority = priority;
+  policy.if_id = if_id;
   policy.protection = std::move(protection);
   policy.origin = RouteOrigin::kFile;
   ASSERT_TRUE(ipsec_->add_policy(policy));

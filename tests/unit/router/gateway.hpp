@@ -25,12 +25,13 @@ class Gateway {
 
   unsigned side() const { return side_; }
   Ipsec& ipsec() { return *ipsec_; }
+  Routing& routing() { return tables_->routing(); }
   // Both SAs and the policies of a tunnel between the two sides' networks of `inner`.
   void tunnel(Family inner = Family::kIpv4, Family outer = Family::kIpv4,
               IpsecMode mode = IpsecMode::kTunnel);
   void policy(PolicyDirection direction, PolicyAction action, const std::string& source,
               const std::string& destination, std::optional<PolicyTemplate> protection = {},
-              uint32_t priority = 100);
+              uint32_t priority = 100, uint32_t if_id = 0);
 
   // Through classify, decap, look-up, encap and rewrite. Owned by the gateway until taken.
   void run(const std::vector<rte_mbuf*>& packets, uint16_t port);

@@ -353,6 +353,50 @@ TEST_F(IpsecStagesTest, KeepalivesAndStrangersInUdp) {
             (std::vector{Reason::kEspUnknownSpi, Reason::kEspKeepalive, Reason::kLocal}));
 }
 
+TEST_F(IpsecStagesTest, RoutesByAnIpsecInterfaceAskThePoliciesOfItsIfId) {
+  LinuxLink device;
+  device.ifindex = 99;
+  device.name = "ipsec0";
+  device.up = device.carrier = true;
+  device.if_id = 5;
+  left_.routing().link(device, false);
+  Route route;
+  route.prefix = *IpPrefix::parse("10.7.0.0/24");
+  route.protocol = 4;
+  NextHop hop;
+  hop.ifindex = 99;
+  route.next_hops = {hop};
+  left_.routing().route(route, false, false);
+  left_.routing().commit();
+  const auto to_tunnel = [] { return packet(ipv4_frame(from_host("10.1.0.1", "10.7.0.1"))); };
+  SaState state;
+  state.id = {*IpAddress::parse("192.0.2.2"), 0x500};
+  state.source = *IpAddress::parse("192.0.2.1");
+  state.origin = RouteOrigin::kFile;
+  state.reqid = 9;
+  state.if_id = 5;
+  state.transform = *esp::transform_by_name("aes-128-gcm", "");
+  state.keys.cipher_bytes = 20;
+  ASSERT_TRUE(left_.ipsec().add_sa(state));
+  left_.ipsec().commit();
+  // Without a policy of that if_id Linux has it, as before.
+  const PolicyTemplate ends{state.source, state.id.destination, 9, 0, IpsecMode::kTunnel, false};
+  left_.policy(PolicyDirection::kOut, PolicyAction::kProtect, "0.0.0.0/0", "0.0.0.0/0", ends, 100,
+               6);
+  left_.run({to_tunnel()}, 0);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kLocal});
+  left_.policy(PolicyDirection::kOut, PolicyAction::kProtect, "0.0.0.0/0", "0.0.0.0/0", ends, 100,
+               5);
+  left_.run({to_tunnel()}, 0);
+  EXPECT_TRUE(left_.refused().empty());
+  auto out = left_.sent(1);
+  ASSERT_EQ(out.size(), 1u);
+  const uint8_t* ip = rte_pktmbuf_mtod_offset(out[0], const uint8_t*, kEthernetBytes);
+  EXPECT_EQ(ip[9], 50);
+  EXPECT_EQ(load32_be(ip + 20), 0x500u);
+  rte_pktmbuf_free(out[0]);
+}
+
 TEST_F(IpsecStagesTest, HopsRunOutBeforeTheTunnel) {
   left_.tunnel();
   FrameOptions options = from_left();
