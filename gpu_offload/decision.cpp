@@ -71,8 +71,9 @@ void Decision::device_took(uint32_t items, uint64_t bytes, uint64_t worker_ns,
 
 // A hundredth of the work, and of the time where the losing side takes more than twice as much.
 // While a probe is on the device, all that comes waits behind it: that may be so a fiftieth of the
-// time.
+// time. At low load no knowledge of the device would change anything: it is asked again with more.
 double Decision::probe_share() const noexcept {
+  if (explanation_.why == Why::kLowLoad) return 0;
   if (!worker_.known() || !cpu_.known()) return kFirstProbes * options_.probes;
   const Explanation& e = explanation_;
   const bool on_cpu = side_ == Side::kCpu;

@@ -144,6 +144,18 @@ TEST(Decision, LeavesLowLoadToTheCpu) {
   EXPECT_EQ(test.decision.explain().side, Side::kCpu);
 }
 
+// At low load the device cannot get the work, whatever a probe would tell of it.
+TEST(Decision, DoesNotProbeAtLowLoad) {
+  Simulation test;
+  test.run(1000, 1e6);
+  ASSERT_EQ(test.decision.explain().why, Why::kLowLoad);
+  test.forget();
+  test.run(1000, 1e6);
+  EXPECT_EQ(test.on_device, 0);
+  test.run(200, 8e6);
+  EXPECT_EQ(test.decision.explain().side, Side::kDevice) << "with more load it is asked again";
+}
+
 TEST(Decision, KeepsTheLatencyBound) {
   Simulation test;
   test.round_trip.fixed = 90000;
@@ -204,9 +216,9 @@ TEST(Decision, ProbesCostNoMoreThanAHundredthOfTheTime) {
 TEST(Decision, ProbesOfASlowDeviceAreThereForAFiftiethOfTheTime) {
   Simulation test;
   test.round_trip.fixed = 5 * kMs;
-  test.run(3000, 1e6);
+  test.run(3000, 8e6);
   test.forget();
-  test.run(10000, 1e6);
+  test.run(10000, 8e6);
   const double probes = test.on_device / test.decision.explain().batch_items;
   EXPECT_GT(probes, 10);
   EXPECT_LT(probes * 5, 10000 * 0.025);
