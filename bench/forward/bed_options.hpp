@@ -7,11 +7,9 @@
 
 namespace hecto::bench {
 
-// `options` has bed, size, rounds, round_ms and json.
+// `options` has bed, rounds, round_ms and json.
 template <typename Options>
-void add_bed_options(CLI::App& command, Options& options) {
-  command.add_option("--size", options.size, "bytes of a packet in memory, without FCS, or imix")
-      ->capture_default_str();
+void add_run_options(CLI::App& command, Options& options) {
   command.add_option("--table", options.bed.table,
                      "route file; default: the real table, or a synthetic one");
   command.add_option("--root", options.bed.root, "where ../shared/data is looked for");
@@ -25,6 +23,14 @@ void add_bed_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
   command.add_option("--json", options.json, "also write the figures here; -: instead, to stdout");
+}
+
+// And size.
+template <typename Options>
+void add_bed_options(CLI::App& command, Options& options) {
+  command.add_option("--size", options.size, "bytes of a packet in memory, without FCS, or imix")
+      ->capture_default_str();
+  add_run_options(command, options);
 }
 
 }  // namespace hecto::bench

@@ -1,8 +1,8 @@
 #include "bench/command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "bench/forward/bed_options.hpp"
 #include "bench/ipsec/ipsec.hpp"
 
 namespace hecto::bench {
@@ -23,22 +23,10 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
   command.add_flag("!--no-control", options.control, "without installation of SAs and rekeys");
-  command.add_option("--table", options.bed.table,
-                     "route file; default: the real table, or a synthetic one");
-  command.add_option("--root", options.bed.root, "where ../shared/data is looked for");
-  command
-      .add_option("--routes", options.bed.routes, "so many of each family, at random; default: all")
-      ->check(CLI::Range(1u, 100'000'000u));
   command.add_option("--burst", options.bed.burst)
       ->check(CLI::Range(4u, 256u))
       ->capture_default_str();
-  command.add_option("--rounds", options.rounds)
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  command.add_option("--round-ms", options.round_ms)
-      ->check(CLI::Range(1u, 10000u))
-      ->capture_default_str();
-  command.add_option("--json", options.json, "also write the figures here; -: instead, to stdout");
+  add_run_options(command, options);
 }
 
 }  // namespace

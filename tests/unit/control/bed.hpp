@@ -12,20 +12,9 @@
 
 #include "lookup/direct_layout.hpp"
 #include "router/control/routing.hpp"
+#include "tests/unit/control/addresses.hpp"
 
 namespace hecto::router::test {
-
-inline IpAddress ip(const std::string& text) {
-  auto address = IpAddress::parse(text);
-  if (!address) throw std::invalid_argument(text);
-  return *address;
-}
-
-inline IpPrefix net(const std::string& text) {
-  auto prefix = IpPrefix::parse(text);
-  if (!prefix) throw std::invalid_argument(text);
-  return *prefix;
-}
 
 inline MacAddress mac(uint8_t last) {
   return {0x02, 0, 0, 0, 0, last};

@@ -3,26 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "router/control/ipsec.hpp"
+#include "tests/unit/control/addresses.hpp"
 #include "tests/unit/lookup/qsbr.hpp"
 
 namespace hecto::router::test {
-
-inline IpAddress ip(const std::string& text) {
-  auto address = IpAddress::parse(text);
-  if (!address) throw std::invalid_argument(text);
-  return *address;
-}
-
-inline IpPrefix net(const std::string& text) {
-  auto prefix = IpPrefix::parse(text);
-  if (!prefix) throw std::invalid_argument(text);
-  return *prefix;
-}
 
 inline const char* const kHere = "192.0.2.1";
 inline const char* const kThere = "198.51.100.1";

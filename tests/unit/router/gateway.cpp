@@ -11,9 +11,6 @@ constexpr uint16_t kMaxSent = 64;
 IpAddress address(const std::string& text) {
   return *IpAddress::parse(text);
 }
-MacAddress mac_of(uint16_t port) {
-  return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
-}
 
 }  // namespace
 
@@ -31,7 +28,7 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu) : side_(side) {
     PortView& view = snapshot_.ports[port];
     view.present = true;
     view.untagged = port;
-    const MacAddress mac = mac_of(port);
+    const MacAddress mac = own_mac(port);
     std::memcpy(&view.mac, mac.data(), mac.size());
     snapshot_.interfaces[port].up = true;
   }
@@ -53,7 +50,7 @@ void Gateway::make_tables(uint16_t outer_mtu) {
     state.id = port;
     state.name = port == 0 ? "in" : "out";
     state.port = port;
-    state.mac = mac_of(port);
+    state.mac = own_mac(port);
     state.mtu = port == 0 ? 1500 : outer_mtu;
     for (const std::string& own :
          port == 0 ? std::vector<std::string>{fmt::format("10.{}.0.254/24", side_),
@@ -63,7 +60,7 @@ void Gateway::make_tables(uint16_t outer_mtu) {
       state.addresses.push_back(*IpPrefix::parse_interface(own));
     ASSERT_TRUE(routing.add_interface(state));
   }
-  const MacAddress far = mac_of(1), host = kHostMac;
+  const MacAddress far = own_mac(1), host = kHostMac;
   for (const std::string& to :
        {fmt::format("192.0.2.{}", other), fmt::format("2001:db8::{}", other)})
     ASSERT_TRUE(routing.add_neighbor(1, address(to), far));

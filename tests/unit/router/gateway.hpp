@@ -19,6 +19,11 @@ namespace hecto::router::test {
 
 inline constexpr uint32_t kSpi = 0x1000;  // of what comes to side 1; 0x2000: to side 2
 
+// Of a gateway's port.
+inline MacAddress own_mac(uint16_t port) {
+  return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
+}
+
 class Gateway {
  public:
   explicit Gateway(unsigned side, uint16_t outer_mtu = 1500);

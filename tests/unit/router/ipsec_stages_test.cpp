@@ -1,59 +1,15 @@
 // decap and encap between the other stages, from one gateway to another and back.
 #include <gtest/gtest.h>
 
-#include "tests/unit/router/gateway.hpp"
+#include "tests/unit/router/two_gateways.hpp"
 
 namespace hecto::router::test {
 namespace {
 
-MacAddress own_mac(uint16_t port) {
-  return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
-}
-
-FrameOptions from_host(const char* source, const char* destination, uint16_t payload = 100) {
-  FrameOptions options;
-  options.to = own_mac(0);
-  options.source = source;
-  options.destination = destination;
-  options.payload_bytes = payload;
-  return options;
-}
-FrameOptions from_left(uint16_t payload = 100) {
-  return from_host("10.1.0.1", "10.2.0.1", payload);
-}
-FrameOptions from_left6(uint16_t payload = 100) {
-  return from_host("fd00:1::1", "fd00:2::1", payload);
-}
-
-// As if the wire between them had carried it.
-rte_mbuf* carried(rte_mbuf* packet) {
-  uint8_t* frame = rte_pktmbuf_mtod(packet, uint8_t*);
-  const MacAddress from = {0x02, 0, 0, 0, 9, 9}, to = own_mac(1);
-  std::memcpy(frame, to.data(), 6);
-  std::memcpy(frame + 6, from.data(), 6);
-  packet->ol_flags = 0;
-  return packet;
-}
-
-class IpsecStagesTest : public testing::Test {
- protected:
-  ~IpsecStagesTest() override { EXPECT_EQ(mbufs_in_use(), 0u); }
-  Gateway left_{1}, right_{2};
-
-  // From left's host to right's, and what arrives there.
-  std::vector<rte_mbuf*> across(const std::vector<rte_mbuf*>& packets) {
-    left_.run(packets, 0);
-    std::vector<rte_mbuf*> outer = left_.sent(1);
-    for (rte_mbuf*& packet : outer) packet = carried(packet);
-    right_.run(outer, 1);
-    return right_.sent(0);
-  }
-};
-
 struct Families {
   Family inner, outer;
 };
-class AllFamilies : public IpsecStagesTest, public testing::WithParamInterface<Families> {};
+class AllFamilies : public TwoGateways, public testing::WithParamInterface<Families> {};
 
 TEST_P(AllFamilies, CarryAPacketWholeWithTwoHopsLess) {
   const auto [inner, outer] = GetParam();
@@ -102,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Ipsec, AllFamilies,
                                          Families{Family::kIpv4, Family::kIpv6},
                                          Families{Family::kIpv6, Family::kIpv6}));
 
-TEST_F(IpsecStagesTest, KeepsOrderAndLeavesOthersAlone) {
+TEST_F(TwoGateways, KeepsOrderAndLeavesOthersAlone) {
   left_.tunnel();
   right_.tunnel();
   std::vector<rte_mbuf*> packets;
@@ -139,7 +95,7 @@ TEST_F(IpsecStagesTest, KeepsOrderAndLeavesOthersAlone) {
   }
 }
 
-TEST_F(IpsecStagesTest, DropsWhatIsForgedReplayedOrUnknownByName) {
+TEST_F(TwoGateways, DropsWhatIsForgedReplayedOrUnknownByName) {
   left_.tunnel();
   right_.tunnel();
   left_.run({packet(ipv4_frame(from_left())), packet(ipv4_frame(from_left()))}, 0);
@@ -173,7 +129,7 @@ TEST_F(IpsecStagesTest, DropsWhatIsForgedReplayedOrUnknownByName) {
   EXPECT_EQ(reasons, expected);
 }
 
-TEST_F(IpsecStagesTest, PoliciesHoldForWhatComesInTheClear) {
+TEST_F(TwoGateways, PoliciesHoldForWhatComesInTheClear) {
   right_.tunnel();
   FrameOptions clear = from_left();
   clear.to = own_mac(1);
@@ -195,7 +151,7 @@ TEST_F(IpsecStagesTest, PoliciesHoldForWhatComesInTheClear) {
   EXPECT_EQ(right_.refused(), std::vector{Reason::kPolicyMismatch});
 }
 
-TEST_F(IpsecStagesTest, ATunnelCarriesOnlyWhatItsPolicyAllows) {
+TEST_F(TwoGateways, ATunnelCarriesOnlyWhatItsPolicyAllows) {
   left_.tunnel();
   right_.tunnel();
   // Left lets a stranger into the tunnel; right has no policy for it.
@@ -206,7 +162,7 @@ TEST_F(IpsecStagesTest, ATunnelCarriesOnlyWhatItsPolicyAllows) {
   EXPECT_EQ(right_.refused(), std::vector{Reason::kPolicyMismatch});
 }
 
-TEST_F(IpsecStagesTest, DiscardAndMissingSas) {
+TEST_F(TwoGateways, DiscardAndMissingSas) {
   left_.policy(PolicyDirection::kOut, PolicyAction::kDiscard, "10.1.0.0/24", "10.2.0.0/24");
   left_.run({packet(ipv4_frame(from_left()))}, 0);
   EXPECT_EQ(left_.refused(), std::vector{Reason::kPolicyDiscard});
@@ -218,117 +174,7 @@ TEST_F(IpsecStagesTest, DiscardAndMissingSas) {
   EXPECT_EQ(right_.refused(), std::vector{Reason::kPolicyNoSa});
 }
 
-TEST_F(IpsecStagesTest, TellsTheSenderWhatFits) {
-  for (const Family family : {Family::kIpv4, Family::kIpv6}) {
-    Gateway left{1};
-    left.tunnel(family);
-    const bool v4 = family == Family::kIpv4;
-    Frame frame = v4 ? ipv4_frame(from_left(1480)) : ipv6_frame(from_left6(1460));
-    if (v4) {
-      frame[kEthernetBytes + 6] = 0x40;  // DF
-      fix_checksum(frame);
-    }
-    left.run({packet(frame)}, 0);
-    EXPECT_TRUE(left.refused().empty());
-    EXPECT_TRUE(left.sent(1).empty());
-    auto told = left.sent(0);
-    ASSERT_EQ(told.size(), 1u);
-    const Frame answer = bytes_of(told[0]);
-    const uint8_t* ip = answer.data() + kEthernetBytes;
-    const uint8_t* icmp = ip + (v4 ? 20 : 40);
-    const uint32_t mtu = v4 ? load16_be(icmp + 6) : load32_be(icmp + 4);
-    EXPECT_EQ(icmp[0], v4 ? 3 : 2);
-    EXPECT_EQ(icmp[1], v4 ? 4 : 0);
-    EXPECT_EQ(v4 ? full_checksum(icmp, load16_be(ip + 2) - 20u) : 0, 0);
-    EXPECT_EQ(std::memcmp(answer.data(), kHostMac.data(), 6), 0);
-    rte_pktmbuf_free(told[0]);
-    // What it says fits, and one byte more does not.
-    for (const unsigned more : {0u, 1u}) {
-      const auto payload = static_cast<uint16_t>(mtu + more - (v4 ? 20 : 40));
-      Frame again = v4 ? ipv4_frame(from_left(payload)) : ipv6_frame(from_left6(payload));
-      if (v4) {
-        again[kEthernetBytes + 6] = 0x40;
-        fix_checksum(again);
-      }
-      left.run({packet(again)}, 0);
-      auto out = left.sent(1), back = left.sent(0);
-      EXPECT_EQ(out.size(), 1 - more) << mtu;
-      EXPECT_EQ(back.size(), more) << mtu;
-      for (rte_mbuf* m : out) {
-        EXPECT_LE(m->pkt_len, 1514u);
-        rte_pktmbuf_free(m);
-      }
-      for (rte_mbuf* m : back) rte_pktmbuf_free(m);
-    }
-  }
-}
-
-TEST_F(IpsecStagesTest, CutsWhatMayBeCut) {
-  left_.tunnel();
-  right_.tunnel();
-  const Frame frame = ipv4_frame(from_left(1480));
-  auto arrived = across({packet(frame)});
-  EXPECT_TRUE(left_.refused().empty());
-  ASSERT_EQ(arrived.size(), 2u);
-  EXPECT_EQ(left_.stages().fragments_made(), 1u);
-  std::vector<uint8_t> data(1480);
-  for (rte_mbuf* m : arrived) {
-    const Frame piece = bytes_of(m);
-    const uint8_t* ip = piece.data() + kEthernetBytes;
-    EXPECT_EQ(full_checksum(ip, 20), 0);
-    const size_t at = (load16_be(ip + 6) & 0x1fff) * 8u, bytes = load16_be(ip + 2) - 20u;
-    ASSERT_LE(at + bytes, data.size());
-    EXPECT_EQ((ip[6] & 0x20) != 0, at + bytes < data.size()) << "more fragments";
-    std::memcpy(data.data() + at, ip + 20, bytes);
-    rte_pktmbuf_free(m);
-  }
-  EXPECT_EQ(std::memcmp(data.data(), frame.data() + kEthernetBytes + 20, data.size()), 0);
-}
-
-TEST_F(IpsecStagesTest, JoinsFragmentsOfEsp) {
-  left_.tunnel();
-  right_.tunnel();
-  left_.run({packet(ipv4_frame(from_left(600)))}, 0);
-  auto out = left_.sent(1);
-  ASSERT_EQ(out.size(), 1u);
-  const Frame whole = bytes_of(carried(out[0]));
-  rte_pktmbuf_free(out[0]);
-  const size_t data = whole.size() - kEthernetBytes - 20, cut = 400;
-  const auto piece = [&](size_t from, size_t to) {
-    constexpr size_t kHeaders = kEthernetBytes + 20;
-    Frame frame(kHeaders + to - from);
-    std::memcpy(frame.data(), whole.data(), kHeaders);
-    std::memcpy(frame.data() + kHeaders, whole.data() + kHeaders + from, to - from);
-    uint8_t* ip = frame.data() + kEthernetBytes;
-    const size_t total = 20 + to - from, field = from / 8 | (to < data ? 0x2000 : 0);
-    ip[2] = static_cast<uint8_t>(total >> 8);
-    ip[3] = static_cast<uint8_t>(total);
-    ip[6] = static_cast<uint8_t>(field >> 8);
-    ip[7] = static_cast<uint8_t>(field);
-    fix_checksum(frame);
-    return packet(frame);
-  };
-  right_.run({piece(cut, data)}, 1);
-  EXPECT_EQ(right_.stages().held(), 1u);
-  right_.run({piece(0, cut)}, 1);
-  EXPECT_EQ(right_.stages().held(), 0u);
-  auto arrived = right_.sent(0);
-  EXPECT_EQ(arrived.size(), 1u);
-  for (rte_mbuf* m : arrived) {
-    EXPECT_EQ(m->pkt_len, kEthernetBytes + 20u + 600u);
-    rte_pktmbuf_free(m);
-  }
-  EXPECT_EQ(right_.dropped(Reason::kEspJoined), 1u);
-  // One that stays alone is given up in time, and counted.
-  right_.run({piece(cut, data)}, 1);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (right_.stages().held() > 0 && std::chrono::steady_clock::now() < until)
-    right_.stages().expire(right_.reasons());
-  EXPECT_EQ(right_.stages().held(), 0u);
-  EXPECT_EQ(right_.dropped(Reason::kEspFragment), 1u);
-}
-
-TEST_F(IpsecStagesTest, KeepalivesAndStrangersInUdp) {
+TEST_F(TwoGateways, KeepalivesAndStrangersInUdp) {
   right_.tunnel();
   FrameOptions options;
   options.to = own_mac(1);
@@ -353,7 +199,7 @@ TEST_F(IpsecStagesTest, KeepalivesAndStrangersInUdp) {
             (std::vector{Reason::kEspUnknownSpi, Reason::kEspKeepalive, Reason::kLocal}));
 }
 
-TEST_F(IpsecStagesTest, RoutesByAnIpsecInterfaceAskThePoliciesOfItsIfId) {
+TEST_F(TwoGateways, RoutesByAnIpsecInterfaceAskThePoliciesOfItsIfId) {
   LinuxLink device;
   device.ifindex = 99;
   device.name = "ipsec0";
@@ -397,7 +243,7 @@ TEST_F(IpsecStagesTest, RoutesByAnIpsecInterfaceAskThePoliciesOfItsIfId) {
   rte_pktmbuf_free(out[0]);
 }
 
-TEST_F(IpsecStagesTest, HopsRunOutBeforeTheTunnel) {
+TEST_F(TwoGateways, HopsRunOutBeforeTheTunnel) {
   left_.tunnel();
   FrameOptions options = from_left();
   options.ttl = 1;
