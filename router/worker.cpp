@@ -268,6 +268,7 @@ void Worker::run() noexcept {
   transmitter_.flush_all();
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.id);
+  stop_.store(false, std::memory_order_relaxed);  // it may be run again
 }
 
 }  // namespace hecto::router

@@ -159,7 +159,9 @@ void Replay::fill_whole(rte_mbuf** packets, uint16_t count) {
     const size_t begin = next_whole_ == 0 ? 0 : whole_->ends[next_whole_ - 1];
     const auto bytes = static_cast<uint16_t>(whole_->ends[next_whole_] - begin);
     next_whole_ = next_whole_ + 1 == whole_->ends.size() ? 0 : next_whole_ + 1;
-    std::memcpy(rte_pktmbuf_mtod(packets[i], uint8_t*), whole_->bytes.data() + begin, bytes);
+    auto* frame = rte_pktmbuf_mtod(packets[i], uint8_t*);
+    std::memcpy(frame, whole_->bytes.data() + begin, bytes);
+    std::memcpy(frame, kind_->shapes[0].header4.data(), sizeof(router::MacAddress));
     packets[i]->data_len = bytes;
     packets[i]->pkt_len = bytes;
   }

@@ -79,7 +79,8 @@ class Replay {
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
   // From the thread that polls the port, or while nobody does.
   void select_frames(size_t kind) { kind_ = &kinds_[kind]; }
-  // These in turn, copied whole into the mbufs; null: again those of the kind selected.
+  // These in turn, copied whole into the mbufs, but to the port's own MAC; null: again those of the
+  // kind selected.
   void select_whole(const WholeFrames* frames);
 
   uint64_t sweep_cycles() const { return sweep_.cycles(); }

@@ -22,6 +22,11 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
       ->delimiter(',')
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
+  command
+      .add_option("--workers", options.workers,
+                  "how many, as in 1,2; default: 1, and as many as there are cores")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   command.add_flag("!--no-control", options.control, "without installation of SAs and rekeys");
   command.add_option("--burst", options.bed.burst)
       ->check(CLI::Range(4u, 256u))
@@ -33,7 +38,7 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
 
 void add_ipsec(CLI::App& app, Work& work) {
   CLI::App* command = app.add_subcommand(
-      "ipsec", "ESP on the whole way of a packet against raw ipsec-mb, one core, in memory");
+      "ipsec", "ESP on the whole way of a packet against raw ipsec-mb, in memory");
   const auto options = std::make_shared<IpsecBenchOptions>();
   describe(*command, *options);
   command->callback([&work, options] { work = [options] { return ipsec(*options); }; });

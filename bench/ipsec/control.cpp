@@ -224,7 +224,7 @@ Result<void> measure_rekeys(Bed& bed, const IpAddress& end, IpsecControl& contro
   bed.set_destinations(replay_destinations(hosts_behind(1, bed.destinations().ipv4.size()),
                                            bed.destinations().ipv6));
   bed.replay(0).select(Traffic::kIpv4);
-  auto sender = FarEnd::create(bed.router().dataplane().port("in0")->mac());
+  auto sender = FarEnd::create();
   if (!sender) return tl::unexpected(sender.error());
   auto opener = Opener::create(bed);
   if (!opener) return tl::unexpected(opener.error());

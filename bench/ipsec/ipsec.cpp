@@ -13,6 +13,7 @@
 #include "bench/ipsec/tunnels.hpp"
 #include "bench/json_file.hpp"
 #include "bench/machine.hpp"
+#include "bench/scale/scale.hpp"
 #include "bench/statistics.hpp"
 #include "router/dpdk.hpp"
 #include "router/worker.hpp"
@@ -39,6 +40,8 @@ struct Size {
   Series encap = {}, decap = {};
 };
 
+constexpr const char* kDirections[] = {"encap", "decap"};
+
 class Bench {
  public:
   Bench(const IpsecBenchOptions& options, Bed& bed, std::vector<IpAddress> ends,
@@ -54,10 +57,11 @@ class Bench {
 
  private:
   void measure(Size& size, size_t kind, const Tunnels& tunnels);
+  void scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report);
   double ns(const Slice& slice) const {
     return slice.cycles * 1e9 / static_cast<double>(rte_get_tsc_hz());
   }
-  uint64_t through_worker();
+  uint64_t through_workers();
 
   const IpsecBenchOptions& options_;
   Bed& bed_;
@@ -92,8 +96,54 @@ void Bench::measure(Size& size, size_t kind, const Tunnels& tunnels) {
   add(size.decap, decap, open, copy);
 }
 
-uint64_t Bench::through_worker() {
-  return bed_.router().dataplane().worker(0).counters().ports[bed_.in(0)].rx_packets.get();
+IpsecRow row_of(IpsecRow row, const char* direction, const Series& series) {
+  row.direction = direction;
+  row.ns = median(series.ns);
+  row.raw_ns = median(series.raw);
+  row.floor_ns = median(series.floor);
+  row.copy_ns = median(series.copy);
+  row.share_of_raw = median(series.share);
+  row.spread = quartile_spread(series.ns);
+  return row;
+}
+
+// Numbers of workers take turns; what they share is the SAs and the egress ports.
+void Bench::scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report) {
+  bed_.select_frames(kind);
+  for (const char* direction : kDirections) {
+    like.direction = direction;
+    for (unsigned i = 0; i < bed_.workers(); ++i)
+      bed_.replay(i).select_whole(direction == kDirections[1] ? &size.frames : nullptr);
+    std::vector<std::vector<double>> mpps(options_.workers.size());  // by number, by round
+    bed_.router().dataplane().start();
+    for (unsigned round = 0; round < options_.rounds; ++round)
+      for (size_t i = 0; i < options_.workers.size(); ++i)
+        mpps[i].push_back(rate_of_workers(bed_, options_.workers[i], options_.round_ms).mpps);
+    bed_.router().dataplane().stop();
+    for (size_t i = 1; i < options_.workers.size(); ++i) {
+      std::vector<double> of_one, ns;
+      for (unsigned round = 0; round < options_.rounds; ++round) {
+        of_one.push_back(mpps[i][round] / mpps[0][round]);
+        ns.push_back(1e3 / mpps[i][round]);
+      }
+      like.workers = options_.workers[i];
+      like.ns = median(ns);
+      like.of_one_worker = median(of_one);
+      like.spread = quartile_spread(ns);
+      report.rows.push_back(like);
+    }
+  }
+  for (unsigned i = 0; i < bed_.workers(); ++i) {
+    bed_.replay(i).select_whole(nullptr);
+    bed_.replay(i).set_active(i == 0);
+  }
+}
+
+uint64_t Bench::through_workers() {
+  uint64_t packets = 0;
+  for (unsigned i = 0; i < bed_.workers(); ++i)
+    packets += bed_.router().dataplane().worker(i).counters().ports[bed_.in(i)].rx_packets.get();
+  return packets;
 }
 
 Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecReport& report) {
@@ -109,30 +159,25 @@ Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecR
     size.frames = std::move(*frames);
     size.encap = size.decap = {};
   }
-  const uint64_t before = through_worker();
+  const uint64_t before = through_workers();
   for (unsigned round = 0; round < options_.rounds; ++round)
     for (size_t kind = 0; kind < sizes_.size(); ++kind) measure(sizes_[kind], kind, **tunnels);
-  const uint64_t packets = through_worker() - before, carried = (*tunnels)->carried();
+  IpsecRow row;
+  row.algorithm = algorithm;
+  row.tunnels = count;
+  for (size_t kind = 0; kind < sizes_.size(); ++kind) {
+    Size& size = sizes_[kind];
+    row.size = size.name;
+    row.bytes = mean_bytes(size.inner);
+    for (const auto& [direction, series] :
+         {std::pair{kDirections[0], &size.encap}, {kDirections[1], &size.decap}})
+      report.rows.push_back(row_of(row, direction, *series));
+    if (options_.workers.size() > 1) scale(size, kind, row, report);
+  }
+  const uint64_t packets = through_workers() - before, carried = (*tunnels)->carried();
   if (packets != carried)
     return fail(fmt::format("{}, {} tunnels: {} packets came, SAs carried {}", algorithm, count,
                             packets, carried));
-  for (const Size& size : sizes_)
-    for (const auto& [direction, series] :
-         {std::pair{"encap", &size.encap}, {"decap", &size.decap}}) {
-      IpsecRow row;
-      row.algorithm = algorithm;
-      row.size = size.name;
-      row.bytes = mean_bytes(size.inner);
-      row.direction = direction;
-      row.tunnels = count;
-      row.ns = median(series->ns);
-      row.raw_ns = median(series->raw);
-      row.floor_ns = median(series->floor);
-      row.copy_ns = median(series->copy);
-      row.share_of_raw = median(series->share);
-      row.spread = quartile_spread(series->ns);
-      report.rows.push_back(row);
-    }
   return {};
 }
 
@@ -218,19 +263,38 @@ Result<std::vector<uint16_t>> inner_sizes(const std::string& size) {
   return std::vector<uint16_t>{static_cast<uint16_t>(bytes)};
 }
 
+// One worker is always among them. With one alone it is where the caller is.
+Result<void> place_workers(IpsecBenchOptions& options) {
+  auto topology = config::read_topology();
+  if (!topology) return fail("topology: " + topology.error());
+  const auto cores = scale_cores(*topology);
+  std::vector<unsigned>& workers = options.workers;
+  if (workers.empty()) workers = {static_cast<unsigned>(cores.size())};
+  workers.push_back(1);
+  std::sort(workers.begin(), workers.end());
+  workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
+  if (workers.back() > cores.size())
+    return fail(fmt::format("--workers {}: use 1 to {}, as many as there are cores", workers.back(),
+                            cores.size()));
+  if (workers.back() > 1) options.bed.workers.assign(cores.begin(), cores.begin() + workers.back());
+  return {};
+}
+
 int ipsec(const IpsecBenchOptions& wanted) {
   IpsecBenchOptions options = wanted;
+  if (auto done = place_workers(options); !done) return complain(done.error());
   for (const std::string& algorithm : options.algorithms)
     if (auto known = ipsec_transform(algorithm); !known) return complain(known.error());
   auto sizes = sizes_of(options);
   if (!sizes) return complain(sizes.error());
   auto bed = Bed::create(options.bed);
   if (!bed) return complain(bed.error());
+  (*bed)->replay(0).set_active(true);
   const std::string table = (*bed)->table_name();
   auto report = measure_all(options, **bed, std::move(*sizes));
   if (!report) return complain(report.error());
   if (options.json != "-") {
-    fmt::print("IPsec, one core, {} routes ({}), burst {}, {} rounds of {} ms\n{}, {}, {}\n\n{}",
+    fmt::print("IPsec, {} routes ({}), burst {}, {} rounds of {} ms\n{}, {}, {}\n\n{}",
                (*bed)->routes(), table, options.bed.burst, options.rounds, options.round_ms,
                machine_name(), rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
                esp::Engine::describe(), to_text(*report));

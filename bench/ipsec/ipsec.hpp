@@ -1,6 +1,7 @@
 // `hecto-bench ipsec`: what ESP costs on the whole way of a packet, from receive queue to transmit
-// queue, against raw ipsec-mb on the same buffers, in memory, on one core. One process, what is
-// compared takes turns, medians. Then SAs and policies per second, and rekeys under load.
+// queue, against raw ipsec-mb on the same buffers, in memory, on one core; and how that grows with
+// workers on their own cores that share the SAs. One process, what is compared takes turns,
+// medians. Then SAs and policies per second, and rekeys under load.
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ struct IpsecBenchOptions {
   std::vector<std::string> algorithms;  // see ipsec_algorithms(); empty: all
   std::vector<std::string> sizes = {"64", "imix", "1400", "9000"};  // of the packet inside
   std::vector<unsigned> tunnels = {1, 1000, 10000};
+  std::vector<unsigned> workers;  // how many; empty: one, and as many as there are cores
   unsigned rounds = 7;
   unsigned round_ms = 20;
   bool control = true;  // the installation of SAs and the rekeys as well

@@ -34,7 +34,8 @@ std::string of_encap(const IpsecRow& row, const IpsecRow* encap) {
 // Measured at other times: by shares of raw, which ran beside each. A machine that was slower
 // meanwhile was so for both.
 std::string of_one_tunnel(const IpsecRow& row, const IpsecRow* one) {
-  return one == nullptr || one == &row ? "" : percent(row.share_of_raw / one->share_of_raw);
+  if (one == nullptr || one == &row || row.share_of_raw == 0) return "";
+  return percent(row.share_of_raw / one->share_of_raw);
 }
 
 }  // namespace
@@ -55,6 +56,7 @@ json to_json(const IpsecReport& report) {
                            {"raw_ns", row.raw_ns},
                            {"floor_ns", row.floor_ns},
                            {"copy_ns", row.copy_ns},
+                           {"of_one_worker", row.of_one_worker},
                            {"spread", row.spread}});
   if (!report.control) return out;
   const IpsecControl& control = *report.control;
@@ -69,19 +71,21 @@ json to_json(const IpsecReport& report) {
 }
 
 std::string to_text(const IpsecReport& report) {
-  std::vector<std::vector<std::string>> lines = {{"algorithm", "bytes", "", "tunnels", "workers",
-                                                  "Mpps", "Gb/s", "ns", "raw ns", "share of raw",
-                                                  "of encap", "of one tunnel", "spread"}};
+  std::vector<std::vector<std::string>> lines = {
+      {"algorithm", "bytes", "", "tunnels", "workers", "Mpps", "Gb/s", "ns", "raw ns",
+       "share of raw", "of encap", "of one tunnel", "of one worker", "spread"}};
   for (const IpsecRow& row : report.rows) {
     IpsecRow encap = row, one = row;
     encap.direction = "encap";
     one.tunnels = 1;
+    const bool alone = row.workers == 1;
     lines.push_back({row.algorithm, row.size, row.direction, fmt::format("{}", row.tunnels),
                      fmt::format("{}", row.workers), fmt::format("{:.2f}", row.mpps()),
                      fmt::format("{:.1f}", row.gbps()), fmt::format("{:.0f}", row.ns),
-                     fmt::format("{:.0f}", row.raw_ns), percent(row.share_of_raw),
-                     of_encap(row, find(report, encap)), of_one_tunnel(row, find(report, one)),
-                     percent(row.spread)});
+                     alone ? fmt::format("{:.0f}", row.raw_ns) : "",
+                     alone ? percent(row.share_of_raw) : "", of_encap(row, find(report, encap)),
+                     of_one_tunnel(row, find(report, one)),
+                     alone ? "" : fmt::format("{:.2f}", row.of_one_worker), percent(row.spread)});
   }
   std::string text = report.rows.empty() ? "" : align_columns(lines, 3);
   if (report.control) {

@@ -125,11 +125,10 @@ std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count) {
   return hosts;
 }
 
-Result<std::unique_ptr<FarEnd>> FarEnd::create(const MacAddress& port_mac) {
+Result<std::unique_ptr<FarEnd>> FarEnd::create() {
   auto engine = esp::Engine::create();
   if (!engine) return tl::unexpected(engine.error());
   auto far_end = std::make_unique<FarEnd>();
-  far_end->port_mac_ = port_mac;
   far_end->engine_ = std::move(*engine);
   far_end->buffer_.resize(kLargestFrame_bytes + 2 * kRoom);
   return far_end;
@@ -142,7 +141,6 @@ void FarEnd::send(esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to
   engine_->outbound({&packet, 1}, 1, 64);
   uint8_t* frame = packet.ip - kEthernetBytes;
   std::memset(frame, 2, kEthernetBytes);
-  std::memcpy(frame, port_mac_.data(), port_mac_.size());
   std::memcpy(frame + 12, &kEtherIpv4, sizeof kEtherIpv4);
   to.add(frame, packet.bytes + kEthernetBytes);
 }
@@ -192,7 +190,7 @@ uint64_t Tunnels::carried() const {
 }
 
 Result<WholeFrames> Tunnels::frames(const std::vector<uint16_t>& inner_bytes) const {
-  auto far_end = FarEnd::create(bed_.router().dataplane().port("in0")->mac());
+  auto far_end = FarEnd::create();
   if (!far_end) return tl::unexpected(far_end.error());
   std::vector<unsigned> order(std::max<size_t>(kLeastFrames, tunnels_.size()));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i % tunnels_.size());

@@ -41,12 +41,11 @@ std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count);
 // What tunnels' far ends send.
 class FarEnd {
  public:
-  static router::Result<std::unique_ptr<FarEnd>> create(const router::MacAddress& port_mac);
-  // A frame through an SA of ours (`inbound()`'s twin), from a host behind it to one of ours.
+  static router::Result<std::unique_ptr<FarEnd>> create();
+  // A frame, without its MAC addresses, through an SA of ours (`inbound()`'s twin), from a host behind it to one of ours.
   void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to);
 
  private:
-  router::MacAddress port_mac_{};
   std::unique_ptr<router::esp::Engine> engine_;
   std::vector<uint8_t> buffer_;
 };

@@ -52,20 +52,6 @@ WorkerTotals sum(Bed& bed) {
   return all;
 }
 
-void measure(Series& series, Bed& bed, unsigned round_ms) {
-  for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < series.workers);
-  std::this_thread::sleep_for(std::chrono::milliseconds(round_ms / 10 + 1));
-  const auto start = std::chrono::steady_clock::now();
-  const WorkerTotals before = sum(bed);
-  std::this_thread::sleep_for(std::chrono::milliseconds(round_ms));
-  const WorkerTotals after = sum(bed);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const auto packets = static_cast<double>(after.packets - before.packets);
-  series.mpps.push_back(packets / seconds.count() / 1e6);
-  series.cycles.push_back(packets > 0 ? static_cast<double>(after.busy - before.busy) / packets
-                                      : 0);
-}
-
 // Of N workers: their rate by N times the rate of the fewest that were measured, one of them.
 double efficiency(const Series& series, const Series& first) {
   const double alone = first.rate() / first.workers;
@@ -126,6 +112,19 @@ Result<std::vector<unsigned>> steps_of(const ScaleOptions& options,
 
 }  // namespace
 
+WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds) {
+  for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < workers);
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds / 10 + 1));
+  const auto start = std::chrono::steady_clock::now();
+  const WorkerTotals before = sum(bed);
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  const WorkerTotals after = sum(bed);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const auto packets = static_cast<double>(after.packets - before.packets);
+  return {packets / seconds.count() / 1e6,
+          packets > 0 ? static_cast<double>(after.busy - before.busy) / packets : 0};
+}
+
 std::vector<std::pair<int, unsigned>> scale_cores(const config::Topology& topology) {
   Cores cores;
   for (const config::Core& core : topology.cores)
@@ -160,7 +159,11 @@ int scale(const ScaleOptions& wanted) {
   std::vector<Series> all = make_series(*steps, cores);
   (*bed)->router().dataplane().start();
   for (unsigned round = 0; round < options.rounds; ++round)
-    for (Series& series : all) measure(series, **bed, options.round_ms);
+    for (Series& series : all) {
+      const WorkersRate rate = rate_of_workers(**bed, series.workers, options.round_ms);
+      series.mpps.push_back(rate.mpps);
+      series.cycles.push_back(rate.cycles);
+    }
   (*bed)->router().dataplane().stop();
   if (options.json != "-") print(options, **bed, all);
   if (auto done = write_json(options.json, to_json(options, **bed, all)); !done)

@@ -31,6 +31,14 @@ std::array<uint64_t, kWords> masked(const std::array<uint64_t, kWords>& key,
   return out;
 }
 
+// What == of arrays does by a call of memcmp.
+template <size_t kWords>
+bool same(const std::array<uint64_t, kWords>& a, const std::array<uint64_t, kWords>& b) {
+  uint64_t difference = 0;
+  for (size_t i = 0; i < kWords; ++i) difference |= a[i] ^ b[i];
+  return difference == 0;
+}
+
 FlowKey flow_of(const IpsecSelector& selector) {
   FlowKey key{
       selector.family, selector.protocol, selector.source_port, selector.destination_port, {}, {}};
@@ -128,7 +136,7 @@ uint32_t Spd::probe(const Table<kWords>& table, const Shape<kWords>& shape,
     if (slot == 0) return best;
     if (slot >> 32 != hash >> 32) continue;
     const uint32_t number = static_cast<uint32_t>(slot) - 1;
-    if (table.rules[number].key == masked) return std::min(number, best);
+    if (same(table.rules[number].key, masked)) return std::min(number, best);
   }
 }
 

@@ -40,14 +40,27 @@ def test_forward_measures_every_mode_with_a_mix_of_sizes(bench):
 
 def test_ipsec_carries_every_packet_through_its_tunnels(bench):
     done = bench("ipsec", *bench.table, "--algorithm", "aes-128-gcm,aes-128-cbc+hmac-sha1",
-                 "--size", "64,imix", "--tunnels", "1,100", "--no-control", "--rounds", "2",
-                 "--round-ms", "2", "--json", "-")
+                 "--size", "64,imix", "--tunnels", "1,100", "--workers", "1", "--no-control",
+                 "--rounds", "2", "--round-ms", "2", "--json", "-")
     answer = json.loads(done.stdout)
     rows = {(row["algorithm"], row["size"], row["tunnels"], row["direction"]): row
             for row in answer["rows"]}
     assert len(rows) == len(answer["rows"]) == 16
     assert all(row["mpps"] > 0 and row["share_of_raw"] > 0 for row in rows.values())
     assert rows["aes-128-gcm", "imix", 100, "decap"]["copy_ns"] >= 0
+
+
+def test_ipsec_workers_share_a_tunnel(bench):
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        pytest.skip("one core")
+    done = bench("ipsec", *bench.table, "--algorithm", "aes-128-gcm", "--size", "64", "--tunnels",
+                 "1", "--workers", "2", "--no-control", "--rounds", "2", "--round-ms", "2",
+                 "--json", "-")
+    rows = {(row["workers"], row["direction"]): row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == {(1, "encap"), (1, "decap"), (2, "encap"), (2, "decap")}
+    assert all(rows[2, direction]["of_one_worker"] > 0 for direction in ("encap", "decap"))
+    assert f"use 1 to {cores}" in bench("ipsec", "--workers", str(cores + 1), fails=True).stderr
 
 
 def test_scale_counts_what_workers_on_their_own_cores_do(bench):
