@@ -8,6 +8,7 @@
 
 #include "bench/child.hpp"
 #include "bench/forward/slices.hpp"
+#include "bench/ipsec/alone.hpp"
 #include "bench/ipsec/control.hpp"
 #include "bench/ipsec/raw.hpp"
 #include "bench/ipsec/tunnels.hpp"
@@ -54,6 +55,8 @@ class Bench {
         raw_(bed.pool(0), options.bed.burst) {}
 
   Result<void> measure(const std::string& algorithm, unsigned tunnels, IpsecReport& report);
+  // Without the router.
+  Result<void> measure_alone(const std::string& algorithm, IpsecReport& report);
 
  private:
   void measure(Size& size, size_t kind, const Tunnels& tunnels);
@@ -181,6 +184,35 @@ Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecR
   return {};
 }
 
+Result<void> Bench::measure_alone(const std::string& algorithm, IpsecReport& report) {
+  const auto transform = ipsec_transform(algorithm);
+  if (!transform) return tl::unexpected(transform.error());
+  const SaState state = Tunnel{0, 1, ends_[0], *transform}.outbound();
+  auto key = esp::Sa::create(state);
+  auto own = own_engine(state);
+  if (!key || !own) return tl::unexpected(!key ? key.error() : own.error());
+  auto librte = librte_ipsec(state);
+  if (!librte) {
+    report.not_measured.push_back(fmt::format("{}: {}", algorithm, librte.error().message));
+    return {};
+  }
+  for (const Size& size : sizes_) {
+    InnerBurst burst(bed_.pool(0), options_.bed.burst, size.inner);
+    raw_.use(**key, size.inner);
+    std::vector<double> raw, ours, theirs;
+    for (unsigned round = 0; round < options_.rounds; ++round) {
+      const auto time = [&](const std::function<unsigned()>& poll) {
+        return ns(slices_.measure(poll, options_.round_ms));
+      };
+      raw.push_back(time([&] { return raw_.seal(); }));
+      ours.push_back(time([&] { return (*own)->encap(burst.reset()); }));
+      theirs.push_back(time([&] { return (*librte)->encap(burst.reset()); }));
+    }
+    report.alone.push_back({algorithm, size.name, median(raw), median(ours), median(theirs)});
+  }
+  return {};
+}
+
 // Other programs that do the same work, where they are installed. None has been run here.
 void look_for_peers(IpsecReport& report) {
   for (const char* name : {"dpdk-test-crypto-perf", "dpdk-ipsec-secgw", "vpp"}) {
@@ -218,10 +250,13 @@ Result<IpsecReport> measure_all(const IpsecBenchOptions& options, Bed& bed,
   const auto& algorithms = options.algorithms.empty() ? ipsec_algorithms() : options.algorithms;
   {
     Bench bench(options, bed, *ends, std::move(sizes));
-    for (const std::string& algorithm : algorithms)
+    for (const std::string& algorithm : algorithms) {
       for (const unsigned tunnels : options.tunnels)
         if (auto done = bench.measure(algorithm, tunnels, report); !done)
           return tl::unexpected(done.error());
+      if (auto done = bench.measure_alone(algorithm, report); !done)
+        return tl::unexpected(done.error());
+    }
   }
   if (options.control) {
     auto control = measure_control(bed, std::span(*ends).first(kControlTunnels));

@@ -38,6 +38,17 @@ std::string of_one_tunnel(const IpsecRow& row, const IpsecRow* one) {
   return percent(row.share_of_raw / one->share_of_raw);
 }
 
+std::string alone_text(const IpsecReport& report) {
+  if (report.alone.empty()) return "";
+  std::vector<std::vector<std::string>> lines = {
+      {"ESP alone", "bytes", "raw ns", "router/esp ns", "librte_ipsec ns", "of router/esp"}};
+  for (const IpsecAlone& row : report.alone)
+    lines.push_back({row.algorithm, row.size, fmt::format("{:.0f}", row.raw_ns),
+                     fmt::format("{:.0f}", row.own_ns), fmt::format("{:.0f}", row.librte_ns),
+                     fmt::format("{:.2f}", row.librte_ns / row.own_ns)});
+  return '\n' + align_columns(lines, 1);
+}
+
 }  // namespace
 
 json to_json(const IpsecReport& report) {
@@ -58,6 +69,12 @@ json to_json(const IpsecReport& report) {
                            {"copy_ns", row.copy_ns},
                            {"of_one_worker", row.of_one_worker},
                            {"spread", row.spread}});
+  for (const IpsecAlone& row : report.alone)
+    out["alone"].push_back({{"algorithm", row.algorithm},
+                            {"size", row.size},
+                            {"raw_ns", row.raw_ns},
+                            {"own_ns", row.own_ns},
+                            {"librte_ipsec_ns", row.librte_ns}});
   if (!report.control) return out;
   const IpsecControl& control = *report.control;
   out["control"] = {{"sas_per_s", control.sas_per_s},
@@ -88,6 +105,7 @@ std::string to_text(const IpsecReport& report) {
                      alone ? "" : fmt::format("{:.2f}", row.of_one_worker), percent(row.spread)});
   }
   std::string text = report.rows.empty() ? "" : align_columns(lines, 3);
+  text += alone_text(report);
   if (report.control) {
     const IpsecControl& control = *report.control;
     text += fmt::format(

@@ -29,6 +29,15 @@ struct IpsecRow {
   double gbps() const { return bytes * 8 / ns; }
 };
 
+// ESP alone, encap of bursts in mbufs, one SA: medians of nanoseconds a packet, slices in turn.
+struct IpsecAlone {
+  std::string algorithm;
+  std::string size;
+  double raw_ns = 0;     // ipsec-mb
+  double own_ns = 0;     // router/esp
+  double librte_ns = 0;  // librte_ipsec, CPU crypto
+};
+
 // Of control. SAs a second in a router that has 10,000 with a policy each.
 struct IpsecControl {
   double sas_per_s = 0;          // each one committed alone, as an IKE daemon installs them
@@ -41,6 +50,7 @@ struct IpsecControl {
 
 struct IpsecReport {
   std::vector<IpsecRow> rows;
+  std::vector<IpsecAlone> alone;
   std::optional<IpsecControl> control;
   std::vector<std::string> not_measured;  // one line each, with the reason
 };

@@ -42,7 +42,8 @@ std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count);
 class FarEnd {
  public:
   static router::Result<std::unique_ptr<FarEnd>> create();
-  // A frame, without its MAC addresses, through an SA of ours (`inbound()`'s twin), from a host behind it to one of ours.
+  // A frame, without its MAC addresses, through an SA of ours (`inbound()`'s twin), from a host
+  // behind it to one of ours.
   void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to);
 
  private:

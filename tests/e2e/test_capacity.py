@@ -48,6 +48,8 @@ def test_ipsec_carries_every_packet_through_its_tunnels(bench):
     assert len(rows) == len(answer["rows"]) == 16
     assert all(row["mpps"] > 0 and row["share_of_raw"] > 0 for row in rows.values())
     assert rows["aes-128-gcm", "imix", 100, "decap"]["copy_ns"] >= 0
+    assert len(answer["alone"]) == 4
+    assert all(row["own_ns"] > 0 and row["librte_ipsec_ns"] > 0 for row in answer["alone"])
 
 
 def test_ipsec_workers_share_a_tunnel(bench):
