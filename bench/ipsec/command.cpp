@@ -28,6 +28,7 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   command.add_flag("!--no-control", options.control, "without installation of SAs and rekeys");
+  command.add_flag("!--no-peers", options.peers, "without dpdk-test-crypto-perf beside it");
   command.add_option("--burst", options.bed.burst)
       ->check(CLI::Range(4u, 256u))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "bench/forward/slices.hpp"
 #include "bench/ipsec/alone.hpp"
 #include "bench/ipsec/control.hpp"
+#include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/raw.hpp"
 #include "bench/ipsec/tunnels.hpp"
 #include "bench/json_file.hpp"
@@ -213,9 +214,18 @@ Result<void> Bench::measure_alone(const std::string& algorithm, IpsecReport& rep
   return {};
 }
 
-// Other programs that do the same work, where they are installed. None has been run here.
-void look_for_peers(IpsecReport& report) {
-  for (const char* name : {"dpdk-test-crypto-perf", "dpdk-ipsec-secgw", "vpp"}) {
+// Other programs that do the same work, where they are installed.
+void measure_peers(const IpsecBenchOptions& options, const std::vector<std::string>& algorithms,
+                   IpsecReport& report) {
+  for (const std::string& algorithm : algorithms) {
+    auto rows = run_crypto_perf(algorithm, options.sizes);
+    if (!rows) {
+      report.not_measured.push_back(rows.error().message);
+      break;
+    }
+    report.peers.insert(report.peers.end(), rows->begin(), rows->end());
+  }
+  for (const char* name : {"dpdk-ipsec-secgw", "vpp"}) {
     const auto found = find_program(name);
     report.not_measured.push_back(found ? fmt::format("{}: found, but not driven from here", *found)
                                         : fmt::format("{}: not found", name));
@@ -263,7 +273,7 @@ Result<IpsecReport> measure_all(const IpsecBenchOptions& options, Bed& bed,
     if (!control) return tl::unexpected(control.error());
     report.control = *control;
   }
-  look_for_peers(report);
+  if (options.peers) measure_peers(options, algorithms, report);
   return report;
 }
 

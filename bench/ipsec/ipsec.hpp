@@ -21,6 +21,7 @@ struct IpsecBenchOptions {
   std::vector<unsigned> workers;  // how many; empty: one, and as many as there are cores
   unsigned rounds = 7;
   unsigned round_ms = 20;
+  bool peers = true;    // other programs, where they are installed
   bool control = true;  // the installation of SAs and the rekeys as well
   std::string json;     // file to write, - for standard output; empty: none
 };

@@ -75,6 +75,11 @@ json to_json(const IpsecReport& report) {
                             {"raw_ns", row.raw_ns},
                             {"own_ns", row.own_ns},
                             {"librte_ipsec_ns", row.librte_ns}});
+  for (const IpsecPeer& peer : report.peers)
+    out["peers"].push_back({{"program", peer.program},
+                            {"algorithm", peer.algorithm},
+                            {"bytes", peer.bytes},
+                            {"ns", peer.ns}});
   if (!report.control) return out;
   const IpsecControl& control = *report.control;
   out["control"] = {{"sas_per_s", control.sas_per_s},
@@ -115,6 +120,9 @@ std::string to_text(const IpsecReport& report) {
         control.sas_per_s, control.pairs_per_s, control.pairs_alone_per_s, control.bulk_pairs_per_s,
         control.rekeys, control.lost, control.sent);
   }
+  for (const IpsecPeer& peer : report.peers)
+    text += fmt::format("{}: {} {} bytes {:.0f} ns\n", peer.program, peer.algorithm, peer.bytes,
+                        peer.ns);
   for (const std::string& line : report.not_measured) text += "not measured: " + line + '\n';
   return text;
 }

@@ -38,6 +38,14 @@ struct IpsecAlone {
   double librte_ns = 0;  // librte_ipsec, CPU crypto
 };
 
+// Another program that does a part of the same.
+struct IpsecPeer {
+  std::string program;
+  std::string algorithm;
+  unsigned bytes = 0;
+  double ns = 0;  // a packet
+};
+
 // Of control. SAs a second in a router that has 10,000 with a policy each.
 struct IpsecControl {
   double sas_per_s = 0;          // each one committed alone, as an IKE daemon installs them
@@ -51,6 +59,7 @@ struct IpsecControl {
 struct IpsecReport {
   std::vector<IpsecRow> rows;
   std::vector<IpsecAlone> alone;
+  std::vector<IpsecPeer> peers;
   std::optional<IpsecControl> control;
   std::vector<std::string> not_measured;  // one line each, with the reason
 };

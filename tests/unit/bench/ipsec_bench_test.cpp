@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/ipsec.hpp"
 
 namespace hecto::bench::test {
@@ -81,6 +82,19 @@ TEST(IpsecBench, ComparesWithTheMachinesDriftTakenOut) {
   report.rows[1].raw_ns *= 2;
   report.rows[1].ns *= 2;
   EXPECT_NE(to_text(report).find("50%"), std::string::npos) << to_text(report);
+}
+
+TEST(IpsecBench, ReadsWhatCryptoPerfPrints) {
+  const auto rows = parse_crypto_perf(
+      "EAL: Detected CPU lcores: 2\n"
+      "#lcore id,Buffer Size(B),Burst Size,Enqueued,Dequeued,Failed Enq,Failed Deq,Ops(Millions)\n"
+      "\n1,64,64,500000,500000,0,0,2.500,1.157,995.862\n1,1400,64,500000,500000,0,0,0.400,4.5,2.0\n"
+      "1,1400,64,500000\n1,64,64,500000,500000,0,0,0.0,0,0\n1,64,64,5x,5,0,0,1,1,1\n");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].bytes, 64U);
+  EXPECT_DOUBLE_EQ(rows[0].ns, 400);
+  EXPECT_EQ(rows[1].bytes, 1400U);
+  EXPECT_DOUBLE_EQ(rows[1].ns, 2500);
 }
 
 }  // namespace
