@@ -48,6 +48,7 @@ std::string flags(const json& sa) {
   std::string words = text(sa, "mode");
   if (has(sa, "encapsulation")) words += " udp";
   if (flag(sa, "esn")) words += " esn";
+  if (has(sa, "path_mtu")) words += " mtu " + text(sa, "path_mtu");
   return words;
 }
 

@@ -132,6 +132,7 @@ SaView Ipsec::view(const Entry& entry) const {
   view.age_s = options_.now_s() - entry.added_s;
   view.soft_expired = entry.soft_expired;
   view.expired = entry.expired;
+  view.path_mtu = entry.sa->path_mtu(options_.now_s());
   view.usage = usage_of(*entry.sa);
   for (size_t i = 0; i < view.drops.size(); ++i) view.drops[i] = entry.sa->drops[i].load(kRelaxed);
   if (view.usage.first_used_s != 0) view.used_s = options_.now_s() - view.usage.first_used_s;

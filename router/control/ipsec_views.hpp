@@ -39,6 +39,7 @@ struct SaView {
   uint32_t age_s = 0;   // since it was added
   bool soft_expired = false;
   bool expired = false;
+  uint32_t path_mtu = 0;  // as routers on the path have told lately; 0: not
   uint32_t policies = 0;  // outbound ones that it protects now
   SaUsage usage;
   std::array<uint64_t, esp::kSaReasons> drops{};  // by reason, from esp::kFirstSaReason on

@@ -132,6 +132,13 @@ void Sa::operator delete(void* memory, std::align_val_t) noexcept {
   release_key_memory(memory, sizeof(Sa));
 }
 
+void Sa::hear_path_mtu(uint32_t mtu, uint32_t now_s) noexcept {
+  mtu = std::max(mtu, shape_.outer_ipv4 ? kLeastPathMtu4 : kLeastPathMtu6);
+  const uint32_t known = path_mtu(now_s);
+  if (known != 0 && known < mtu) return;
+  path_mtu_.store(uint64_t{mtu} << 32 | (now_s + kPathMtu_s), std::memory_order_relaxed);
+}
+
 uint32_t Sa::outer_bytes(uint32_t inner) const noexcept {
   const uint32_t header = shape_.tunnel ? 0 : shape_.outer_ipv4 ? 20 : 40;  // stays in front
   const uint32_t payload = std::max(inner - std::min(header, inner), shape_.tfc_pad);

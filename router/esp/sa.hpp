@@ -76,6 +76,16 @@ class Sa {
   uint32_t outer_bytes(uint32_t inner) const noexcept;
   uint32_t inner_mtu(uint32_t outer_mtu) const noexcept;
 
+  // The path's MTU as routers on it have told (RFC 4301 §8.2): kept for ten minutes (RFC 1191
+  // §6.3), 0 when nothing is known. A smaller one is heard at once, none below what Linux takes:
+  // nobody vouches for it.
+  static constexpr uint32_t kPathMtu_s = 600, kLeastPathMtu4 = 552, kLeastPathMtu6 = 1280;
+  uint32_t path_mtu(uint32_t now_s) const noexcept {
+    const uint64_t heard = path_mtu_.load(std::memory_order_relaxed);
+    return now_s < static_cast<uint32_t>(heard) ? static_cast<uint32_t>(heard >> 32) : 0;
+  }
+  void hear_path_mtu(uint32_t mtu, uint32_t now_s) noexcept;
+
   const Shape& shape() const noexcept { return shape_; }
   const std::byte* keys() const noexcept {
     return keys_.data();
@@ -97,6 +107,7 @@ class Sa {
   Sa(const SaState& state, uint64_t iv_mask);
 
   static constexpr size_t kKeyBytes = 1088;
+  std::atomic<uint64_t> path_mtu_{0};  // MTU << 32 | the second when it is forgotten
   Shape shape_;
   alignas(64) std::array<std::byte, kKeyBytes> keys_{};
 

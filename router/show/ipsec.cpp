@@ -63,6 +63,7 @@ json sa_json(const SaView& sa) {
                                 ? json({{"source_port", sa.encapsulation->source_port},
                                         {"destination_port", sa.encapsulation->destination_port}})
                                 : json()},
+          {"path_mtu", sa.path_mtu == 0 ? json() : json(sa.path_mtu)},
           {"age_s", sa.age_s},
           {"used_s", usage.first_used_s == 0 ? json() : json(sa.used_s)},
           {"policies", sa.policies},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "router/stages/internet_checksum.hpp"
 #include "router/stages/wire.hpp"
 
 namespace hecto::router {
@@ -16,17 +17,6 @@ constexpr uint32_t kMost4 = 576,
 void store16_be(uint8_t* out, uint32_t value) noexcept {
   out[0] = static_cast<uint8_t>(value >> 8);
   out[1] = static_cast<uint8_t>(value);
-}
-
-uint32_t sum_of(const uint8_t* data, uint32_t bytes, uint32_t sum) noexcept {
-  for (uint32_t i = 0; i + 1 < bytes; i += 2) sum += load16_be(data + i);
-  if (bytes % 2 != 0) sum += static_cast<uint32_t>(data[bytes - 1]) << 8;
-  return sum;
-}
-uint16_t folded(uint32_t sum) noexcept {
-  sum = (sum >> 16) + (sum & 0xffff);
-  sum = (sum >> 16) + (sum & 0xffff);
-  return static_cast<uint16_t>(~sum);
 }
 
 bool icmp4_error(const uint8_t* icmp) noexcept {
@@ -69,12 +59,12 @@ bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   const uint32_t from = __builtin_bswap32(interface.address4);
   std::memcpy(ip + 12, &from, sizeof from);
   std::memcpy(ip + 16, &to, sizeof to);
-  store16_be(ip + 10, folded(sum_of(ip, kIpv4Bytes, 0)));
+  store16_be(ip + 10, checksum_folded(checksum_of(ip, kIpv4Bytes, 0)));
   uint8_t* icmp = ip + kIpv4Bytes;
   icmp[0] = 3;
   icmp[1] = 4;
   store16_be(icmp + 6, mtu);
-  store16_be(icmp + 2, folded(sum_of(icmp, total - kIpv4Bytes, 0)));
+  store16_be(icmp + 2, checksum_folded(checksum_of(icmp, total - kIpv4Bytes, 0)));
   return true;
 }
 
@@ -100,8 +90,8 @@ bool make_too_big6(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   icmp[0] = 2;
   store16_be(icmp + 6, mtu);
   // The pseudo header (RFC 8200 §8.1): addresses, length, next header.
-  const uint32_t sum = sum_of(ip + 8, 32, payload + kIcmpv6);
-  store16_be(icmp + 2, folded(sum_of(icmp, payload, sum)));
+  const uint32_t sum = checksum_of(ip + 8, 32, payload + kIcmpv6);
+  store16_be(icmp + 2, checksum_folded(checksum_of(icmp, payload, sum)));
   return true;
 }
 

@@ -80,6 +80,8 @@ class IpsecStages {
   template <From Source, typename Address>
   void apply_policies(Lane<Address>& lane, Chunk& chunk, const TableViews& tables) noexcept;
   template <typename Address>
+  void hear_path_mtu(const Lane<Address>& lane, const uint8_t* ip, uint32_t bytes) const noexcept;
+  template <typename Address>
   Reason inbound_verdict(const Lane<Address>& lane, unsigned q,
                          const esp::Policy* forward) const noexcept;
   static Reason check_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept;

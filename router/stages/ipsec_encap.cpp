@@ -140,8 +140,10 @@ bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
     chunk.refuse(packet, Reason::kTtlExpired, interface);
     return false;
   }
-  if (p.sa->outer_bytes(p.bytes) > way.mtu) {
-    const uint32_t mtu = p.sa->inner_mtu(way.mtu);
+  const uint32_t path_mtu = p.sa->path_mtu(options_.now_s->load(std::memory_order_relaxed));
+  const uint32_t outer_mtu = path_mtu == 0 ? way.mtu : std::min<uint32_t>(way.mtu, path_mtu);
+  if (p.sa->outer_bytes(p.bytes) > outer_mtu) {
+    const uint32_t mtu = p.sa->inner_mtu(outer_mtu);
     const bool whole = !v4 || (p.ip[6] & 0x40) != 0;  // must not be cut
     if (!whole && mtu >= 68 && split(i, mtu, chunk))
       return ready(i, chunk, tables, snapshot, source);

@@ -7,6 +7,7 @@
 #include "router/esp/spd.hpp"
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
+#include "router/stages/path_mtu.hpp"
 
 namespace hecto::router {
 
@@ -114,6 +115,18 @@ unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& 
   return asked;
 }
 
+// Of an SA of ours that sends: what its packets may be from now on. Linux hears of it as well.
+template <typename Address>
+void IpsecStages::hear_path_mtu(const Lane<Address>&, const uint8_t* ip,
+                                uint32_t bytes) const noexcept {
+  const auto said = sizeof(Address) == 4 ? read_path_mtu4(ip, bytes) : read_path_mtu6(ip, bytes);
+  if (!said) return;
+  esp::Sa* sa = options_.tables.sad->find(said->spi, said->family, said->destination);
+  const size_t address_bytes = said->family == lookup::Family::kIpv4 ? 4 : 16;
+  if (sa != nullptr && std::memcmp(sa->source.bytes.data(), said->source, address_bytes) == 0)
+    sa->hear_path_mtu(said->mtu, options_.now_s->load(std::memory_order_relaxed));
+}
+
 // What becomes of a packet that came in; kNone: it may go on.
 template <typename Address>
 Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
@@ -129,8 +142,10 @@ Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
   if (reason != Reason::kNone) return reason;
   const rte_mbuf* packet = lane.packets[question.place];
   const unsigned l2 = lane.ingress[question.place].l2_length();
-  return ipsec_wire::unanswered(lane, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
-                                packet->data_len - l2);
+  const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
+  const uint32_t bytes = packet->data_len - l2;
+  if (ipsec_wire::is_too_big(key)) hear_path_mtu(lane, ip, bytes);
+  return ipsec_wire::unanswered(lane, ip, bytes);
 }
 
 // What an outbound policy makes of it: an SA that protects it, or a reason, or neither.

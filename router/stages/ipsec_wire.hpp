@@ -2,6 +2,7 @@
 #pragma once
 
 #include "router/chunk.hpp"
+#include "router/esp/tables.hpp"
 #include "router/stages/wire.hpp"
 
 namespace hecto::router::ipsec_wire {
@@ -84,6 +85,12 @@ inline Reason unanswered(const Lane<Address>& lane, const uint8_t* ip, uint32_t 
 // may choose the other one must not get past a policy by it.
 inline bool is_ike(uint8_t protocol, uint16_t own_port) noexcept {
   return protocol == kProtocolUdp && (own_port == kPortIke || own_port == kPortNatt);
+}
+
+// A message of what does not fit, by type and code as flow_key() puts them.
+inline bool is_too_big(const esp::FlowKey& key) noexcept {
+  return (key.protocol == 1 && key.source_port == 3 && key.destination_port == 4) ||
+         (key.protocol == 58 && key.source_port == 2);
 }
 
 }  // namespace hecto::router::ipsec_wire

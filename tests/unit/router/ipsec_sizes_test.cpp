@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "router/stages/icmp_too_big.hpp"
+#include "router/stages/path_mtu.hpp"
 #include "tests/unit/router/two_gateways.hpp"
 
 namespace hecto::router::test {
@@ -49,6 +51,104 @@ TEST_F(TwoGateways, TellsTheSenderWhatFits) {
         rte_pktmbuf_free(m);
       }
       for (rte_mbuf* m : back) rte_pktmbuf_free(m);
+    }
+  }
+}
+
+// What left's host sends that must not be cut.
+Frame whole_frame(bool v4, uint16_t payload) {
+  Frame frame = v4 ? ipv4_frame(from_left(payload)) : ipv6_frame(from_left6(payload));
+  if (v4) {
+    frame[kEthernetBytes + 6] = 0x40;  // DF
+    fix_checksum(frame);
+  }
+  return frame;
+}
+
+// What a router on the path answers to a packet of the tunnel.
+rte_mbuf* too_big(rte_mbuf* outer, uint16_t mtu, bool v4) {
+  InterfaceView between;
+  between.address4 = IpAddress::parse("198.51.100.1")->v4().value;
+  between.address6 = IpAddress::parse("2001:db8:99::1")->v6();
+  EXPECT_TRUE((v4 ? make_too_big4 : make_too_big6)(outer, kEthernetBytes, mtu, between));
+  const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
+  std::memcpy(rte_pktmbuf_mtod(outer, uint8_t*) + 12, &type, sizeof type);
+  return carried(outer);
+}
+
+TEST_F(TwoGateways, HearsWhatThePathCarries) {
+  for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+    Gateway left{1};
+    left.tunnel(family, family);
+    const bool v4 = family == Family::kIpv4;
+    const SaId id = left.ipsec().sas()[0].id.spi == 2 * kSpi ? left.ipsec().sas()[0].id
+                                                             : left.ipsec().sas()[1].id;
+    const auto path_mtu = [&] {
+      for (const SaView& sa : left.ipsec().sas())
+        if (sa.id == id) return sa.path_mtu;
+      return ~0u;
+    };
+    const auto send = [&](uint16_t payload) {
+      left.run({packet(whole_frame(v4, payload))}, 0);
+      auto out = left.sent(1);
+      for (rte_mbuf* m : left.sent(0)) rte_pktmbuf_free(m);
+      return out.empty() ? nullptr : out[0];
+    };
+    rte_mbuf* outer = send(1380);
+    ASSERT_NE(outer, nullptr);
+    EXPECT_EQ(path_mtu(), 0u);
+    // One that means another SA, and one whose checksum is wrong, change nothing.
+    for (const size_t wrong : {size_t{0}, size_t{1}}) {
+      rte_mbuf* forged = packet(bytes_of(outer));
+      uint8_t* ip = rte_pktmbuf_mtod(forged, uint8_t*) + kEthernetBytes;
+      if (wrong == 0) ip[v4 ? 15 : 23] ^= 1;  // its source
+      rte_mbuf* told = too_big(forged, 1400, v4);
+      if (wrong == 1) rte_pktmbuf_mtod(told, uint8_t*)[told->pkt_len - 1] ^= 1;
+      left.run({told}, 1);
+      left.refused();
+      EXPECT_EQ(path_mtu(), 0u) << wrong;
+    }
+    left.run({too_big(outer, 1400, v4)}, 1);
+    EXPECT_EQ(left.refused(), std::vector{Reason::kLocal});  // Linux gets it as well
+    EXPECT_EQ(path_mtu(), 1400u);
+    EXPECT_EQ(send(1380), nullptr);
+    outer = send(1270);
+    ASSERT_NE(outer, nullptr);
+    EXPECT_LE(outer->pkt_len, 1400u + kEthernetBytes);
+    // A larger one is not believed, a very small one not quite.
+    rte_mbuf* again = packet(bytes_of(outer));
+    left.run({too_big(again, 1450, v4)}, 1);
+    left.refused();
+    EXPECT_EQ(path_mtu(), 1400u);
+    left.run({too_big(outer, 68, v4)}, 1);
+    left.refused();
+    EXPECT_EQ(path_mtu(), v4 ? 552u : 1280u);
+    left.now_s += 600;  // it is forgotten
+    EXPECT_EQ(path_mtu(), 0u);
+    outer = send(1380);
+    ASSERT_NE(outer, nullptr);
+    rte_pktmbuf_free(outer);
+  }
+}
+
+TEST(PathMtu, ReadsNothingBeyondThePacket) {
+  for (const bool v4 : {true, false}) {
+    Frame esp = v4 ? ipv4_frame(from_left(8)) : ipv6_frame(from_left6(8));
+    esp[kEthernetBytes + (v4 ? 9 : 6)] = 50;
+    InterfaceView between;
+    between.address4 = 1;
+    between.address6.bytes[0] = 1;
+    rte_mbuf* told = packet(esp);
+    ASSERT_TRUE((v4 ? make_too_big4 : make_too_big6)(told, kEthernetBytes, 1400, between));
+    const Frame frame = bytes_of(told);
+    rte_pktmbuf_free(told);
+    const auto read = v4 ? read_path_mtu4 : read_path_mtu6;
+    const size_t bytes = frame.size() - kEthernetBytes;
+    ASSERT_TRUE(read(frame.data() + kEthernetBytes, static_cast<uint32_t>(bytes)));
+    for (size_t cut = v4 ? 20 : 40; cut < bytes; ++cut) {
+      const std::vector<uint8_t> exact(frame.begin() + kEthernetBytes,
+                                       frame.begin() + kEthernetBytes + static_cast<long>(cut));
+      EXPECT_FALSE(read(exact.data(), static_cast<uint32_t>(cut))) << cut;  // ASan looks on
     }
   }
 }
