@@ -119,6 +119,11 @@ std::span<const IpsecAlgorithm> ipsec_integrities() noexcept {
   return kIntegrities;
 }
 
+const char* to_string(IpsecCrypto crypto) noexcept {
+  static constexpr const char* kWords[] = {"auto", "ipsec-mb", "openssl"};
+  return kWords[static_cast<size_t>(crypto)];
+}
+
 const char* to_string(IpsecMode mode) noexcept {
   return mode == IpsecMode::kTunnel ? "tunnel" : "transport";
 }

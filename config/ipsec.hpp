@@ -101,7 +101,11 @@ struct IpsecPolicyConfig {
   bool operator==(const IpsecPolicyConfig&) const = default;
 };
 
+// What encrypts; kAuto: ipsec-mb where the CPU has AES-NI.
+enum class IpsecCrypto : uint8_t { kAuto, kIpsecMb, kOpenSsl };
+
 struct IpsecConfig {
+  IpsecCrypto crypto = IpsecCrypto::kAuto;
   uint32_t max_sas = 16384, max_policies = 16384;
   std::vector<IpsecSaConfig> sas;
   std::vector<IpsecPolicyConfig> policies;
@@ -124,6 +128,7 @@ inline auto key_of(const IpsecSaConfig& sa) {
   return std::pair(sa.destination, sa.spi);
 }
 
+const char* to_string(IpsecCrypto crypto) noexcept;
 const char* to_string(IpsecMode mode) noexcept;
 const char* to_string(IpsecDirection direction) noexcept;
 const char* to_string(IpsecAction action) noexcept;

@@ -267,6 +267,11 @@ std::optional<IpsecSaConfig> read_ipsec_sa(const Value& value, const std::string
 void load_ipsec(const Value& value, Loading& loading) {
   IpsecConfig& ipsec = loading.config.ipsec;
   Fields fields(value, "ipsec", "a map, as {sas: [], policies: []}");
+  static constexpr Enumerator kCrypto[] = {{"auto", static_cast<int>(IpsecCrypto::kAuto)},
+                                           {"ipsec-mb", static_cast<int>(IpsecCrypto::kIpsecMb)},
+                                           {"openssl", static_cast<int>(IpsecCrypto::kOpenSsl)}};
+  if (const Value* crypto = fields.get("crypto"))
+    if (auto word = crypto->one_of(kCrypto)) ipsec.crypto = static_cast<IpsecCrypto>(*word);
   read_integer(fields.get("max_sas"), 1, 1'000'000, ipsec.max_sas);
   read_integer(fields.get("max_policies"), 1, 1'000'000, ipsec.max_policies);
   if (const Value* sas = fields.get("sas")) load_ipsec_sas(*sas, loading);

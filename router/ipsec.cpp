@@ -16,6 +16,12 @@ uint32_t monotonic_s() {
   return static_cast<uint32_t>(now.tv_sec);
 }
 
+esp::CryptoLibrary library_of(config::IpsecCrypto wanted) {
+  if (wanted == config::IpsecCrypto::kAuto) return esp::best_crypto();
+  return wanted == config::IpsecCrypto::kIpsecMb ? esp::CryptoLibrary::kIpsecMb
+                                                 : esp::CryptoLibrary::kOpenSsl;
+}
+
 // The same packets on their way back.
 IpsecSelector reversed(IpsecSelector selector) {
   std::swap(selector.source, selector.destination);
@@ -32,13 +38,15 @@ std::optional<IpsecStages::Options> Router::start_ipsec() {
   IpsecOptions options;
   options.max_sas = config_.ipsec.max_sas;
   options.max_policies = config_.ipsec.max_policies;
+  options.crypto = library_of(config_.ipsec.crypto);
   options.readers = &tables_->qsbr();
   options.now_s = [this] { return now_s_.load(std::memory_order_relaxed); };
   options.log = [](LogLevel level, const std::string& line) {
     spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
   };
+  const esp::CryptoLibrary crypto = options.crypto;
   ipsec_ = std::make_unique<Ipsec>(std::move(options));
-  IpsecStages::Options stages{ipsec_->view(), -1, &now_s_};
+  IpsecStages::Options stages{ipsec_->view(), -1, &now_s_, crypto};
   const auto field = register_sa_field();
   const auto trial = field ? IpsecStages::create(stages) : tl::unexpected(field.error());
   if (!trial) {
@@ -46,7 +54,7 @@ std::optional<IpsecStages::Options> Router::start_ipsec() {
     return std::nullopt;
   }
   stages.sa_field = *field;
-  ipsec_found_ = esp::Engine::describe();
+  ipsec_found_ = esp::describe(crypto);
   return stages;
 }
 

@@ -342,14 +342,14 @@ int ipsec(const IpsecBenchOptions& wanted) {
     fmt::print("IPsec, {} routes ({}), burst {}, {} rounds of {} ms\n{}, {}, {}\n\n{}",
                (*bed)->routes(), table, options.bed.burst, options.rounds, options.round_ms,
                machine_name(), rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
-               esp::Engine::describe(), to_text(*report));
+               esp::describe(esp::best_crypto()), to_text(*report));
   }
   json out = to_json(*report);
   out["machine"] = machine_facts();
   out["table"] = table;
   out["routes"] = (*bed)->routes();
   out["burst"] = options.bed.burst;
-  out["crypto"] = esp::Engine::describe();
+  out["crypto"] = esp::describe(esp::best_crypto());
   if (auto done = write_json(options.json, out); !done) return complain(done.error());
   return (*bed)->all_forwarded() && (!report->control || report->control->lost == 0) ? 0 : 1;
 }

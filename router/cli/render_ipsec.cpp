@@ -118,12 +118,12 @@ std::string policies_text(const json& answer, Style style) {
 }  // namespace
 
 std::string render_ipsec(const json& answer, Style style) {
+  std::string shown = fmt::format("crypto: {}\n", text(answer, "crypto"));
   if (list(answer, "sas").empty() && list(answer, "policies").empty())
-    return "no SA and no policy\n";
-  std::string shown;
+    return shown + "no SA and no policy\n";
   for (const std::string& part :
        {sas_text(answer, style), details_text(answer, style), policies_text(answer, style)})
-    if (!part.empty()) shown += (shown.empty() ? "" : "\n") + part;
+    if (!part.empty()) shown += "\n" + part;
   const auto warn = [&](const char* key, const char* words) {
     if (whole(answer, key) != 0)
       shown += fmt::format("! {} {}\n", count(whole(answer, key)), words);

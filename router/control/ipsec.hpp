@@ -38,6 +38,7 @@ namespace hecto::router {
 struct IpsecOptions {
   uint32_t max_sas = esp::Sad::kDefaultMax;
   uint32_t max_policies = 16384;
+  esp::CryptoLibrary crypto = esp::best_crypto();  // that the workers' engines have
   lookup::Reclaimer* readers = &lookup::Reclaimer::none();
   std::function<uint32_t()> now_s;  // the clock that workers use; default: CLOCK_MONOTONIC
   std::function<void(LogLevel, const std::string&)> log;  // one line an event

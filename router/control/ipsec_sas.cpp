@@ -157,7 +157,7 @@ void Ipsec::learn_of_departed(SaState& state) const {
 }
 
 Result<std::unique_ptr<esp::Sa>> Ipsec::make(const SaState& state) {
-  auto made = esp::Sa::create(state);
+  auto made = esp::Sa::create(state, options_.crypto);
   if (!made) return made;
   if (free_numbers_.empty()) {
     (*made)->number = next_number_++;

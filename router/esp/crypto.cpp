@@ -1,38 +1,11 @@
 #include "router/esp/crypto.hpp"
 
-#include <string.h>
-
 #include "router/esp/bytes.hpp"
+#include "router/esp/ipsec_mb.hpp"
+#include "router/esp/openssl.hpp"
 
 namespace hecto::router::esp {
 namespace {
-
-constexpr uint32_t kEspHeaderBytes = 8;
-constexpr size_t kAhead = 4;  // packets between the prefetch of a key and its use
-
-uint8_t* text_of(const Work& work, const Shape& shape) {
-  return work.esp + kEspHeaderBytes + shape.iv_bytes;
-}
-
-uint8_t* icv_of(const Work& work, const Shape& shape) {
-  return text_of(work, shape) + work.text_bytes;
-}
-
-IMB_HASH_ALG hash_of(Integrity integrity) {
-  switch (integrity) {
-    case Integrity::kHmacSha1:
-      return IMB_AUTH_HMAC_SHA_1;
-    case Integrity::kHmacSha256:
-      return IMB_AUTH_HMAC_SHA_256;
-    case Integrity::kHmacSha384:
-      return IMB_AUTH_HMAC_SHA_384;
-    case Integrity::kHmacSha512:
-      return IMB_AUTH_HMAC_SHA_512;
-    case Integrity::kNone:
-      break;
-  }
-  return IMB_AUTH_NULL;
-}
 
 // Differences of all bytes at once: the time does not tell where the first one is.
 bool equal(const uint8_t* a, const uint8_t* b, uint32_t bytes) {
@@ -41,133 +14,32 @@ bool equal(const uint8_t* a, const uint8_t* b, uint32_t bytes) {
   return difference == 0;
 }
 
-// The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
-void prefetch_keys(const Sa& sa) {
-  const auto* at = sa.keys();
-  const unsigned lines = sa.shape().cipher == Cipher::kAesGcm ? 6 : 10;
-  for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(at + 64 * i);
-}
-
 }  // namespace
 
-template <bool kSeal>
-void Crypto::gcm(Work& work) noexcept {
-  const Shape& shape = work.sa->shape();
-  const auto call = [&] {
-    if constexpr (kSeal) {
-      return shape.key_index == 0   ? manager_->gcm128_enc
-             : shape.key_index == 1 ? manager_->gcm192_enc
-                                    : manager_->gcm256_enc;
-    } else {
-      return shape.key_index == 0   ? manager_->gcm128_dec
-             : shape.key_index == 1 ? manager_->gcm192_dec
-                                    : manager_->gcm256_dec;
-    }
-  }();
-  gcm_context_data context;
-  uint8_t* text = text_of(work, shape);
-  call(&keys_of(*work.sa).gcm, &context, text, text, work.text_bytes, work.iv, work.aad,
-       shape.esn ? 12 : 8, kSeal ? text + work.text_bytes : work.icv, shape.icv_bytes);
+Result<void> usable(CryptoLibrary library) {
+  return library == CryptoLibrary::kIpsecMb ? IpsecMb::usable() : OpenSsl::usable();
 }
 
-// RFC 4543 §3.3: everything is additional data, and nothing is encrypted.
-void Crypto::gmac(Work& work, uint8_t* icv) noexcept {
-  const Shape& shape = work.sa->shape();
-  const gcm_key_data* key = &keys_of(*work.sa).gcm;
-  const auto with = [&](auto init, auto update, auto finalize) {
-    gcm_context_data context;
-    init(key, &context, work.iv, 12);
-    update(key, &context, work.aad, shape.esn ? 12 : 8);
-    update(key, &context, work.esp + kEspHeaderBytes, shape.iv_bytes + work.text_bytes);
-    finalize(key, &context, icv, shape.icv_bytes);
-  };
-  const IMB_MGR& calls = *manager_;
-  if (shape.key_index == 0)
-    return with(calls.gmac128_init, calls.gmac128_update, calls.gmac128_finalize);
-  if (shape.key_index == 1)
-    return with(calls.gmac192_init, calls.gmac192_update, calls.gmac192_finalize);
-  with(calls.gmac256_init, calls.gmac256_update, calls.gmac256_finalize);
+CryptoLibrary best_crypto() {
+  static const bool ipsec_mb = IpsecMb::usable().has_value();
+  return ipsec_mb ? CryptoLibrary::kIpsecMb : CryptoLibrary::kOpenSsl;
 }
 
-// An HMAC covers the ESP header up to the end of the ciphertext and, with ESN, the number's upper
-// half behind it, which is not sent (RFC 4303 §2.2.1): it stands where the ICV goes.
-template <bool kSeal>
-void Crypto::submit(Work& work) noexcept {
-  const Shape& shape = work.sa->shape();
-  const ExpandedKeys::Rounds& keys = keys_of(*work.sa).rounds;
-  uint8_t* icv = icv_of(work, shape);
-  const bool chacha = shape.cipher == Cipher::kChaCha20Poly1305;
-  IMB_MGR* manager = manager_for(shape);
-  IMB_JOB* job = IMB_GET_NEXT_JOB(manager);
-  job->src = work.esp;
-  job->dst = text_of(work, shape);
-  job->enc_keys = keys.encrypt;
-  job->dec_keys = chacha ? keys.encrypt : keys.decrypt;
-  job->cipher_start_src_offset_in_bytes = kEspHeaderBytes + shape.iv_bytes;
-  job->msg_len_to_cipher_in_bytes = work.text_bytes;
-  job->iv = work.iv;
-  job->iv_len_in_bytes = shape.cipher == Cipher::kAesCbc ? 16 : 12;
-  job->auth_tag_output = kSeal ? icv : work.icv;
-  job->auth_tag_output_len_in_bytes = shape.icv_bytes;
-  job->cipher_direction = kSeal ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
-  job->chain_order = kSeal ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
-  job->user_data = &work;
-  if (chacha) {
-    job->key_len_in_bytes = 32;
-    job->cipher_mode = IMB_CIPHER_CHACHA20_POLY1305;
-    job->hash_alg = IMB_AUTH_CHACHA20_POLY1305;
-    job->hash_start_src_offset_in_bytes = kEspHeaderBytes + shape.iv_bytes;
-    job->msg_len_to_hash_in_bytes = work.text_bytes;
-    job->u.CHACHA20_POLY1305.aad = work.aad;
-    job->u.CHACHA20_POLY1305.aad_len_in_bytes = shape.esn ? 12 : 8;
-  } else {
-    if constexpr (!kSeal) memcpy(work.received, icv, shape.icv_bytes);
-    if (shape.esn) store32(icv, static_cast<uint32_t>(work.number >> 32));
-    job->key_len_in_bytes = 16U + 8U * shape.key_index;
-    job->cipher_mode = shape.cipher == Cipher::kAesCbc   ? IMB_CIPHER_CBC
-                       : shape.cipher == Cipher::kAesCtr ? IMB_CIPHER_CNTR
-                                                         : IMB_CIPHER_NULL;
-    job->hash_alg = hash_of(shape.integrity);
-    job->hash_start_src_offset_in_bytes = 0;
-    job->msg_len_to_hash_in_bytes =
-        kEspHeaderBytes + shape.iv_bytes + work.text_bytes + (shape.esn ? 4 : 0);
-    job->u.HMAC._hashed_auth_key_xor_ipad = keys.inner;
-    job->u.HMAC._hashed_auth_key_xor_opad = keys.outer;
-  }
-  work.failed = true;  // until the job comes back
-  finish(IMB_SUBMIT_JOB_NOCHECK(manager));
+std::string describe(CryptoLibrary library) {
+  return library == CryptoLibrary::kIpsecMb ? IpsecMb::describe() : OpenSsl::describe();
 }
 
-void Crypto::finish(const IMB_JOB* job) noexcept {
-  if (job != nullptr && job->status == IMB_STATUS_COMPLETED)
-    static_cast<Work*>(job->user_data)->failed = false;
+Result<std::unique_ptr<Crypto>> Crypto::create(CryptoLibrary library) {
+  return library == CryptoLibrary::kIpsecMb ? IpsecMb::create() : OpenSsl::create();
 }
 
-template <bool kSeal>
-void Crypto::run(std::span<Work> batch) noexcept {
-  for (size_t i = 0; i < batch.size(); ++i) {
-    Work& work = batch[i];
-    const size_t next = i + kAhead;
-    if (next < batch.size() && batch[next].sa != work.sa) prefetch_keys(*batch[next].sa);
-    work.failed = false;
-    switch (work.sa->shape().cipher) {
-      case Cipher::kAesGcm:
-        gcm<kSeal>(work);
-        break;
-      case Cipher::kAesGmac:
-        gmac(work, kSeal ? icv_of(work, work.sa->shape()) : work.icv);
-        break;
-      default:
-        submit<kSeal>(work);
-    }
-  }
-}
-template void Crypto::run<true>(std::span<Work>) noexcept;
-template void Crypto::run<false>(std::span<Work>) noexcept;
-
-void Crypto::drain() noexcept {
-  for (IMB_MGR* manager : {manager_.get(), sha256_.get()})
-    while (const IMB_JOB* job = manager == nullptr ? nullptr : IMB_FLUSH_JOB(manager)) finish(job);
+void lay_keys(CryptoLibrary library, const Transform& transform, const Keys& keys, std::byte* to) {
+  static_assert(sizeof(ExpandedKeys) <= Sa::kKeyBytes && alignof(ExpandedKeys) <= 64);
+  static_assert(sizeof(PlainKeys) <= Sa::kKeyBytes);
+  if (library == CryptoLibrary::kIpsecMb)
+    expand(transform, keys, *new (to) ExpandedKeys);
+  else
+    new (to) PlainKeys(transform, keys);
 }
 
 bool Crypto::icv_is_right(const Work& work) noexcept {
@@ -175,19 +47,6 @@ bool Crypto::icv_is_right(const Work& work) noexcept {
   const uint8_t* received =
       shape.integrity == Integrity::kNone ? icv_of(work, shape) : work.received;
   return equal(received, work.icv, shape.icv_bytes);
-}
-
-// AES in counter mode (GCM's, without its ICV) under a key of this engine alone: blocks that nobody
-// can foresee (RFC 3602 §3), and that do not repeat within 2^64 calls.
-const uint8_t* Crypto::random_ivs(unsigned count) noexcept {
-  Secrets& secrets = *secrets_;
-  uint8_t nonce[12] = {}, unused[16];
-  store64(nonce + 4, secrets.used++);
-  memset(secrets.ivs, 0, size_t{16} * count);
-  gcm_context_data context;
-  manager_->gcm128_enc(&secrets.key, &context, secrets.ivs, secrets.ivs, uint64_t{16} * count,
-                       nonce, nullptr, 0, unused, sizeof unused);
-  return secrets.ivs;
 }
 
 }  // namespace hecto::router::esp

@@ -1,98 +1,45 @@
-// What ipsec-mb does for an Engine: keys expanded, batches sealed and opened.
-//
-// GCM and GMAC by direct calls, everything else as jobs of the multi-buffer manager, which are
-// flushed at the end of a batch. Only the files that include this one see ipsec-mb.
+// What a library of cryptography does for an Engine: keys laid down, batches sealed and opened.
 #pragma once
 
-#define NO_COMPAT_IMB_API_053  // its old names are as short as GCM and CBC
-#include <intel-ipsec-mb.h>
-
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
-#include <string>
 
+#include "router/esp/crypto_library.hpp"
 #include "router/esp/sa.hpp"
 #include "router/esp/work.hpp"
 
 namespace hecto::router::esp {
 
-// The keys of an SA as ipsec-mb reads them. GMAC uses `gcm`, ChaCha20-Poly1305 `encrypt` as it is.
-struct alignas(64) ExpandedKeys {
-  struct Rounds {
-    alignas(16) uint8_t encrypt[16 * 15];
-    alignas(16) uint8_t decrypt[16 * 15];
-    alignas(16) uint8_t inner[64], outer[64];  // HMAC's state behind key ^ ipad, key ^ opad
-  };
-  union {
-    gcm_key_data gcm;
-    Rounds rounds;
-  };
-};
-
-inline const ExpandedKeys& keys_of(const Sa& sa) noexcept {
-  return *std::launder(reinterpret_cast<const ExpandedKeys*>(sa.keys()));
-}
-
-// Whether ipsec-mb runs on this CPU; asked before anything is expanded.
-bool crypto_usable();
-
-// Whether SHA-256 is better done by the SSE code with SHA-NI than by this manager's own, which
-// would be AVX2 without it: 1.4 times as fast with CBC on Zen 3.
-bool sse_for_sha256(const IMB_MGR& manager) noexcept;
-
-// Into zeroed key memory.
-void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded);
-
-struct ManagerDeleter {
-  void operator()(IMB_MGR* manager) const noexcept;
-};
-using Manager = std::unique_ptr<IMB_MGR, ManagerDeleter>;  // in key memory
-
+// Not thread-safe. Calls are virtual: one for a block of packets, none for each.
 class Crypto {
  public:
-  static Result<std::unique_ptr<Crypto>> create();
-  ~Crypto();
+  static Result<std::unique_ptr<Crypto>> create(CryptoLibrary library);
+  virtual ~Crypto() = default;
 
   // Encrypt in place and put the ICV behind; decrypt in place and make the ICV that should be
-  // there. Work stays where it is until `drain`, after which `failed` tells what ipsec-mb did not
-  // do.
-  void seal(std::span<Work> batch) noexcept { run<true>(batch); }
-  void open(std::span<Work> batch) noexcept { run<false>(batch); }
-  void drain() noexcept;
+  // there. Work stays where it is until `drain`, after which `failed` tells what was not done.
+  virtual void seal(std::span<Work> batch) noexcept = 0;
+  virtual void open(std::span<Work> batch) noexcept = 0;
+  virtual void drain() noexcept = 0;
+  // Unpredictable IVs (of CBC): `count` of 16 bytes, at most kMostIvs. Valid until the next call.
+  static constexpr unsigned kMostIvs = 256;
+  virtual const uint8_t* random_ivs(unsigned count) noexcept = 0;
+
   // After open and drain, in constant time. If not, the bytes are worth nothing.
   static bool icv_is_right(const Work& work) noexcept;
-  // Unpredictable IVs (of CBC): `count` of 16 bytes, at most Engine::kMaxBatch. Valid until the
-  // next call.
-  const uint8_t* random_ivs(unsigned count) noexcept;
-
-  static std::string describe();
-
- private:
-  Crypto() = default;
-  template <bool kSeal>
-  void run(std::span<Work> batch) noexcept;
-  template <bool kSeal>
-  void gcm(Work& work) noexcept;
-  void gmac(Work& work, uint8_t* icv) noexcept;
-  template <bool kSeal>
-  void submit(Work& work) noexcept;
-  static void finish(const IMB_JOB* job) noexcept;
-  IMB_MGR* manager_for(const Shape& shape) const noexcept {
-    return shape.integrity == Integrity::kHmacSha256 && sha256_ != nullptr ? sha256_.get()
-                                                                           : manager_.get();
-  }
-
-  struct Secrets {     // in key memory
-    gcm_key_data key;  // of the CBC IVs
-    uint64_t used;     // runs of random_ivs
-    alignas(64) uint8_t ivs[16 * 256];
-  };
-  Manager manager_;
-  Manager sha256_;  // null where manager_ is the better one
-  Secrets* secrets_ = nullptr;
 };
+
+// Into zeroed key memory, of Sa::kKeyBytes, as `library` reads them.
+void lay_keys(CryptoLibrary library, const Transform& transform, const Keys& keys, std::byte* to);
+
+inline constexpr uint32_t kEspHeaderBytes = 8;
+inline uint8_t* text_of(const Work& work, const Shape& shape) noexcept {
+  return work.esp + kEspHeaderBytes + shape.iv_bytes;
+}
+inline uint8_t* icv_of(const Work& work, const Shape& shape) noexcept {
+  return text_of(work, shape) + work.text_bytes;
+}
 
 }  // namespace hecto::router::esp

@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "router/control/result.hpp"
+#include "router/esp/crypto_library.hpp"
 #include "router/esp/packet.hpp"
 
 namespace hecto::router::esp {
@@ -27,14 +27,12 @@ namespace hecto::router::esp {
 class Engine {
  public:
   static constexpr unsigned kMaxBatch = 256;
-  // Refuses when the CPU or ipsec-mb cannot.
-  static Result<std::unique_ptr<Engine>> create();
+  // Refuses where `library` does not run. Takes SAs that were made for it, and no others.
+  static Result<std::unique_ptr<Engine>> create(CryptoLibrary library = best_crypto());
   ~Engine();
 
   void inbound(std::span<Packet> packets, uint32_t now_s) noexcept;  // at most kMaxBatch
   void outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept;
-
-  static std::string describe();  // "ipsec-mb 1.3.0, AVX2 + VAES" or "without AES-NI: slower"
 
  private:
   Engine() = default;

@@ -185,8 +185,8 @@ void Engine::inbound(std::span<Packet> packets, uint32_t now_s) noexcept {
   finish(std::span(impl_->work.data(), to), now_s);
 }
 
-Result<std::unique_ptr<Engine>> Engine::create() {
-  auto crypto = Crypto::create();
+Result<std::unique_ptr<Engine>> Engine::create(CryptoLibrary library) {
+  auto crypto = Crypto::create(library);
   if (!crypto) return fail(crypto.error().message, crypto.error().error_number);
   std::unique_ptr<Engine> engine(new Engine);
   engine->impl_ = std::make_unique<Impl>();
@@ -195,9 +195,5 @@ Result<std::unique_ptr<Engine>> Engine::create() {
 }
 
 Engine::~Engine() = default;
-
-std::string Engine::describe() {
-  return Crypto::describe();
-}
 
 }  // namespace hecto::router::esp

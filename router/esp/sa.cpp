@@ -93,7 +93,7 @@ Result<void> check(const SaState& state) {
 
 }  // namespace
 
-Sa::Sa(const SaState& state, uint64_t iv_mask)
+Sa::Sa(const SaState& state, CryptoLibrary library, uint64_t iv_mask)
     : id(state.id),
       source(state.source),
       mode(state.mode),
@@ -103,23 +103,22 @@ Sa::Sa(const SaState& state, uint64_t iv_mask)
       shape_(shape_of(state)),
       sequence(state.sequence),
       replay(state.replay_window, state.replay_sequence) {
-  static_assert(sizeof(ExpandedKeys) <= kKeyBytes && alignof(ExpandedKeys) <= 64);
-  expand(transform, state.keys, *new (keys_.data()) ExpandedKeys);
+  lay_keys(library, transform, state.keys, keys_.data());
   shape_.iv_mask = iv_mask;
 }
 
 Sa::~Sa() = default;  // operator delete wipes
 
-Result<std::unique_ptr<Sa>> Sa::create(const SaState& state) {
+Result<std::unique_ptr<Sa>> Sa::create(const SaState& state, CryptoLibrary library) {
   const auto said = [&](const std::string& what) {
     return fmt::format("SA {} {:#010x}: {}", state.id.destination.to_string(), state.id.spi, what);
   };
   if (auto fits = check(state); !fits) return fail(said(fits.error().message));
-  if (!crypto_usable()) return fail(said(Crypto::describe()));
+  if (auto runs = usable(library); !runs) return fail(said(runs.error().message));
   uint64_t iv_mask = 0;
   if (getrandom(&iv_mask, sizeof iv_mask, 0) != sizeof iv_mask)
     return fail(said("the kernel gives no random numbers"), errno);
-  std::unique_ptr<Sa> sa(new Sa(state, iv_mask));
+  std::unique_ptr<Sa> sa(new Sa(state, library, iv_mask));
   if (sa == nullptr) return fail(said("no memory for its keys"), ENOMEM);
   return sa;
 }

@@ -18,6 +18,7 @@
 #include <new>
 
 #include "router/control/ipsec_state.hpp"
+#include "router/esp/crypto_library.hpp"
 #include "router/esp/replay.hpp"
 #include "router/reason.hpp"
 
@@ -64,8 +65,10 @@ static_assert(sizeof(Shape) == 128);
 
 class Sa {
  public:
-  // Refuses keys that do not fit, and memory that cannot be had. One line for the operator.
-  static Result<std::unique_ptr<Sa>> create(const SaState& state);
+  // For engines of `library`. Refuses keys that do not fit, and memory that cannot be had. One line
+  // for the operator.
+  static Result<std::unique_ptr<Sa>> create(const SaState& state,
+                                            CryptoLibrary library = best_crypto());
   ~Sa();
   Sa(const Sa&) = delete;
   Sa& operator=(const Sa&) = delete;
@@ -87,9 +90,8 @@ class Sa {
   void hear_path_mtu(uint32_t mtu, uint32_t now_s) noexcept;
 
   const Shape& shape() const noexcept { return shape_; }
-  const std::byte* keys() const noexcept {
-    return keys_.data();
-  }  // keys_of (crypto.hpp) reads them
+  static constexpr size_t kKeyBytes = 1088;
+  const std::byte* keys() const noexcept { return keys_.data(); }  // as its library reads them
 
   // Key memory (key_memory.hpp); null when there is none.
   static void* operator new(size_t bytes, std::align_val_t) noexcept;
@@ -104,9 +106,8 @@ class Sa {
   uint32_t number = 0;  // dense, given by control: index of its counters in views
 
  private:
-  Sa(const SaState& state, uint64_t iv_mask);
+  Sa(const SaState& state, CryptoLibrary library, uint64_t iv_mask);
 
-  static constexpr size_t kKeyBytes = 1088;
   std::atomic<uint64_t> path_mtu_{0};  // MTU << 32 | the second when it is forgotten
   Shape shape_;
   alignas(64) std::array<std::byte, kKeyBytes> keys_{};

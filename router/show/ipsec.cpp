@@ -116,12 +116,13 @@ json policy_json(const PolicyView& view) {
 
 }  // namespace
 
-json show_ipsec(const Ipsec& ipsec) {
+json show_ipsec(const Ipsec& ipsec, const std::string& crypto) {
   json sas = json::array(), policies = json::array();
   for (const SaView& sa : ipsec.sas()) sas.push_back(sa_json(sa));
   for (const PolicyView& policy : ipsec.policies()) policies.push_back(policy_json(policy));
   const IpsecStatistics statistics = ipsec.statistics();
-  return {{"sas", std::move(sas)},
+  return {{"crypto", crypto},
+          {"sas", std::move(sas)},
           {"policies", std::move(policies)},
           {"max_sas", statistics.max_sas},
           {"max_policies", statistics.max_policies},

@@ -20,7 +20,7 @@ nlohmann::json show_neighbors(Router& router);
 nlohmann::json show_next_hops(Router& router);
 nlohmann::json show_workers(Router& router);
 nlohmann::json show_offload(Router& router);
-nlohmann::json show_ipsec(const Ipsec& ipsec);
+nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto);
 nlohmann::json show_drops(Router& router);
 nlohmann::json show_pools(Router& router);
 nlohmann::json show_config(Router& router);

@@ -37,6 +37,7 @@ class IpsecStages {
     esp::IpsecView tables;
     int sa_field = -1;                             // of register_sa_field()
     const std::atomic<uint32_t>* now_s = nullptr;  // a clock that control moves
+    esp::CryptoLibrary crypto = esp::best_crypto();
   };
   static Result<std::unique_ptr<IpsecStages>> create(const Options& options);
 

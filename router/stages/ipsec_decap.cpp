@@ -24,7 +24,7 @@ IpsecStages::IpsecStages(const Options& options, std::unique_ptr<esp::Engine> en
     : options_(options), engine_(std::move(engine)) {}
 
 Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options) {
-  auto engine = esp::Engine::create();
+  auto engine = esp::Engine::create(options.crypto);
   if (!engine) return tl::unexpected(engine.error());
   return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine)));
 }

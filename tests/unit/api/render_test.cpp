@@ -324,7 +324,8 @@ TEST(RenderIpsec, ShowsSasPoliciesAndWhatIsMissing) {
   EXPECT_NE(text.find("soft_expired"), std::string::npos) << text;
   EXPECT_NE(text.find("! 1 policies have no SA: their packets are dropped\n"), std::string::npos)
       << text;
-  EXPECT_EQ(render_ipsec(json::object(), {}), "no SA and no policy\n");
+  EXPECT_EQ(render_ipsec({{"crypto", "ipsec-mb 1.3.0, AVX2"}}, {}),
+            "crypto: ipsec-mb 1.3.0, AVX2\nno SA and no policy\n");
 }
 
 TEST(RenderOffload, SaysWhatWasChosenAndWhatTheOtherWouldCost) {

@@ -153,6 +153,8 @@ std::vector<RestartCase> restart_cases() {
        "offload.deadline_us: 2000 runs, 99" WANTED "; restart hectod"},
       {"offload.batch", global("offload: {batch: 512}"),
        "offload.batch: 1024 runs, 512" WANTED "; restart hectod"},
+      {"ipsec.crypto", global("ipsec: {crypto: openssl}"),
+       "ipsec.crypto: auto runs, openssl" WANTED "; restart hectod"},
       {"ipsec.max_sas", global("ipsec: {max_sas: 5}"),
        "ipsec.max_sas: 16384 runs, 5" WANTED "; restart hectod"},
       {"ipsec.max_policies", global("ipsec: {max_policies: 5}"),

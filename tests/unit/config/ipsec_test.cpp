@@ -28,6 +28,12 @@ std::string one_policy(const std::string& rest) {
   return file("policies: [{" + rest + "}]");
 }
 
+TEST(LoadIpsec, ReadsWhatEncrypts) {
+  EXPECT_EQ(good(file("max_sas: 5")).ipsec.crypto, IpsecCrypto::kAuto);
+  for (const auto crypto : {IpsecCrypto::kAuto, IpsecCrypto::kIpsecMb, IpsecCrypto::kOpenSsl})
+    EXPECT_EQ(good(file(std::string("crypto: ") + to_string(crypto))).ipsec.crypto, crypto);
+}
+
 TEST(LoadIpsec, ReadsAnSaWithEverything) {
   const Config config =
       good(one_sa(std::string(kEnds) +
@@ -101,6 +107,8 @@ std::string gcm(const std::string& rest) {
 INSTANTIATE_TEST_SUITE_P(
     Sas, IpsecRefuses,
     testing::Values(
+        Refusal{file("crypto: aes-ni"),
+                ".crypto: aes-ni is not known; use auto, ipsec-mb or openssl"},
         Refusal{file("max_sas: 0"), ".max_sas: 0 is out of range; use 1 to 1000000"},
         Refusal{file("sa: []"), ".sa: unknown key; did you mean sas?"},
         Refusal{gcm("sip: 1"), ".sas[0].sip: unknown key; did you mean spi?"},

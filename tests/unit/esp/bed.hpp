@@ -1,4 +1,4 @@
-// SAs, packets with room around them, and an engine, for tests of ESP.
+// SAs, packets with room around them, and an engine of each library, for tests of ESP.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -103,10 +103,20 @@ class Frame {
   Packet packet_;
 };
 
-class EspTest : public testing::Test {
+// Those that run on this CPU: every test of ESP is done by each of them.
+inline std::vector<CryptoLibrary> libraries() {
+  std::vector<CryptoLibrary> all = {CryptoLibrary::kIpsecMb, CryptoLibrary::kOpenSsl};
+  std::erase_if(all, [](CryptoLibrary library) { return !usable(library); });
+  return all;
+}
+inline std::string library_name(const testing::TestParamInfo<CryptoLibrary>& info) {
+  return info.param == CryptoLibrary::kIpsecMb ? "IpsecMb" : "OpenSsl";
+}
+
+class EspTest : public testing::TestWithParam<CryptoLibrary> {
  protected:
   std::unique_ptr<Sa> sa(const SaState& state) {
-    auto made = Sa::create(state);
+    auto made = Sa::create(state, GetParam());
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -118,7 +128,7 @@ class EspTest : public testing::Test {
   }
 
   std::mt19937_64 random{test_seed()};
-  std::unique_ptr<Engine> engine = Engine::create().value();
+  std::unique_ptr<Engine> engine = Engine::create(GetParam()).value();
 
  private:
   Bytes pass(Sa& sa, const Bytes& packet, bool outbound, Reason expected) {

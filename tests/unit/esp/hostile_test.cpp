@@ -32,7 +32,7 @@ class Hostile : public EspTest {
   SaState gcm() { return sa_state(transform_by_name("aes-128-gcm", "").value(), random); }
 };
 
-TEST_F(Hostile, EveryBitOfEspIsProtectedAndNothingForgedMovesTheWindow) {
+TEST_P(Hostile, EveryBitOfEspIsProtectedAndNothingForgedMovesTheWindow) {
   for (const SaState& state : one_of_each()) {
     SCOPED_TRACE(to_string(state.transform));
     const auto receiver = sa(state);
@@ -50,7 +50,7 @@ TEST_F(Hostile, EveryBitOfEspIsProtectedAndNothingForgedMovesTheWindow) {
 }
 
 // In buffers of exactly their length: a sanitizer sees what is read beyond.
-TEST_F(Hostile, EveryLengthIsRefused) {
+TEST_P(Hostile, EveryLengthIsRefused) {
   for (SaState state : one_of_each()) {
     for (const bool nat : {false, true}) {
       if (nat) state.encapsulation = UdpEncapsulation{};
@@ -73,7 +73,7 @@ TEST_F(Hostile, EveryLengthIsRefused) {
   }
 }
 
-TEST_F(Hostile, NoiseOfAnyShapeIsRefused) {
+TEST_P(Hostile, NoiseOfAnyShapeIsRefused) {
   for (const SaState& state : one_of_each()) {
     const auto receiver = sa(state);
     for (int i = 0; i < 2000; ++i) {
@@ -93,7 +93,7 @@ TEST_F(Hostile, NoiseOfAnyShapeIsRefused) {
   }
 }
 
-TEST_F(Hostile, WhatIsNotAsTheSaSaysIsMalformed) {
+TEST_P(Hostile, WhatIsNotAsTheSaSaysIsMalformed) {
   const SaState state = gcm();
   const auto receiver = sa(state);
   const Bytes good = sealed_packet(state, 1, ip_packet(random, Family::kIpv4, 100));
@@ -114,7 +114,7 @@ TEST_F(Hostile, WhatIsNotAsTheSaSaysIsMalformed) {
   in(*receiver, good);
 }
 
-TEST_F(Hostile, PaddingCountsFromOne) {
+TEST_P(Hostile, PaddingCountsFromOne) {
   for (const char* cipher : {"null", "aes-128-cbc"}) {
     const SaState state = sa_state(transform_by_name(cipher, "hmac-sha1").value(), random);
     const auto receiver = sa(state);
@@ -137,7 +137,7 @@ TEST_F(Hostile, PaddingCountsFromOne) {
   }
 }
 
-TEST_F(Hostile, InnerHeadersThatLieAreMalformed) {
+TEST_P(Hostile, InnerHeadersThatLieAreMalformed) {
   const SaState state = gcm();
   const auto receiver = sa(state);
   uint64_t number = 0;
@@ -174,7 +174,7 @@ TEST_F(Hostile, InnerHeadersThatLieAreMalformed) {
   EXPECT_EQ(offer(v6, 41, Reason::kNone), v6);
 }
 
-TEST_F(Hostile, DummyPacketsEndAsSuch) {
+TEST_P(Hostile, DummyPacketsEndAsSuch) {
   const SaState state = gcm();
   const auto receiver = sa(state);
   const Bytes dummy = with_trailer(state.transform, random_bytes(random, 500), 59);
@@ -183,7 +183,7 @@ TEST_F(Hostile, DummyPacketsEndAsSuch) {
   EXPECT_EQ(receiver->packets.load(), 1U);
 }
 
-TEST_F(Hostile, TwiceInOneBatchIsOnceAccepted) {
+TEST_P(Hostile, TwiceInOneBatchIsOnceAccepted) {
   for (const SaState& state : one_of_each()) {
     const auto receiver = sa(state);
     const Bytes good = sealed_packet(state, 9, ip_packet(random, Family::kIpv4, 100));
@@ -199,7 +199,7 @@ TEST_F(Hostile, TwiceInOneBatchIsOnceAccepted) {
   }
 }
 
-TEST_F(Hostile, WindowEdgesAreExactThroughTheEngine) {
+TEST_P(Hostile, WindowEdgesAreExactThroughTheEngine) {
   for (const uint32_t window : {64U, 128U, 1024U, 4096U}) {
     SaState state = gcm();
     state.replay_window = window;
@@ -224,6 +224,8 @@ TEST_F(Hostile, WindowEdgesAreExactThroughTheEngine) {
     EXPECT_EQ(receiver->replay.top(), top + 3000000000);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, Hostile, testing::ValuesIn(libraries()), library_name);
 
 }  // namespace
 }  // namespace hecto::router::esp

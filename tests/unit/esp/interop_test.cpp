@@ -106,7 +106,7 @@ void Interop::opens_what_openssl_seals(const SaState& state, Family inner) {
   EXPECT_EQ(receiver->replay.top(), number);
 }
 
-TEST_F(Interop, SealsAsOpenSslDoes) {
+TEST_P(Interop, SealsAsOpenSslDoes) {
   for (const Transform& transform : all_transforms()) {
     for (const SaState& state : variants(transform, random)) {
       for (const Family inner : kFamilies) {
@@ -118,7 +118,7 @@ TEST_F(Interop, SealsAsOpenSslDoes) {
   }
 }
 
-TEST_F(Interop, OpensWhatOpenSslSealed) {
+TEST_P(Interop, OpensWhatOpenSslSealed) {
   for (const Transform& transform : all_transforms()) {
     for (const SaState& state : variants(transform, random)) {
       for (const Family inner : kFamilies) {
@@ -131,7 +131,7 @@ TEST_F(Interop, OpensWhatOpenSslSealed) {
 }
 
 // Everything at once in one batch: packets keep their places.
-TEST_F(Interop, MixedBatchesGoThereAndBack) {
+TEST_P(Interop, MixedBatchesGoThereAndBack) {
   std::vector<std::unique_ptr<Sa>> senders, receivers;
   for (const Transform& transform : all_transforms()) {
     for (const SaState& state : variants(transform, random)) {
@@ -167,6 +167,41 @@ TEST_F(Interop, MixedBatchesGoThereAndBack) {
     }
   }
 }
+
+// What one library seals the other opens, with its own reading of the keys.
+TEST_P(Interop, EachLibraryOpensWhatTheOtherSealed) {
+  for (const CryptoLibrary other : libraries()) {
+    const auto far_end = Engine::create(other).value();
+    for (const Transform& transform : all_transforms()) {
+      for (const SaState& state : variants(transform, random)) {
+        const auto sender = sa(state);
+        const auto receiver = Sa::create(state, other).value();
+        for (size_t bytes : {64, 1400}) {
+          const Family inner = state.id.destination.family;
+          SCOPED_TRACE(words(state, inner, bytes) + " for " + describe(other));
+          const Bytes packet = ip_packet(random, inner, bytes);
+          Frame frame(out(*sender, packet), receiver.get());
+          far_end->inbound({&frame.packet(), 1}, 1);
+          ASSERT_EQ(frame.packet().reason, Reason::kNone);
+          ASSERT_EQ(frame.bytes(), packet);
+        }
+      }
+    }
+  }
+}
+
+TEST(Library, IsOpenSslOnlyWhereIpsecMbDoesNotRun) {
+  const bool aes_ni = __builtin_cpu_supports("aes") != 0;
+  EXPECT_EQ(usable(CryptoLibrary::kIpsecMb).has_value(), aes_ni);
+  EXPECT_TRUE(usable(CryptoLibrary::kOpenSsl));
+  EXPECT_EQ(best_crypto(), aes_ni ? CryptoLibrary::kIpsecMb : CryptoLibrary::kOpenSsl);
+  EXPECT_EQ(describe(CryptoLibrary::kOpenSsl).ends_with(", no AES-NI: slower"), !aes_ni);
+  if (aes_ni) return;
+  EXPECT_EQ(Engine::create(CryptoLibrary::kIpsecMb).error().message,
+            describe(CryptoLibrary::kIpsecMb));
+}
+
+INSTANTIATE_TEST_SUITE_P(, Interop, testing::ValuesIn(libraries()), library_name);
 
 }  // namespace
 }  // namespace hecto::router::esp

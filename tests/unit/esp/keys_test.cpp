@@ -1,8 +1,11 @@
 // Keys: what fits, where they lie, and that they go.
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 
-#include "router/esp/crypto.hpp"
 #include "router/esp/key_memory.hpp"
 #include "tests/unit/esp/bed.hpp"
 
@@ -27,7 +30,69 @@ std::string vm_flags(const void* address) {
   return "";
 }
 
-TEST_F(EspKeys, SasLieOutsideOfCoreDumps) {
+// This process's writable memory: without its stack, and without what is kept out of dumps.
+std::vector<std::pair<uintptr_t, uintptr_t>> ordinary_memory() {
+  std::vector<std::pair<uintptr_t, uintptr_t>> all;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::pair<uintptr_t, uintptr_t> range;
+    char dash = 0;
+    std::string rights;
+    std::istringstream words(line);
+    if (!(words >> std::hex >> range.first >> dash >> range.second >> rights)) continue;
+    if (rights != "rw-p" || line.ends_with("[stack]")) continue;
+    if (vm_flags(reinterpret_cast<void*>(range.first)).find(" dd ") == std::string::npos)
+      all.push_back(range);
+  }
+  return all;
+}
+
+constexpr uint8_t kMask = 0x5a;  // a needle is no key: it would be found itself
+constexpr size_t kNeedleBytes = 16;
+using Needle = std::array<uint8_t, kNeedleBytes>;
+
+Needle needle(const uint8_t* key) {
+  Needle masked;
+  for (size_t i = 0; i < masked.size(); ++i) masked[i] = key[i] ^ kMask;
+  return masked;
+}
+
+// How many of them lie in ordinary memory, mask and all.
+size_t found(const std::vector<Needle>& needles) {
+  static std::array<uint8_t, 1 << 16> chunk;
+  const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  size_t count = 0;
+  for (auto [at, end] : ordinary_memory()) {
+    for (; at + kNeedleBytes <= end; at += chunk.size() - kNeedleBytes) {
+      const size_t wanted = std::min<size_t>(chunk.size(), end - at);
+      const ssize_t bytes = pread(memory, chunk.data(), wanted, static_cast<off_t>(at));
+      if (bytes <= 0) break;
+      for (ssize_t i = 0; i < bytes; ++i) chunk[static_cast<size_t>(i)] ^= kMask;
+      for (const Needle& each : needles)
+        count +=
+            memmem(chunk.data(), static_cast<size_t>(bytes), each.data(), each.size()) != nullptr;
+    }
+  }
+  close(memory);
+  return count;
+}
+
+TEST_P(EspKeys, NoneIsLeftInOrdinaryMemoryBehindABatch) {
+  std::vector<Needle> needles;
+  std::vector<std::unique_ptr<Sa>> sas;
+  for (const Transform& transform : all_transforms()) {
+    const SaState state = sa_state(transform, random);
+    if (transform.key_bytes != 0) needles.push_back(needle(state.keys.cipher.data()));
+    if (!transform.aead()) needles.push_back(needle(state.keys.integrity.data()));
+    sas.push_back(sa(state));
+  }
+  for (const auto& one : sas) in(*one, out(*one, ip_packet(random, Family::kIpv4, 100)));
+  EXPECT_EQ(found(needles), 0U);
+  const Bytes there = random_bytes(random, 1000);
+  EXPECT_GE(found({needle(there.data() + 500)}), 1U);  // that it finds what is there
+}
+
+TEST_P(EspKeys, SasLieOutsideOfCoreDumps) {
   for (const char* aead : {"aes-256-gcm", "chacha20-poly1305"}) {
     const auto one = sa(sa_state(transform_by_name(aead, "").value(), random));
     ASSERT_NE(vm_flags(one.get()).find(" dd "), std::string::npos);
@@ -35,7 +100,7 @@ TEST_F(EspKeys, SasLieOutsideOfCoreDumps) {
   }
 }
 
-TEST_F(EspKeys, AreWipedWhenAnSaDies) {
+TEST_P(EspKeys, AreWipedWhenAnSaDies) {
   for (const Transform& transform : all_transforms()) {
     auto one = sa(sa_state(transform, random));
     const auto* memory = reinterpret_cast<const volatile uint8_t*>(one.get());
@@ -45,7 +110,7 @@ TEST_F(EspKeys, AreWipedWhenAnSaDies) {
   }
 }
 
-TEST_F(EspKeys, MemoryIsReusedZeroed) {
+TEST_P(EspKeys, MemoryIsReusedZeroed) {
   void* first = allocate_key_memory(100);
   memset(first, 0xaa, 100);
   release_key_memory(first, 100);
@@ -55,7 +120,7 @@ TEST_F(EspKeys, MemoryIsReusedZeroed) {
   release_key_memory(second, 128);
 }
 
-TEST_F(EspKeys, WipeAndMoveLeaveNothing) {
+TEST_P(EspKeys, WipeAndMoveLeaveNothing) {
   SaState state = sa_state(transform_by_name("aes-256-cbc", "hmac-sha2-512").value(), random);
   const Keys before = state.keys;
   Keys moved = std::move(state.keys);
@@ -69,7 +134,7 @@ TEST_F(EspKeys, WipeAndMoveLeaveNothing) {
   EXPECT_EQ(assigned, Keys());
 }
 
-TEST_F(EspKeys, NamesGoThereAndBack) {
+TEST_P(EspKeys, NamesGoThereAndBack) {
   for (const Transform& transform : all_transforms()) {
     const std::string name = to_string(transform);
     const size_t plus = name.find(" + ");
@@ -84,12 +149,12 @@ TEST_F(EspKeys, NamesGoThereAndBack) {
   EXPECT_FALSE(transform_by_name("aes-128-gcm", "hmac-sha1"));
 }
 
-TEST_F(EspKeys, WrongLengthsAndEndsAreRefused) {
+TEST_P(EspKeys, WrongLengthsAndEndsAreRefused) {
   const SaState good = sa_state(transform_by_name("aes-128-cbc", "hmac-sha1").value(), random);
   const auto refused = [&](auto change) {
     SaState state = good;
     change(state);
-    const auto made = Sa::create(state);
+    const auto made = Sa::create(state, GetParam());
     EXPECT_FALSE(made);
     if (made) return std::string();
     EXPECT_EQ(made.error().message.find('\n'), std::string::npos);
@@ -108,6 +173,8 @@ TEST_F(EspKeys, WrongLengthsAndEndsAreRefused) {
   refused([](SaState& state) { state.replay_window = 4097; });
   refused([](SaState& state) { state.tfc_pad = 70000; });
 }
+
+INSTANTIATE_TEST_SUITE_P(, EspKeys, testing::ValuesIn(libraries()), library_name);
 
 }  // namespace
 }  // namespace hecto::router::esp

@@ -30,7 +30,7 @@ class Outbound : public EspTest {
 
 constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
 
-TEST_F(Outbound, OuterHeadersAreWhole) {
+TEST_P(Outbound, OuterHeadersAreWhole) {
   for (const Family outer : kFamilies) {
     for (const Family inner : kFamilies) {
       const SaState state = gcm(outer);
@@ -49,7 +49,7 @@ TEST_F(Outbound, OuterHeadersAreWhole) {
   }
 }
 
-TEST_F(Outbound, DscpEcnAndDfAsTheSaSays) {
+TEST_P(Outbound, DscpEcnAndDfAsTheSaSays) {
   for (int flags = 0; flags < 8; ++flags) {
     for (const Family outer : kFamilies) {
       for (const Family inner : kFamilies) {
@@ -79,7 +79,7 @@ TEST_F(Outbound, DscpEcnAndDfAsTheSaSays) {
 }
 
 // RFC 6040 §4.2, figure 4; -1 is the packet dropped.
-TEST_F(Outbound, EcnIsDecapsulatedByTheTable) {
+TEST_P(Outbound, EcnIsDecapsulatedByTheTable) {
   constexpr int kTable[4][4] = {// outer Not-ECT, ECT(1), ECT(0), CE
                                 {0, 0, 0, -1},
                                 {1, 1, 1, 3},
@@ -107,7 +107,7 @@ TEST_F(Outbound, EcnIsDecapsulatedByTheTable) {
   }
 }
 
-TEST_F(Outbound, UdpChecksumIsZeroOverIpv4AndRightOverIpv6) {
+TEST_P(Outbound, UdpChecksumIsZeroOverIpv4AndRightOverIpv6) {
   for (const Family outer : kFamilies) {
     for (const size_t bytes : {64, 65, 1399}) {
       SaState state = gcm(outer);
@@ -131,7 +131,7 @@ TEST_F(Outbound, UdpChecksumIsZeroOverIpv4AndRightOverIpv6) {
   }
 }
 
-TEST_F(Outbound, PadsToTheLengthThatTheSaAsksFor) {
+TEST_P(Outbound, PadsToTheLengthThatTheSaAsksFor) {
   SaState state = gcm();
   state.tfc_pad = 1000;
   const auto sender = sa(state), receiver = sa(state);
@@ -149,7 +149,7 @@ TEST_F(Outbound, PadsToTheLengthThatTheSaAsksFor) {
   }
 }
 
-TEST_F(Outbound, NeedsRoomOnBothSides) {
+TEST_P(Outbound, NeedsRoomOnBothSides) {
   const SaState state = gcm();
   const auto sender = sa(state);
   const Bytes packet = ip_packet(random, Family::kIpv4, 100);
@@ -168,7 +168,7 @@ TEST_F(Outbound, NeedsRoomOnBothSides) {
   EXPECT_EQ(sender->sequence.load(), 1U);  // what did not fit took no number
 }
 
-TEST_F(Outbound, RefusesWhatIsNoWholePacket) {
+TEST_P(Outbound, RefusesWhatIsNoWholePacket) {
   const SaState state = gcm();
   const auto sender = sa(state);
   Bytes packet = ip_packet(random, Family::kIpv4, 100);
@@ -186,7 +186,7 @@ TEST_F(Outbound, RefusesWhatIsNoWholePacket) {
   EXPECT_EQ(jumbo.packet().reason, Reason::kEspNoRoom);
 }
 
-TEST_F(Outbound, TransportModeKeepsOptionsInFrontAndRefusesFragments) {
+TEST_P(Outbound, TransportModeKeepsOptionsInFrontAndRefusesFragments) {
   const SaState v4 = gcm(Family::kIpv4, IpsecMode::kTransport);
   const auto sender = sa(v4), receiver = sa(v4);
   Bytes packet = ip_packet(random, Family::kIpv4, 100);
@@ -212,7 +212,7 @@ TEST_F(Outbound, TransportModeKeepsOptionsInFrontAndRefusesFragments) {
   EXPECT_EQ(in(*receiver6, sent6), packet6);
 }
 
-TEST_F(Outbound, NumbersEndBeforeTheyWrap) {
+TEST_P(Outbound, NumbersEndBeforeTheyWrap) {
   for (const bool esn : {false, true}) {
     SaState state = gcm();
     state.esn = esn;
@@ -242,7 +242,7 @@ TEST_F(Outbound, NumbersEndBeforeTheyWrap) {
   out(*sa(state), ip_packet(random, Family::kIpv4, 64), Reason::kEspExpired);
 }
 
-TEST_F(Outbound, HardLifetimesEndAnSa) {
+TEST_P(Outbound, HardLifetimesEndAnSa) {
   SaState packets = gcm(), bytes = gcm();
   packets.lifetime.hard_packets = 3;
   bytes.lifetime.hard_bytes = 300;  // 104 bytes of ciphertext each: the third goes over it
@@ -269,7 +269,7 @@ TEST_F(Outbound, HardLifetimesEndAnSa) {
   }
 }
 
-TEST_F(Outbound, MtuIsTheLargestThatFits) {
+TEST_P(Outbound, MtuIsTheLargestThatFits) {
   for (const Transform& transform : all_transforms()) {
     for (const Family outer : kFamilies) {
       for (const IpsecMode mode : {IpsecMode::kTunnel, IpsecMode::kTransport}) {
@@ -286,7 +286,7 @@ TEST_F(Outbound, MtuIsTheLargestThatFits) {
 }
 
 // Numbers of two workers on one SA: all of them, none twice.
-TEST_F(Outbound, TwoEnginesNeverGiveOneNumberTwice) {
+TEST_P(Outbound, TwoEnginesNeverGiveOneNumberTwice) {
   SaState state = gcm();
   const auto sender = sa(state);
   const Bytes packet = ip_packet(random, Family::kIpv4, 64);
@@ -295,7 +295,7 @@ TEST_F(Outbound, TwoEnginesNeverGiveOneNumberTwice) {
   std::vector<std::thread> threads;
   for (auto& mine : numbers) {
     threads.emplace_back([&] {
-      const auto own = Engine::create().value();
+      const auto own = Engine::create(GetParam()).value();
       for (unsigned i = 0; i < kBatches; ++i) {
         std::vector<Frame> frames;
         std::vector<Packet> packets;
@@ -318,11 +318,11 @@ TEST_F(Outbound, TwoEnginesNeverGiveOneNumberTwice) {
   EXPECT_EQ(sender->packets.load(), 2 * kBatches * kBatch);
 }
 
-TEST_F(Outbound, CbcIvsDoNotRepeat) {
+TEST_P(Outbound, CbcIvsDoNotRepeat) {
   const SaState state = sa_state(transform_by_name("aes-128-cbc", "hmac-sha1").value(), random);
   std::set<std::string> ivs;
   for (int i = 0; i < 3; ++i) {
-    const auto other = Engine::create().value();
+    const auto other = Engine::create(GetParam()).value();
     const auto sender = sa(state);
     for (int k = 0; k < 50; ++k) {
       Frame frame(ip_packet(random, Family::kIpv4, 64), sender.get());
@@ -334,7 +334,7 @@ TEST_F(Outbound, CbcIvsDoNotRepeat) {
 }
 
 // The same keys from a file once more, from number 1 on: other IVs.
-TEST_F(Outbound, CounterIvsDifferBetweenSasOfOneKey) {
+TEST_P(Outbound, CounterIvsDifferBetweenSasOfOneKey) {
   const SaState state = gcm();
   std::set<std::string> ivs;
   for (int i = 0; i < 50; ++i) {
@@ -344,6 +344,8 @@ TEST_F(Outbound, CounterIvsDifferBetweenSasOfOneKey) {
   }
   EXPECT_EQ(ivs.size(), 500U);
 }
+
+INSTANTIATE_TEST_SUITE_P(, Outbound, testing::ValuesIn(libraries()), library_name);
 
 }  // namespace
 }  // namespace hecto::router::esp

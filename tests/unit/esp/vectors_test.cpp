@@ -27,7 +27,7 @@ class Vectors : public EspTest {
   }
 };
 
-TEST_F(Vectors, ChaCha20Poly1305OfRfc7634AppendixA) {
+TEST_P(Vectors, ChaCha20Poly1305OfRfc7634AppendixA) {
   SaState vector =
       state("chacha20-poly1305", "",
             "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3");
@@ -46,7 +46,7 @@ TEST_F(Vectors, ChaCha20Poly1305OfRfc7634AppendixA) {
 }
 
 // Its next header is ICMP, not an IP packet: malformed, but only after the ICV was right.
-TEST_F(Vectors, GcmWithEsnOfTheRfc4106Draft) {
+TEST_P(Vectors, GcmWithEsnOfTheRfc4106Draft) {
   SaState vector = state("aes-128-gcm", "", "4c80cdefbb5d10da906ac73c3613a6342e443b68");
   vector.id.spi = 0x4321;
   vector.esn = true;
@@ -64,7 +64,7 @@ TEST_F(Vectors, GcmWithEsnOfTheRfc4106Draft) {
 }
 
 // The draft's "AES-GMAC" packet; as above.
-TEST_F(Vectors, GmacOfTheRfc4543Draft) {
+TEST_P(Vectors, GmacOfTheRfc4543Draft) {
   SaState vector = state("aes-128-gmac", "", "4c80cdefbb5d10da906ac73c3613a63422433c64");
   vector.id.spi = 0x4321;
   const std::string text =
@@ -78,7 +78,7 @@ TEST_F(Vectors, GmacOfTheRfc4543Draft) {
 }
 
 // Bare ciphers; the ICV is OpenSSL's. "Single block msg" ends in no trailer.
-TEST_F(Vectors, CbcOfRfc3602Case1) {
+TEST_P(Vectors, CbcOfRfc3602Case1) {
   const SaState vector = state("aes-128-cbc", "hmac-sha1", "06a9214036b8a15b512e03d534120006");
   const Bytes plain = gpu_offload::crypto::bytes_of("Single block msg");
   const Bytes esp = openssl_seal(vector, 1, hex("3dafba429d9eb430b422da802c9fac41"), plain);
@@ -86,7 +86,7 @@ TEST_F(Vectors, CbcOfRfc3602Case1) {
   EXPECT_EQ(opened(vector, esp, Reason::kEspMalformed), plain);
 }
 
-TEST_F(Vectors, CtrOfRfc3686Vector1) {
+TEST_P(Vectors, CtrOfRfc3686Vector1) {
   const SaState vector =
       state("aes-128-ctr", "hmac-sha1", "ae6852f8121067cc4bf7a5765577f39e00000030");
   const Bytes plain = gpu_offload::crypto::bytes_of("Single block msg");
@@ -94,6 +94,8 @@ TEST_F(Vectors, CtrOfRfc3686Vector1) {
   EXPECT_EQ(slice(esp, 16, 32), hex("e4095d4fb7a7b3792d6175a3261311b8"));
   EXPECT_EQ(opened(vector, esp, Reason::kEspMalformed), plain);
 }
+
+INSTANTIATE_TEST_SUITE_P(, Vectors, testing::ValuesIn(libraries()), library_name);
 
 }  // namespace
 }  // namespace hecto::router::esp

@@ -3,8 +3,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "router/esp/crypto.hpp"
-#include "router/esp/engine.hpp"
+#include <array>
+
+#include "router/esp/ipsec_mb.hpp"
 #include "router/esp/key_memory.hpp"
 
 namespace hecto::router::esp {
@@ -21,6 +22,7 @@ Manager make_manager(void (*init)(IMB_MGR*)) {
   Manager manager(imb_set_pointers_mb_mgr(memory, 0, 1));
   if (manager != nullptr) init(manager.get());
   if (manager == nullptr || imb_get_errno(manager.get()) != 0) return nullptr;
+  if (manager->used_arch <= IMB_ARCH_NOAESNI) return nullptr;  // its emulation of AES-NI
   return manager;
 }
 
@@ -70,8 +72,9 @@ bool sse_for_sha256(const IMB_MGR& manager) noexcept {
   return manager.used_arch == IMB_ARCH_AVX2 && (manager.features & IMB_FEATURE_SHANI) != 0;
 }
 
-bool crypto_usable() {
-  return functions() != nullptr;
+Result<void> IpsecMb::usable() {
+  if (functions() != nullptr) return {};
+  return fail(describe());
 }
 
 void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded) {
@@ -97,11 +100,9 @@ void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded
   if (!transform.aead()) hmac_states(transform.integrity, keys, expanded.rounds);
 }
 
-Result<std::unique_ptr<Crypto>> Crypto::create() {
-  if (!crypto_usable())
-    return fail(fmt::format("ipsec-mb {} cannot run on this CPU: it needs SSE 4.2 and AES-NI",
-                            imb_get_version_str()));
-  std::unique_ptr<Crypto> crypto(new Crypto);
+Result<std::unique_ptr<Crypto>> IpsecMb::create() {
+  if (auto runs = usable(); !runs) return tl::unexpected(runs.error());
+  std::unique_ptr<IpsecMb> crypto(new IpsecMb);
   crypto->manager_ = make_manager(init_best);
   if (crypto->manager_ != nullptr && sse_for_sha256(*crypto->manager_)) {
     crypto->sha256_ = make_manager(init_mb_mgr_sse);
@@ -118,15 +119,17 @@ Result<std::unique_ptr<Crypto>> Crypto::create() {
   return crypto;
 }
 
-Crypto::~Crypto() {
+IpsecMb::~IpsecMb() {
   release_key_memory(secrets_, sizeof(Secrets));
 }
 
-std::string Crypto::describe() {
+std::string IpsecMb::describe() {
   const IMB_MGR* manager = functions();
-  if (manager == nullptr) return fmt::format("ipsec-mb {}: not on this CPU", imb_get_version_str());
-  constexpr std::array<std::string_view, IMB_ARCH_NUM> kNames = {
-      "nothing", "without AES-NI: slower", "SSE", "AVX", "AVX2", "AVX-512"};
+  if (manager == nullptr)
+    return fmt::format("ipsec-mb {} cannot run on this CPU: it needs SSE 4.2 and AES-NI",
+                       imb_get_version_str());
+  constexpr std::array<std::string_view, IMB_ARCH_NUM> kNames = {"",    "",     "SSE",
+                                                                 "AVX", "AVX2", "AVX-512"};
   constexpr uint64_t kVaes = IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
   // Version 1.3 has VAES code for AVX-512 alone, whatever else the CPU offers.
   const bool vaes = manager->used_arch == IMB_ARCH_AVX512 && (manager->features & kVaes) == kVaes;
