@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 
+import pytest
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -36,10 +37,10 @@ def all_tunnels():
     return made
 
 
-def start(lab, tunnels, **more):
+def start(lab, tunnels, crypto="auto", **more):
     config = {"routes": [{"to": "10.100.0.0/16", "via": "10.2.0.1"},
                          {"to": "fd00:100::/32", "via": "fd00:2::1"}],
-              "ipsec": ipsec_section(tunnels), **more}
+              "ipsec": {"crypto": crypto, **ipsec_section(tunnels)}, **more}
     pair = make_pair(lab, config=config)
     for address in ("10.2.0.1", "fd00:2::1"):
         wait_for(lambda address=address: " 1 received" in pair.a.ping(address, count=1, ok=False),
@@ -57,9 +58,13 @@ def inner_packet(tunnel, outbound, text):
     return kind(bytes(kind(src=source, dst=destination) / UDP(sport=7, dport=9) / text))
 
 
-def test_every_algorithm_both_ways(lab):
-    tunnels = all_tunnels()
-    pair = start(lab, tunnels)
+@pytest.mark.parametrize("crypto", ["auto", "openssl"])
+def test_every_algorithm_both_ways(lab, crypto):
+    tunnels = all_tunnels()[::1 if crypto == "auto" else 3]
+    pair = start(lab, tunnels, crypto)
+    if crypto == "openssl":
+        assert "ipsec: OpenSSL 3." in pair.router.log()
+        assert pair.router.cli("show", "ipsec").startswith("crypto: OpenSSL 3.")
     to_a, to_b = port_mac(pair.router, "a0"), port_mac(pair.router, "b0")
     wrong = []
     with Wire(pair.a) as at_a, Wire(pair.b) as at_b:
