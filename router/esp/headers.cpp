@@ -34,4 +34,23 @@ std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool be
   }
 }
 
+void renew_checksum(uint8_t* ip, uint32_t bytes, uint32_t offset, uint8_t protocol) noexcept {
+  const bool udp = protocol == kProtocolUdp, ipv4 = is_ipv4(ip);
+  if ((!udp && protocol != kProtocolTcp) || (!ipv4 && offset != 40)) return;
+  uint8_t* segment = ip + offset;
+  uint32_t covered = bytes - offset;
+  if (covered < (udp ? 8 : 20)) return;
+  if (udp) {
+    const uint32_t said = load16(segment + 4);
+    if (said < 8 || said > covered || load16(segment + 6) == 0) return;
+    covered = said;
+  }
+  uint8_t* checksum = segment + (udp ? 6 : 16);
+  store16(checksum, 0);
+  const uint32_t addresses = ipv4 ? sum_words(ip + 12, 8) : sum_words(ip + 8, 32);
+  const auto right = static_cast<uint16_t>(
+      ~fold(uint64_t{sum_data(segment, covered)} + addresses + covered + protocol));
+  store16(checksum, udp && right == 0 ? 0xffff : right);  // 0 would say that there is none
+}
+
 }  // namespace hecto::router::esp

@@ -10,7 +10,7 @@
 
 namespace hecto::router::esp {
 
-inline constexpr uint8_t kProtocolIpv4 = 4, kProtocolUdp = 17, kProtocolIpv6 = 41,
+inline constexpr uint8_t kProtocolIpv4 = 4, kProtocolTcp = 6, kProtocolUdp = 17, kProtocolIpv6 = 41,
                          kProtocolEsp = 50, kProtocolNone = 59;
 
 inline bool is_ipv4(const uint8_t* ip) noexcept {
@@ -44,6 +44,11 @@ struct UpperLayer {
 // stands behind (RFC 4303 §3.1.1). None when they run out of the packet.
 inline constexpr unsigned kMaxExtensions = 8;
 std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool before_esp) noexcept;
+
+// RFC 3948 §3.1.2 b: makes the checksum of the TCP segment or UDP datagram at `offset` of a whole
+// IP packet anew, where NAT changed addresses that it covers. Left as it is: UDP without a
+// checksum, what is shorter than its header says, and IPv6 with extension headers.
+void renew_checksum(uint8_t* ip, uint32_t bytes, uint32_t offset, uint8_t protocol) noexcept;
 
 inline uint8_t traffic_class(const uint8_t* ip) noexcept {
   return is_ipv4(ip) ? ip[1] : static_cast<uint8_t>(ip[0] << 4 | ip[1] >> 4);

@@ -88,7 +88,7 @@ Reason unwrap_tunnel(const Shape& shape, Packet& packet, uint8_t* inner, uint32_
   return Reason::kNone;
 }
 
-// The IP headers move up to the payload and say what it is (RFC 4303 §3.4.4, RFC 3948 §3.2).
+// The IP headers move up to the payload and say what it is (RFC 4303 §3.4.4, RFC 3948 §3.1.2).
 Reason unwrap_transport(const Work& work, Packet& packet, uint8_t* payload, uint32_t payload_bytes,
                         uint8_t next_header) {
   uint8_t* ip = payload - work.header_bytes;
@@ -102,6 +102,7 @@ Reason unwrap_transport(const Work& work, Packet& packet, uint8_t* payload, uint
   } else {
     store16(ip + 4, bytes - 40);
   }
+  if (work.sa->shape().udp_bytes != 0) renew_checksum(ip, bytes, work.header_bytes, next_header);
   move_bounds(packet, ip, bytes);
   return Reason::kNone;
 }

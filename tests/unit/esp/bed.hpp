@@ -59,7 +59,7 @@ inline SaState sa_state(const Transform& transform, std::mt19937_64& random,
   return state;
 }
 
-// A whole IP packet of `bytes` with random data; UDP inside.
+// A whole IP packet of `bytes` with random data; UDP without a checksum inside.
 inline Bytes ip_packet(std::mt19937_64& random, Family family, size_t bytes) {
   Bytes packet = random_bytes(random, bytes);
   uint8_t* ip = packet.data();
@@ -78,6 +78,8 @@ inline Bytes ip_packet(std::mt19937_64& random, Family family, size_t bytes) {
     ip[6] = 17;
     ip[7] = 64;
   }
+  const size_t udp = family == Family::kIpv4 ? 20 : 40;
+  if (bytes >= udp + 8) store16(ip + udp + 6, 0);
   return packet;
 }
 
