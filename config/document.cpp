@@ -1,6 +1,7 @@
 #include "config/document.hpp"
 
 #include <fmt/format.h>
+#include <string.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -140,6 +141,10 @@ std::optional<DocumentError> check_bytes(std::string_view yaml) {
 }
 
 }  // namespace
+
+void wipe(Document& document) noexcept {
+  for (DocumentNode& node : document.nodes) explicit_bzero(node.text.data(), node.text.size());
+}
 
 tl::expected<Document, DocumentError> read_document(std::string_view yaml) {
   if (auto error = check_bytes(yaml)) return tl::unexpected(std::move(*error));

@@ -35,6 +35,9 @@ struct DocumentNode {
 struct Document {
   std::vector<DocumentNode> nodes;  // the last is the root; a null for an empty file
 };
+// Zeroes all texts: keys may be among them. Copies that yaml-cpp made while it read stay where they
+// were freed.
+void wipe(Document& document) noexcept;
 
 struct DocumentError {
   uint32_t line;

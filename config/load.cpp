@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string.h>
 
 #include <algorithm>
 #include <set>
@@ -204,7 +205,9 @@ tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& f
 tl::expected<Config, Problems> load(const std::string& file) {
   auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
-  return parse(*text, file);
+  auto config = parse(*text, file);
+  explicit_bzero(text->data(), text->size());  // keys may stand in it
+  return config;
 }
 
 }  // namespace hecto::config

@@ -331,6 +331,7 @@ tl::expected<void, Problems> read_yaml(std::string_view yaml, const std::string&
     report.add("", fmt::format("empty; {}", right));
   else
     file.refuse(fmt::format("where KEY: VALUE lines are needed; {}", right));
+  wipe(*document);
   if (!report.empty()) return tl::unexpected(report.take());
   return {};
 }

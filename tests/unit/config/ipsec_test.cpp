@@ -1,6 +1,7 @@
 // `ipsec:`: what is read, what is refused, and that no key is ever told.
 #include "config/ipsec.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <fstream>
 
 #include "config/diff.hpp"
+#include "config/document.hpp"
 #include "config/load.hpp"
 #include "tests/unit/config/files.hpp"
 
@@ -26,6 +28,17 @@ std::string one_sa(const std::string& rest) {
 }
 std::string one_policy(const std::string& rest) {
   return file("policies: [{" + rest + "}]");
+}
+
+TEST(LoadIpsec, ADocumentIsWipedWholly) {
+  auto document = read_document(fmt::format("sas: [{{key: \"{}\"}}, {{key: {}}}]", kKey, kKey));
+  ASSERT_TRUE(document);
+  size_t keys = 0;
+  for (const DocumentNode& node : document->nodes) keys += node.text == kKey;
+  EXPECT_EQ(keys, 2u);
+  wipe(*document);
+  for (const DocumentNode& node : document->nodes)
+    EXPECT_EQ(node.text, std::string(node.text.size(), '\0'));
 }
 
 TEST(LoadIpsec, ReadsWhatEncrypts) {
