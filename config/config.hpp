@@ -102,13 +102,17 @@ struct TablesConfig {
 // Whether a kind of work goes to the offload device.
 enum class OffloadMode : uint8_t { kAuto, kNever, kAlways };
 
-// Batches of one worker and one kind of work that may be on their way at once.
+// Batches of one worker and one kind of work that may be on their way at once: of a family's
+// look-ups, and of ESP's kinds (GCM and CBC, sealed and opened), which hold packets' bytes as well.
 inline constexpr unsigned kOffloadBatches = 8;
+inline constexpr unsigned kOffloadEspBatches = 4;
+inline constexpr unsigned kOffloadEspKinds = 4;
 
 struct OffloadConfig {
   // "auto" (every GPU that is found), "none", or names as "cuda:0" and "host" (CPU threads).
   std::vector<std::string> devices = {"auto"};
   OffloadMode lookup = OffloadMode::kAuto;
+  OffloadMode ipsec = OffloadMode::kAuto;
   bool shader = false;             // a thread for each device merges the workers' batches
   uint32_t latency_bound_us = 50;  // of gathering and the device's answer
   uint32_t deadline_us = 2000;     // what is not answered by then is done on the CPU

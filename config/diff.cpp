@@ -61,6 +61,7 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   const OffloadConfig& d = wanted.offload;
   check("offload.device", offload_devices_text(c), offload_devices_text(d));
   check("offload.lookup", to_string(c.lookup), to_string(d.lookup));
+  check("offload.ipsec", to_string(c.ipsec), to_string(d.ipsec));
   check("offload.shader", text_of(c.shader), text_of(d.shader));
   check("offload.latency_bound_us", text_of(c.latency_bound_us), text_of(d.latency_bound_us));
   check("offload.deadline_us", text_of(c.deadline_us), text_of(d.deadline_us));

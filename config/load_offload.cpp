@@ -57,6 +57,8 @@ void load_offload(const Value& value, Loading& loading) {
                                           {"always", static_cast<int>(OffloadMode::kAlways)}};
   if (const Value* mode = fields.get("lookup"))
     if (auto word = mode->one_of(kModes)) offload.lookup = static_cast<OffloadMode>(*word);
+  if (const Value* mode = fields.get("ipsec"))
+    if (auto word = mode->one_of(kModes)) offload.ipsec = static_cast<OffloadMode>(*word);
   if (const Value* shader = fields.get("shader"))
     if (auto wanted = shader->boolean()) offload.shader = *wanted;
   read_integer(fields.get("latency_bound_us"), 1, 1'000'000, offload.latency_bound_us);

@@ -37,7 +37,8 @@ class Planner {
           fmt::format("{} workers; use at most {} in `workers`", workers_.size(), kMaxWorkers));
     choose_control();
     place_ports();
-    out_.offload = may_offload();
+    out_.offload_lookup = may_offload(config_.offload.lookup);
+    out_.offload_ipsec = may_offload(config_.offload.ipsec);
     size_memory(config_, out_);
     add_warnings(config_, topology_, located_, out_);
     return std::move(out_);
@@ -45,9 +46,9 @@ class Planner {
 
  private:
   // With a device that the file names, or a GPU of the box.
-  bool may_offload() const {
+  bool may_offload(OffloadMode mode) const {
     const OffloadConfig& offload = config_.offload;
-    if (offload.lookup == OffloadMode::kNever || offload.devices[0] == "none") return false;
+    if (mode == OffloadMode::kNever || offload.devices[0] == "none") return false;
     return offload.devices[0] != "auto" || !topology_.gpus.empty();
   }
 

@@ -57,8 +57,10 @@ struct Placement {
   std::vector<WorkerPlacement> workers;
   std::vector<PortPlacement> ports;
   std::vector<PoolPlacement> pools;
-  std::vector<int> sockets;           // that hold workers: one FIB replica each
-  bool offload = false;               // a device may hold packets of the workers
+  std::vector<int> sockets;  // that hold workers: one FIB replica each
+  // Whether a device may hold packets of the workers.
+  bool offload_lookup = false;
+  bool offload_ipsec = false;
   uint64_t memory_bytes = 0;          // DPDK's, of all sockets
   std::vector<SocketMemory> memory;   // by socket, ascending
   std::vector<std::string> warnings;  // crossings and shortages, one line each

@@ -45,9 +45,11 @@ const PortPlacement& placed(const Placement& placement, const std::string& port)
                        [&](const PortPlacement& p) { return p.port == port; });
 }
 
-// Of one worker, on their way to a device and back: batches of IPv4 and of IPv6.
+// Of one worker, on their way to a device and back: batches of IPv4, of IPv6, and of ESP.
 uint64_t offload_mbufs(const Config& config, const Placement& placement) {
-  return placement.offload ? uint64_t{2} * kOffloadBatches * config.offload.batch : 0;
+  const unsigned batches = (placement.offload_lookup ? 2 * kOffloadBatches : 0) +
+                           (placement.offload_ipsec ? kOffloadEspKinds * kOffloadEspBatches : 0);
+  return uint64_t{batches} * config.offload.batch;
 }
 
 // A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives

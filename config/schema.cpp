@@ -110,13 +110,16 @@ constexpr auto kKeys = std::to_array<Key>({
    "Next-hop groups: distinct next hops and ECMP sets."},
 
   {"offload", "map", "auto", "auto, none, or a map with the keys below", kRestart,
-   "Look-ups on a GPU, where that is measured to pay."},
+   "Look-ups and ESP on a GPU, where that is measured to pay."},
   {"offload.device", "text or list", "auto", "auto, none, host, cuda:N, or a list of the last two",
    kRestart,
    "Devices, each for the workers of its socket. auto: every GPU that is found, else none; host: "
    "the device's functions on CPU threads, to see it work."},
   {"offload.lookup", "word", "auto", "auto, never or always", kRestart,
    "Whether look-ups go there. auto: as costs and latency are measured."},
+  {"offload.ipsec", "word", "auto", "auto, never or always", kRestart,
+   "Whether ESP goes there, of SAs with AES-GCM (ICV of 16 bytes), or AES-CBC and HMAC-SHA1-96 or "
+   "HMAC-SHA2-256-128. never: no key is brought to a device."},
   {"offload.shader", "boolean", "false", "true or false", kRestart,
    "A thread for each device, on the control core, merges the batches of its workers; else each "
    "worker hands over its own."},

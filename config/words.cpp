@@ -131,9 +131,10 @@ std::string offload_devices_text(const OffloadConfig& offload) {
 
 std::string offload_text(const OffloadConfig& offload) {
   return fmt::format(
-      "{{device: {}, lookup: {}, shader: {}, latency_bound_us: {}, deadline_us: {}, batch: {}}}",
-      offload_devices_text(offload), to_string(offload.lookup), offload.shader,
-      offload.latency_bound_us, offload.deadline_us, offload.batch);
+      "{{device: {}, lookup: {}, ipsec: {}, shader: {}, latency_bound_us: {}, deadline_us: {}, "
+      "batch: {}}}",
+      offload_devices_text(offload), to_string(offload.lookup), to_string(offload.ipsec),
+      offload.shader, offload.latency_bound_us, offload.deadline_us, offload.batch);
 }
 
 std::string addresses_text(const std::vector<IpPrefix>& addresses) {

@@ -145,6 +145,8 @@ std::vector<RestartCase> restart_cases() {
        "offload.device: auto runs, [cuda:0, cuda:1]" WANTED "; restart hectod"},
       {"offload.lookup", global("offload: {lookup: never}"),
        "offload.lookup: auto runs, never" WANTED "; restart hectod"},
+      {"offload.ipsec", global("offload: {ipsec: always}"),
+       "offload.ipsec: auto runs, always" WANTED "; restart hectod"},
       {"offload.shader", global("offload: {shader: true}"),
        "offload.shader: false runs, true" WANTED "; restart hectod"},
       {"offload.latency_bound_us", global("offload: {latency_bound_us: 9}"),

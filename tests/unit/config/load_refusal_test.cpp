@@ -86,6 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"offload: {device: []}", "offload.device: no device; use none"},
         Case{"offload: {lookup: maybe}",
              "offload.lookup: maybe is not known; use auto, never or always"},
+        Case{"offload: {ipsec: 1}", "offload.ipsec: 1 is not known; use auto, never or always"},
         Case{"offload: {batch: 1}", "offload.batch: 1 is out of range; use 256 to 65536"},
         Case{"route_files: [a, a]", "route_files[1]: a is named twice; name it once"},
         Case{"route_files: a", "route_files: a where a list is needed; use a list of file names"},

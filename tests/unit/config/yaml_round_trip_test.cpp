@@ -53,6 +53,7 @@ class RandomConfig {
       c.offload.devices =
           flip() ? std::vector<std::string>{"none"} : std::vector<std::string>{"cuda:0", "host"};
       c.offload.lookup = static_cast<OffloadMode>(below(3));
+      c.offload.ipsec = static_cast<OffloadMode>(below(3));
       c.offload.shader = flip();
       c.offload.latency_bound_us = 1 + below(1000);
       c.offload.deadline_us = 10 + below(1000);
