@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <vector>
 
 namespace hecto::lookup {
@@ -23,10 +24,13 @@ struct WordChange {
 static_assert(sizeof(WordChange) == 8);
 
 struct TableUpdate {
+  TableUpdate() = default;
+  explicit TableUpdate(std::pmr::memory_resource* memory) : image(memory), changes(memory) {}
+
   uint64_t generation = 0;
-  size_t words = 0;                 // of the arena
-  std::vector<uint32_t> image;      // all of it, or empty:
-  std::vector<WordChange> changes;  // since the update before, no word twice
+  size_t words = 0;                      // of the arena
+  std::pmr::vector<uint32_t> image;      // all of it, or empty:
+  std::pmr::vector<WordChange> changes;  // since the update before, no word twice
 };
 
 class Journal {

@@ -62,6 +62,8 @@ Status HectoDevice::restart() {
   if (error != cudaSuccess) return Status::kBroken;
   for (HectoQueue* queue : queues) queue->stop();
   for (const Pinned& pinned : pinned_) cudaHostUnregister(pinned.start);
+  if (started)
+    for (const Arena& arena : arenas_) cudaMemset(arena.start, 0, arena.bytes);  // if it still can
   arenas_.clear();
   changes_ = nullptr;
   changes_bytes_ = 0;
@@ -147,6 +149,8 @@ Status HectoDevice::start_update(uint32_t* arena, const uint32_t* image, size_t 
     error = cudaMemcpyAsync(changes_, changes, bytes, cudaMemcpyHostToDevice, update_stream_);
   if (error == cudaSuccess)
     error = launch_scatter(arena, changes_, static_cast<uint32_t>(change_count), update_stream_);
+  if (error == cudaSuccess && bytes != 0)  // they may be of keys
+    error = cudaMemsetAsync(changes_, 0, bytes, update_stream_);
   if (error == cudaSuccess) error = cudaEventRecord(updated_, update_stream_);
   return status_of(error);
 }

@@ -1,4 +1,5 @@
-// Copies of tables in this machine's memory, for the devices that have none of their own.
+// Copies of tables in this machine's memory, for the devices that have none of their own. Any of
+// them may hold keys.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <map>
 
+#include "gpu_offload/secret_memory.hpp"
 #include "lookup/journal.hpp"
 #include "lookup/memory_block.hpp"
 
@@ -15,7 +17,7 @@ namespace hecto::gpu_offload {
 class CpuArenas {
  public:
   uint32_t* create(size_t words, int socket) {
-    lookup::MemoryBlock block(lookup::Memory::system(), words * 4, socket);
+    lookup::MemoryBlock block(secret_memory(), words * 4, socket);
     auto* arena = block.as<uint32_t>();
     if (arena != nullptr) blocks_.insert_or_assign(arena, std::move(block));
     return arena;
