@@ -24,6 +24,8 @@
 
 namespace hecto::router::esp {
 
+struct Work;
+
 class Engine {
  public:
   static constexpr unsigned kMaxBatch = 256;
@@ -33,6 +35,17 @@ class Engine {
 
   void inbound(std::span<Packet> packets, uint32_t now_s) noexcept;  // at most kMaxBatch
   void outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept;
+
+  // The same in steps that may stand apart in time, for those who have a device for the second.
+  // `to` has room for all packets, at most kMaxBatch; what goes on is there, in order, and names
+  // its packet; the others have their reason.
+  std::span<Work> check(std::span<Packet> packets, Work* to) noexcept;
+  void open(std::span<Work> work) noexcept;  // leaves `failed` where the ICV is not right
+  static void accept(std::span<const Work> work, uint32_t now_s) noexcept;
+  std::span<Work> write(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl,
+                        Work* to) noexcept;
+  void seal(std::span<Work> work) noexcept;  // leaves `failed` where that did not work
+  static void finish(std::span<const Work> work) noexcept;
 
  private:
   Engine() = default;

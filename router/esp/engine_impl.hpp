@@ -14,9 +14,12 @@ struct Engine::Impl {
   std::unique_ptr<Crypto> crypto;
   std::array<Work, kMaxBatch> work;
 
-  // Packets of a block, inbound and outbound: those that go on, with their work in `to`.
+  // Packets of a block, inbound and outbound: those that go on, with their work in `to`; outbound
+  // also with all written but what the cipher and the ICV make.
   std::span<Work> admit_block(std::span<Packet> block, Work* to) noexcept;
   std::span<Work> number_block(std::span<Packet> block, uint32_t now_s, Work* to) noexcept;
+  std::span<Work> write_block(std::span<Packet> block, uint32_t now_s, uint8_t ttl,
+                              Work* to) noexcept;
   // The same for packets of one SA: how many.
   unsigned admit(std::span<Packet> run, Work* to) noexcept;
   unsigned number(std::span<Packet> run, uint32_t now_s, Work* to) noexcept;

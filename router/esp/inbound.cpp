@@ -32,7 +32,7 @@ Reason locate(const Shape& shape, const Packet& packet, Work& work, uint32_t& es
 }
 
 // What can be told before the ICV is verified (RFC 4303 §3.4.2, §3.4.3).
-Reason check(Sa& sa, const Packet& packet, Work& work) {
+Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   const Shape& shape = sa.shape();
   uint32_t esp_bytes = 0;
   const Reason reason = locate(shape, packet, work, esp_bytes);
@@ -121,23 +121,32 @@ Reason unwrap(const Work& work) {
   return unwrap_transport(work, *work.packet, text, payload_bytes, next_header);
 }
 
+bool authentic(const Work& work) {
+  return !work.failed && Crypto::icv_is_right(work);
+}
+bool not_failed(const Work& work) {
+  return !work.failed;
+}
+
 // After the ICV: the window has the last word, then the lifetime.
-Reason accept(const Work& work, Use& use, uint64_t& top) {
-  if (work.failed || !Crypto::icv_is_right(work)) return Reason::kEspBadIcv;
+template <bool (*kAuthentic)(const Work&)>
+Reason accept_one(const Work& work, Use& use, uint64_t& top) {
+  if (!kAuthentic(work)) return Reason::kEspBadIcv;
   if (work.sa->replay.claim(work.number, top) != ReplayWindow::Verdict::kFresh)
     return Reason::kEspReplay;
   if (!use.take(work.text_bytes)) return Reason::kEspExpired;
   return unwrap(work);
 }
 
-void finish(std::span<const Work> batch, uint32_t now_s) {
+template <bool (*kAuthentic)(const Work&)>
+void accept_all(std::span<const Work> batch, uint32_t now_s) {
   while (!batch.empty()) {
     Sa& sa = *batch[0].sa;
     Use use(sa);
     uint64_t top = sa.replay.top();
     size_t n = 0;
     for (; n < batch.size() && batch[n].sa == &sa; ++n)
-      batch[n].packet->reason = accept(batch[n], use, top);
+      batch[n].packet->reason = accept_one<kAuthentic>(batch[n], use, top);
     sa.replay.advance(top);
     use.end(now_s);
     batch = batch.subspan(n);
@@ -156,7 +165,7 @@ unsigned Engine::Impl::admit(std::span<Packet> run, Work* to) noexcept {
     work.sa = sa;
     packet.reason = sa == nullptr ? Reason::kEspUnknownSpi
                     : expired     ? Reason::kEspExpired
-                                  : check(*sa, packet, work);
+                                  : check_packet(*sa, packet, work);
     admitted += packet.reason == Reason::kNone ? 1 : 0;
   }
   return admitted;
@@ -183,7 +192,24 @@ void Engine::inbound(std::span<Packet> packets, uint32_t now_s) noexcept {
     to += work.size();
   }
   crypto.drain();
-  finish(std::span(impl_->work.data(), to), now_s);
+  accept_all<authentic>(std::span(impl_->work.data(), to), now_s);
+}
+
+std::span<Work> Engine::check(std::span<Packet> packets, Work* to) noexcept {
+  Work* end = to;
+  for (size_t i = 0; i < packets.size(); i += kBlock)
+    end += impl_->admit_block(packets.subspan(i, std::min(kBlock, packets.size() - i)), end).size();
+  return {to, end};
+}
+
+void Engine::open(std::span<Work> work) noexcept {
+  impl_->crypto->open(work);
+  impl_->crypto->drain();
+  for (Work& opened : work) opened.failed = !authentic(opened);
+}
+
+void Engine::accept(std::span<const Work> work, uint32_t now_s) noexcept {
+  accept_all<not_failed>(work, now_s);
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(CryptoLibrary library) {

@@ -127,7 +127,7 @@ void write_trailer(const Shape& shape, const Work& work) {
 }
 
 // Everything around the payload, and the packet's new bounds.
-void write(Work& work, uint8_t ttl) {
+void write_around(Work& work, uint8_t ttl) {
   Packet& packet = *work.packet;
   const Sa& sa = *work.sa;
   const Shape& shape = sa.shape();
@@ -236,19 +236,43 @@ std::span<Work> Engine::Impl::number_block(std::span<Packet> block, uint32_t now
   return {to, count};
 }
 
+std::span<Work> Engine::Impl::write_block(std::span<Packet> block, uint32_t now_s, uint8_t ttl,
+                                          Work* to) noexcept {
+  const std::span<Work> work = number_block(block, now_s, to);
+  give_ivs(work, *crypto);
+  for (Work& planned : work) write_around(planned, ttl);
+  return work;
+}
+
 void Engine::outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept {
-  Crypto& crypto = *impl_->crypto;
   Work* to = impl_->work.data();
   for (size_t i = 0; i < packets.size(); i += kBlock) {
     const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
-    const std::span<Work> work = impl_->number_block(block, now_s, to);
-    give_ivs(work, crypto);
-    for (Work& planned : work) write(planned, outer_ttl);
-    crypto.seal(work);
+    const std::span<Work> work = impl_->write_block(block, now_s, outer_ttl, to);
+    impl_->crypto->seal(work);
     to += work.size();
   }
-  crypto.drain();
-  for (const Work& sealed : std::span(impl_->work.data(), to)) {
+  impl_->crypto->drain();
+  finish(std::span(impl_->work.data(), to));
+}
+
+std::span<Work> Engine::write(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl,
+                              Work* to) noexcept {
+  Work* end = to;
+  for (size_t i = 0; i < packets.size(); i += kBlock) {
+    const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
+    end += impl_->write_block(block, now_s, outer_ttl, end).size();
+  }
+  return {to, end};
+}
+
+void Engine::seal(std::span<Work> work) noexcept {
+  impl_->crypto->seal(work);
+  impl_->crypto->drain();
+}
+
+void Engine::finish(std::span<const Work> work) noexcept {
+  for (const Work& sealed : work) {
     const Shape& shape = sealed.sa->shape();
     if (sealed.failed) sealed.packet->reason = Reason::kEspMalformed;
     if (shape.udp_bytes != 0 && !shape.outer_ipv4) write_udp_checksum(sealed);
