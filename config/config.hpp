@@ -107,6 +107,7 @@ enum class OffloadMode : uint8_t { kAuto, kNever, kAlways };
 inline constexpr unsigned kOffloadBatches = 8;
 inline constexpr unsigned kOffloadEspBatches = 4;
 inline constexpr unsigned kOffloadEspKinds = 4;
+inline constexpr uint32_t kMostOffloadEspBatch = 4096;  // packets, whatever offload.batch says
 
 struct OffloadConfig {
   // "auto" (every GPU that is found), "none", or names as "cuda:0" and "host" (CPU threads).

@@ -47,9 +47,10 @@ const PortPlacement& placed(const Placement& placement, const std::string& port)
 
 // Of one worker, on their way to a device and back: batches of IPv4, of IPv6, and of ESP.
 uint64_t offload_mbufs(const Config& config, const Placement& placement) {
-  const unsigned batches = (placement.offload_lookup ? 2 * kOffloadBatches : 0) +
-                           (placement.offload_ipsec ? kOffloadEspKinds * kOffloadEspBatches : 0);
-  return uint64_t{batches} * config.offload.batch;
+  const uint64_t lookups = placement.offload_lookup ? 2 * kOffloadBatches : 0;
+  const uint64_t esp = placement.offload_ipsec ? kOffloadEspKinds * kOffloadEspBatches : 0;
+  const uint32_t batch = config.offload.batch;
+  return lookups * batch + esp * std::min(batch, kMostOffloadEspBatch);
 }
 
 // A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives

@@ -43,22 +43,22 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
     worker.qsbr = qsbr.get();
     worker.snapshot = &current_;
     if (options_.offload != nullptr) worker.offload = options_.offload->worker(placement.id);
-    worker.ipsec = make_ipsec();
+    worker.ipsec = make_ipsec(worker.offload);
     workers_.push_back(make_on_socket<Worker>(tables_.memory(), placement.socket, worker));
   }
   slow.qsbr = qsbr.get();
   slow.qsbr_thread = static_cast<unsigned>(options_.workers.size());
   slow.snapshot = &current_;
-  slow.ipsec = make_ipsec();
+  slow.ipsec = make_ipsec(nullptr);
   slow.tables = tables_.views(options_.workers.front().socket);
   slow_path_ = std::make_unique<SlowPath>(slow);
   publish();
 }
 
 // For one more thread; null in a router without IPsec.
-IpsecStages* Dataplane::make_ipsec() {
+IpsecStages* Dataplane::make_ipsec(WorkerOffload* offload) {
   if (!options_.ipsec) return nullptr;
-  auto stages = IpsecStages::create(*options_.ipsec);
+  auto stages = IpsecStages::create(*options_.ipsec, offload == nullptr ? nullptr : offload->esp());
   if (!stages) throw std::runtime_error(stages.error().message);
   ipsec_.push_back(std::move(*stages));
   return ipsec_.back().get();

@@ -106,7 +106,7 @@ class Dataplane {
   std::unique_ptr<Snapshot> build() const;
   void fill_ports(Snapshot& snapshot) const;
   void fill_workers(Snapshot& snapshot) const;
-  IpsecStages* make_ipsec();
+  IpsecStages* make_ipsec(WorkerOffload* offload);
 
   Options options_;
   Tables& tables_;

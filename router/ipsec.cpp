@@ -40,6 +40,7 @@ std::optional<IpsecStages::Options> Router::start_ipsec() {
   options.max_policies = config_.ipsec.max_policies;
   options.crypto = library_of(config_.ipsec.crypto);
   options.readers = &tables_->qsbr();
+  if (offload_) options.device_keys = offload_->keys();
   options.now_s = [this] { return now_s_.load(std::memory_order_relaxed); };
   options.log = [](LogLevel level, const std::string& line) {
     spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);

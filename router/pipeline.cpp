@@ -26,15 +26,13 @@ void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
 
 }  // namespace
 
-// Looks up on this core, or sends the lane to the device and leaves it empty. Traced packets are
-// followed through here, behind all that is in flight.
+// Looks up on this core, or sends the lane to the device and leaves it empty. Traced packets, for
+// which the device was drained, are followed through here.
 template <typename Address, typename Fib>
 void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept {
   constexpr uint32_t kTimedEvery = 16;
   WorkerOffload& offload = *options_.offload;
   auto& path = offload.of(lane);
-  if (traced_.active()) [[unlikely]]
-    drain();
   using gpu_offload::Side;
   Side side = traced_.active() ? Side::kCpu : path.choose(lane.count, offload());
   while (side == Side::kDevice || !path.empty()) {
@@ -42,7 +40,7 @@ void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept
       lane.count = 0;
       return;
     }
-    poll_offload();
+    poll_lookups();
     // A device that was retired may still have every batch.
     if (!path.stage().ready()) side = Side::kCpu;
   }
@@ -76,8 +74,10 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   classify<Features>(chunk, port, snapshot);
   count_ingress<Features>(chunk.v4, snapshot, w.counters_.interfaces);
   count_ingress<Features>(chunk.v6, snapshot, w.counters_.interfaces);
-  if (w.traced_.active()) [[unlikely]]
+  if (w.traced_.active()) [[unlikely]] {
     w.traced_.after_classify(chunk);
+    w.drain();
+  }
   mark(kTimedClassify);
 
   if constexpr (Features & kFeatureIpsec) w.decap(chunk, port);
@@ -95,10 +95,30 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   mark(kTimedRewrite);
 }
 
+// Only of workers with a device.
+template <unsigned Features>
+void Worker::inner(Worker& w, Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureIpsec) {
+    const TableViews& tables = w.options_.tables;
+    if constexpr (Features & kFeatureUrpf) {
+      check_reverse_path(chunk.v4, chunk, tables, *w.snapshot_);
+      check_reverse_path(chunk.v6, chunk, tables, *w.snapshot_);
+    }
+    w.look_up<Features>(chunk.v4, tables.fib4);
+    w.look_up<Features>(chunk.v6, tables.fib6);
+    finish<Features>(w, chunk);
+  }
+}
+
 template <unsigned Features>
 void Worker::finish(Worker& w, Chunk& chunk) noexcept {
-  const lookup::NextHopView& next_hops = w.options_.tables.next_hops;
   if constexpr (Features & kFeatureIpsec) w.encap(chunk);
+  leave<Features>(w, chunk);
+}
+
+template <unsigned Features>
+inline void Worker::leave(Worker& w, Chunk& chunk) noexcept {
+  const lookup::NextHopView& next_hops = w.options_.tables.next_hops;
   rewrite<Features>(chunk.v4, chunk, next_hops, w.transmitter_, *w.snapshot_,
                     w.counters_.interfaces);
   rewrite<Features>(chunk.v6, chunk, next_hops, w.transmitter_, *w.snapshot_,
@@ -107,8 +127,8 @@ void Worker::finish(Worker& w, Chunk& chunk) noexcept {
 
 Worker::Stages Worker::stages_for(unsigned features) noexcept {
   static constexpr auto kStages = []<size_t... Set>(std::index_sequence<Set...>) {
-    return std::array<Stages, sizeof...(Set)>{
-        Stages{&Worker::pipeline<Set>, &Worker::finish<Set>}...};
+    return std::array<Stages, sizeof...(Set)>{Stages{&Worker::pipeline<Set>, &Worker::inner<Set>,
+                                                     &Worker::finish<Set>, &Worker::leave<Set>}...};
   }
   (std::make_index_sequence<kFeatureSets>());
   return kStages[features % kFeatureSets];

@@ -52,8 +52,13 @@ void Worker::refresh() noexcept {
   view_ = &newest->workers[options_.id];
   transmitter_.use(&view_->transmit);
   unsigned features = newest->features;
-  if (options_.offload != nullptr) features |= kFeatureOffload;
+  if (const WorkerOffload* offload = options_.offload; offload != nullptr) {
+    if (offload->has_lookups()) features |= kFeatureOffload;
+    // What came out of a tunnel and is in flight meets the policies also when the last one goes.
+    if (!offload->empty()) features |= features_ & kFeatureIpsec;
+  }
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
+  features_ = features;
   stages_ = stages_for(features);
   idle_sleep_us_ = newest->idle_sleep_us;
   if (newest->punt_pps == punt_pps_) return;
@@ -108,29 +113,63 @@ unsigned Worker::poll_once() noexcept {
   return packets;
 }
 
-// Hands on what the device has answered, and what waited behind it.
+// Hands on what the device has answered, and what waited behind it: in the order of the pipeline,
+// each into what comes after.
 void Worker::poll_offload() noexcept {
+  const WorkerOffload& offload = *options_.offload;
+  const bool esp = offload.esp() != nullptr && options_.ipsec != nullptr;
+  if (esp) poll_opened();
+  if (offload.has_lookups()) poll_lookups();
+  if (esp) poll_sealed();
+}
+
+void Worker::hand_on(Finish stages, Chunk& chunk, unsigned packets) noexcept {
+  delivered_ += packets;
+  stages(*this, chunk);
+  if (chunk.refused_count > 0) dispose_refused(chunk);
+  chunk.v4.count = chunk.v6.count = 0;  // both: a tunnel may change the family
+}
+
+void Worker::poll_opened() noexcept {
+  Chunk& chunk = options_.offload->opened_chunk();
+  options_.ipsec->poll_opened(chunk, *snapshot_,
+                              [&](unsigned packets) { hand_on(stages_.inner, chunk, packets); });
+}
+
+void Worker::poll_lookups() noexcept {
   WorkerOffload& offload = *options_.offload;
   Chunk& chunk = offload.chunk();
   const auto poll = [&](auto& lane, const auto& fib) {
-    offload.of(lane).poll(lane, fib, offload, [&] {
-      delivered_ += lane.count;
-      stages_.finish(*this, chunk);
-      if (chunk.refused_count > 0) dispose_refused(chunk);
-      chunk.v4.count = chunk.v6.count = 0;  // both: a tunnel may change the family
-    });
+    offload.of(lane).poll(lane, fib, offload, [&] { hand_on(stages_.finish, chunk, lane.count); });
   };
   poll(chunk.v4, options_.tables.fib4);
   poll(chunk.v6, options_.tables.fib6);
 }
 
+void Worker::poll_sealed() noexcept {
+  Chunk& chunk = options_.offload->sealed_chunk();
+  options_.ipsec->poll_sealed(chunk,
+                              [&](unsigned packets) { hand_on(stages_.leave, chunk, packets); });
+}
+
 void Worker::decap(Chunk& chunk, const PortView& port) noexcept {
-  options_.ipsec->decap(chunk, port, options_.tables, *snapshot_, counters_.reasons,
-                        traced_.active() ? &traced_ : nullptr);
+  IpsecStages& ipsec = *options_.ipsec;
+  TracedPackets* traced = traced_.active() ? &traced_ : nullptr;
+  bool done = ipsec.decap(chunk, port, options_.tables, *snapshot_, counters_.reasons, traced);
+  while (!done) {
+    poll_opened();
+    done = ipsec.decap_rest(chunk, port, *snapshot_, traced);
+  }
 }
 
 void Worker::encap(Chunk& chunk) noexcept {
-  options_.ipsec->encap(chunk, options_.tables, *snapshot_, traced_.active() ? &traced_ : nullptr);
+  IpsecStages& ipsec = *options_.ipsec;
+  TracedPackets* traced = traced_.active() ? &traced_ : nullptr;
+  bool done = ipsec.encap(chunk, options_.tables, *snapshot_, traced);
+  while (!done) {
+    poll_sealed();
+    done = ipsec.encap_rest(chunk, options_.tables, traced);
+  }
 }
 
 void Worker::drain() noexcept {

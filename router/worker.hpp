@@ -40,7 +40,7 @@ class Worker {
     rte_ring* punts = nullptr;  // of PuntEntry; null without a Linux side
     rte_rcu_qsbr* qsbr = nullptr;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
-    WorkerOffload* offload = nullptr;  // null: all look-ups are done here
+    WorkerOffload* offload = nullptr;  // null: all is done here
     IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
   };
   explicit Worker(const Options& options);
@@ -68,6 +68,9 @@ class Worker {
   void keep_example(const Refused& refused) noexcept;
   void report_quiescent() noexcept;
   void poll_offload() noexcept;
+  void poll_opened() noexcept;
+  void poll_lookups() noexcept;
+  void poll_sealed() noexcept;
   void decap(Chunk& chunk, const PortView& port) noexcept;
   void encap(Chunk& chunk) noexcept;
   template <typename Address, typename Fib>
@@ -78,11 +81,18 @@ class Worker {
   template <unsigned Features>
   static void pipeline(Worker& worker, const PortView& port, bool sampled) noexcept;
   template <unsigned Features>
+  static void inner(Worker& worker, Chunk& chunk) noexcept;
+  template <unsigned Features>
   static void finish(Worker& worker, Chunk& chunk) noexcept;
+  template <unsigned Features>
+  static void leave(Worker& worker, Chunk& chunk) noexcept;
   struct Stages {
     Pipeline pipeline;
+    Finish inner;   // what comes after decap
     Finish finish;  // what comes after a look-up
+    Finish leave;   // what comes after encap
   };
+  void hand_on(Finish stages, Chunk& chunk, unsigned packets) noexcept;
   static Stages stages_for(unsigned features) noexcept;
 
   Options options_;
@@ -90,6 +100,7 @@ class Worker {
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   const WorkerView* view_ = nullptr;
+  unsigned features_ = 0;
   Stages stages_{};
   unsigned delivered_ = 0;        // packets, by the device's batches, in this turn of the loop
   uint32_t lookups_ = 0;          // on this core, with a device beside it

@@ -37,6 +37,7 @@ Result<Side> make_side(Bed& bed, const std::string& device, OffloadMode mode) {
   config::OffloadConfig config;
   config.devices = {device};
   config.lookup = mode;
+  config.ipsec = OffloadMode::kNever;
   if (device == "host") config.deadline_us = kHostDeadline_us;
   std::string found;
   auto offload = Offload::create(config, router.placement(), router.tables(), found);
@@ -96,7 +97,8 @@ double cycles_of(Bed& bed, const Side& side, const Load& load, unsigned millisec
 
 std::string chosen_by_auto(const Side& side, Traffic traffic) {
   const WorkerOffload& device = *side.worker->options().offload;
-  const auto said = traffic == Traffic::kIpv4 ? device.v4().explain() : device.v6().explain();
+  const auto said =
+      traffic == Traffic::kIpv4 ? device.lookups()->v4.explain() : device.lookups()->v6.explain();
   return fmt::format("{}, {}", said.side == gpu_offload::Side::kDevice ? "device" : "CPU",
                      to_string(said.why));
 }

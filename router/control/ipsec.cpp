@@ -48,7 +48,7 @@ void Ipsec::commit() {
 void Ipsec::reclaim() {
   sad_.reclaim();
   while (!retired_.empty() && options_.readers->passed(retired_.front().token)) {
-    for (const auto& sa : retired_.front().sas) free_numbers_.push_back(sa->number);
+    for (const auto& sa : retired_.front().sas) forget(*sa);
     retired_.pop_front();
   }
 }

@@ -35,12 +35,24 @@
 
 namespace hecto::router {
 
+// Where the keys of SAs go for the offload devices. Called on the control thread.
+class DeviceKeys {
+ public:
+  virtual ~DeviceKeys() = default;
+  // Their index on every device; esp::kNoDeviceKey where devices cannot do the transform, or have
+  // no room.
+  virtual uint32_t add(const esp::Transform& transform, const esp::Keys& keys) = 0;
+  // No worker holds a packet of that SA any more.
+  virtual void remove(uint32_t index) = 0;
+};
+
 struct IpsecOptions {
   uint32_t max_sas = esp::Sad::kDefaultMax;
   uint32_t max_policies = 16384;
   esp::CryptoLibrary crypto = esp::best_crypto();  // that the workers' engines have
   lookup::Reclaimer* readers = &lookup::Reclaimer::none();
-  std::function<uint32_t()> now_s;  // the clock that workers use; default: CLOCK_MONOTONIC
+  DeviceKeys* device_keys = nullptr;  // null: all ESP is done on CPUs
+  std::function<uint32_t()> now_s;    // the clock that workers use; default: CLOCK_MONOTONIC
   std::function<void(LogLevel, const std::string&)> log;  // one line an event
 };
 
@@ -196,6 +208,7 @@ class Ipsec final : public IpsecEvents {
   static std::optional<Expiry> check(Entry& entry, const SaUsage& usage, uint32_t now_s);
   SaView view(const Entry& entry) const;
 
+  void forget(const esp::Sa& sa);
   void reclaim();
   void tell_once(bool& told, const std::string& line);
   void log(LogLevel level, const std::string& line) const {

@@ -119,7 +119,10 @@ Result<bool> Ipsec::put(SaState state) {
   std::unique_ptr<esp::Keys, WipeKeys> keys(new (memory) esp::Keys(state.keys));
   auto made = make(state);
   if (!made) return tl::unexpected(made.error());
-  if (auto inserted = sad_.insert(made->get()); !inserted) return tl::unexpected(inserted.error());
+  if (auto inserted = sad_.insert(made->get()); !inserted) {
+    forget(**made);
+    return tl::unexpected(inserted.error());
+  }
   Entry& entry = there ? at->second : sas_[state.id];
   if (there) {
     leave_templates(entry);
@@ -165,7 +168,15 @@ Result<std::unique_ptr<esp::Sa>> Ipsec::make(const SaState& state) {
     (*made)->number = free_numbers_.back();
     free_numbers_.pop_back();
   }
+  if (options_.device_keys != nullptr)
+    (*made)->device_key = options_.device_keys->add(state.transform, state.keys);
   return made;
+}
+
+// What was given to an SA that nobody holds any more.
+void Ipsec::forget(const esp::Sa& sa) {
+  free_numbers_.push_back(sa.number);
+  if (sa.device_key != esp::kNoDeviceKey) options_.device_keys->remove(sa.device_key);
 }
 
 // Out of the SAD now; out of the policies, and out of the workers' hands, with commit().

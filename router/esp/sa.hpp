@@ -63,6 +63,8 @@ struct alignas(64) Shape {
 };
 static_assert(sizeof(Shape) == 128);
 
+inline constexpr uint32_t kNoDeviceKey = ~uint32_t{0};
+
 class Sa {
  public:
   // For engines of `library`. Refuses keys that do not fit, and memory that cannot be had. One line
@@ -103,7 +105,8 @@ class Sa {
   IpsecMode mode;
   Transform transform;
   uint32_t reqid, if_id;
-  uint32_t number = 0;  // dense, given by control: index of its counters in views
+  uint32_t number = 0;                 // dense, given by control: index of its counters in views
+  uint32_t device_key = kNoDeviceKey;  // given by control: index of its keys on offload devices
 
  private:
   Sa(const SaState& state, CryptoLibrary library, uint64_t iv_mask);

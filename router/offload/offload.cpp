@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "gpu_offload/devices/open.hpp"
@@ -16,6 +17,13 @@ using gpu_offload::JobKind;
 constexpr unsigned kSpares = 4;
 constexpr uint64_t kClose_ns = 20'000;
 constexpr uint32_t kShaderSleep_us = 10;  // it shares its core with control
+// Of ESP's packets in a batch, for each that it may hold; and the least, for any packet at all.
+constexpr uint32_t kEspBytes = 512;
+constexpr uint32_t kLeastEspBytes = 128 * 1024;
+
+uint32_t esp_batch(const config::OffloadConfig& config) {
+  return std::min(config.batch, config::kMostOffloadEspBatch);
+}
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -66,8 +74,8 @@ Result<Offload::Devices> open_devices(const std::vector<std::string>& names, std
 Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& config,
                                                  const config::Placement& placement, Tables& tables,
                                                  std::string& found) {
-  if (config.lookup == config::OffloadMode::kNever) {
-    found = "none (offload.lookup: never)";
+  if (config.lookup == config::OffloadMode::kNever && config.ipsec == config::OffloadMode::kNever) {
+    found = "none (offload.lookup and offload.ipsec: never)";
     return nullptr;
   }
   auto devices = open_devices(config.devices, found);
@@ -80,7 +88,7 @@ Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& co
                                                  const config::Placement& placement, Tables& tables,
                                                  Devices devices) {
   std::unique_ptr<Offload> offload(new Offload(config, tables));
-  tables.feed_devices();
+  if (config.lookup != config::OffloadMode::kNever) tables.feed_devices();
   for (auto& device : devices) offload->attach(std::move(device));
   for (const config::WorkerPlacement& worker : placement.workers)
     if (auto done = offload->give(worker); !done) return tl::unexpected(done.error());
@@ -91,12 +99,18 @@ Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& co
   return offload;
 }
 
+Offload::Offload(const config::OffloadConfig& config, Tables& tables)
+    : config_(config), tables_(tables) {
+  if (config_.ipsec != config::OffloadMode::kNever) keys_ = std::make_unique<EspKeys>();
+}
+
 // Copies of tables go with the devices; stages need what they have in flight to be over.
 Offload::~Offload() {
   for (Attached& device : devices_) {
     if (device.shader) device.shader->stop();
-    tables_.feed4().remove(*device.table4);
-    tables_.feed6().remove(*device.table6);
+    if (device.table4 != nullptr) tables_.feed4().remove(*device.table4);
+    if (device.table6 != nullptr) tables_.feed6().remove(*device.table6);
+    if (device.keys != nullptr) keys_->table().remove(*device.keys);
     device.control.device().restart();
   }
   workers_.clear();
@@ -104,10 +118,16 @@ Offload::~Offload() {
 
 void Offload::attach(std::unique_ptr<gpu_offload::Device> device) {
   Attached& attached = devices_.emplace_back(std::move(device));
-  attached.table4 = &attached.control.add_table([this] { return tables_.fib4().image(); });
-  attached.table6 = &attached.control.add_table([this] { return tables_.fib6().image(); });
-  tables_.feed4().add(*attached.table4);
-  tables_.feed6().add(*attached.table6);
+  if (config_.lookup != config::OffloadMode::kNever) {
+    attached.table4 = &attached.control.add_table([this] { return tables_.fib4().image(); });
+    attached.table6 = &attached.control.add_table([this] { return tables_.fib6().image(); });
+    tables_.feed4().add(*attached.table4);
+    tables_.feed6().add(*attached.table6);
+  }
+  if (keys_) {
+    attached.keys = &attached.control.add_table([this] { return keys_->table().image(); });
+    keys_->table().add(*attached.keys);
+  }
   if (!config_.shader) return;
   gpu_offload::ShaderOptions options;
   options.idle_sleep_us = kShaderSleep_us;
@@ -128,56 +148,106 @@ Offload::Attached* Offload::least_used(int socket) {
   return least;
 }
 
+// Makes a worker's stages on its device; `failed` when one of them could not be had.
+struct Offload::Stages {
+  Attached& device;
+  const config::OffloadConfig& config;
+  const config::WorkerPlacement& worker;
+  lookup::Memory& memory;
+  bool failed = false;
+
+  std::unique_ptr<gpu_offload::Stage> make(gpu_offload::StageOptions options,
+                                           gpu_offload::TableMirror& table) {
+    options.spares = kSpares;
+    options.close_ns = kClose_ns;
+    options.deadline_ns = uint64_t{config.deadline_us} * 1000;
+    options.socket = worker.socket;
+    const unsigned batches = options.slots + options.spares;
+    DeviceControl& control = device.control;
+    auto stage = std::make_unique<gpu_offload::Stage>(
+        options, control.device(), control.health(),
+        gpu_offload::StageTables{&table.table(), &table.table()},
+        device.shader ? device.shader->make_queue(batches) : control.device().make_queue(batches),
+        memory);
+    failed = failed || !stage->ok();
+    made.push_back(stage.get());
+    return stage;
+  }
+  std::unique_ptr<gpu_offload::Stage> lookup(JobKind kind, gpu_offload::TableMirror& table) {
+    gpu_offload::StageOptions options;
+    options.kind = kind;
+    options.slots = config::kOffloadBatches;
+    options.items = config.batch;
+    return make(options, table);
+  }
+  std::unique_ptr<gpu_offload::Stage> esp(JobKind kind) {
+    gpu_offload::StageOptions options;
+    options.kind = kind;
+    options.slots = config::kOffloadEspBatches;
+    options.items = esp_batch(config);
+    options.payload_bytes = std::max(options.items * kEspBytes, kLeastEspBytes);
+    return make(options, *device.keys);
+  }
+  std::vector<gpu_offload::Stage*> made;
+};
+
+gpu_offload::DecisionOptions Offload::decision(config::OffloadMode mode) const {
+  gpu_offload::DecisionOptions options;
+  options.mode = mode_of(mode);
+  options.latency_bound_ns = uint64_t{config_.latency_bound_us} * 1000;
+  options.close_ns = kClose_ns;
+  return options;
+}
+
+std::unique_ptr<WorkerOffload::Lookups> Offload::lookups(Stages& stages) const {
+  if (config_.lookup == config::OffloadMode::kNever) return nullptr;
+  gpu_offload::DecisionOptions options = decision(config_.lookup);
+  options.slots = config::kOffloadBatches;
+  options.items = config_.batch;
+  auto stage4 = stages.lookup(JobKind::kLookup4, *stages.device.table4);
+  auto stage6 = stages.lookup(JobKind::kLookup6, *stages.device.table6);
+  if (stages.failed) return nullptr;
+  return std::make_unique<WorkerOffload::Lookups>(std::move(stage4), std::move(stage6), options);
+}
+
+std::unique_ptr<EspOffload> Offload::esp(Stages& stages) const {
+  if (!keys_) return nullptr;
+  gpu_offload::DecisionOptions options = decision(config_.ipsec);
+  options.slots = config::kOffloadEspBatches;
+  options.items = esp_batch(config_);
+  auto open_gcm = stages.esp(JobKind::kOpenGcm), open_cbc = stages.esp(JobKind::kOpenCbc);
+  auto seal_gcm = stages.esp(JobKind::kSealGcm), seal_cbc = stages.esp(JobKind::kSealCbc);
+  if (stages.failed) return nullptr;
+  return std::make_unique<EspOffload>(
+      std::make_unique<EspDirection>(std::move(open_gcm), std::move(open_cbc), options),
+      std::make_unique<EspDirection>(std::move(seal_gcm), std::move(seal_cbc), options));
+}
+
 Result<void> Offload::give(const config::WorkerPlacement& worker) {
   if (workers_.size() <= worker.id) workers_.resize(worker.id + 1);
   Attached* device = least_used(worker.socket);
   if (device == nullptr) return {};
-  DeviceControl& control = device->control;
-  const auto queue = [&](unsigned batches) {
-    return device->shader ? device->shader->make_queue(batches)
-                          : control.device().make_queue(batches);
-  };
-  const auto stage = [&](JobKind kind, gpu_offload::TableMirror& table) {
-    gpu_offload::StageOptions options;
-    options.kind = kind;
-    options.slots = config::kOffloadBatches;
-    options.spares = kSpares;
-    options.items = config_.batch;
-    options.close_ns = kClose_ns;
-    options.deadline_ns = uint64_t{config_.deadline_us} * 1000;
-    options.socket = worker.socket;
-    return std::make_unique<gpu_offload::Stage>(
-        options, control.device(), control.health(),
-        gpu_offload::StageTables{&table.table(), &table.table()},
-        queue(options.slots + options.spares), tables_.memory());
-  };
-  auto stage4 = stage(JobKind::kLookup4, *device->table4);
-  auto stage6 = stage(JobKind::kLookup6, *device->table6);
-  if (!stage4->ok() || !stage6->ok())
-    return fail(fmt::format("offload: {} cannot pin {} batches of {} packets for worker {}",
-                            control.device().name(), config::kOffloadBatches + kSpares,
-                            config_.batch, worker.id));
-  control.add_user(stage4->holds());
-  control.add_user(stage6->holds());
-  gpu_offload::DecisionOptions decision;
-  decision.mode = mode_of(config_.lookup);
-  decision.latency_bound_ns = uint64_t{config_.latency_bound_us} * 1000;
-  decision.close_ns = kClose_ns;
-  decision.items = config_.batch;
-  decision.slots = config::kOffloadBatches;
-  workers_[worker.id] =
-      std::make_unique<WorkerOffload>(std::move(stage4), std::move(stage6), decision);
+  Stages stages{*device, config_, worker, tables_.memory(), false, {}};
+  auto its_lookups = lookups(stages);
+  auto its_esp = stages.failed ? nullptr : esp(stages);
+  if (stages.failed)
+    return fail(fmt::format("offload: {} cannot pin batches of {} packets for worker {}",
+                            device->control.device().name(), config_.batch, worker.id));
+  for (gpu_offload::Stage* stage : stages.made) device->control.add_user(stage->holds());
+  workers_[worker.id] = std::make_unique<WorkerOffload>(std::move(its_lookups), std::move(its_esp));
   device->workers.push_back(worker.id);
   return {};
 }
 
 bool Offload::tick() {
   bool soon = false;
+  if (keys_) keys_->table().publish();
   for (Attached& device : devices_) {
     device.control.tick(now_ns());
     tell(device);
-    soon = soon || device.control.phase() == DeviceControl::Phase::kLoading ||
-           device.table4->waiting() > 0 || device.table6->waiting() > 0;
+    soon = soon || device.control.phase() == DeviceControl::Phase::kLoading;
+    for (const gpu_offload::TableMirror* table : {device.table4, device.table6, device.keys})
+      soon = soon || (table != nullptr && table->waiting() > 0);
   }
   return soon;
 }
@@ -188,7 +258,7 @@ void Offload::tell(Attached& device) {
   const bool ready = device.control.phase() == DeviceControl::Phase::kReady;
   if (device.control.stops() > device.stops_told) {
     device.stops_told = device.control.stops();
-    spdlog::warn("offload {}: {}; look-ups go on here, next start in {:.0f} s", name,
+    spdlog::warn("offload {}: {}; the work goes on here, next start in {:.0f} s", name,
                  to_string(device.control.last_cause()),
                  static_cast<double>(device.control.next_start_ns() - now_ns()) / 1e9);
   }

@@ -14,6 +14,7 @@
 #include "gpu_offload/device_control.hpp"
 #include "gpu_offload/shader.hpp"
 #include "router/control/result.hpp"
+#include "router/offload/esp_keys.hpp"
 #include "router/offload/worker_offload.hpp"
 #include "router/tables.hpp"
 
@@ -24,7 +25,7 @@ class Offload {
   using Devices = std::vector<std::unique_ptr<gpu_offload::Device>>;
 
   // Nothing where the configuration asks for no device, or `auto` finds none (`found` says why).
-  // Workers of a socket share its devices evenly; one without a device there looks up on the CPU.
+  // Workers of a socket share its devices evenly; one without a device there does all on the CPU.
   static Result<std::unique_ptr<Offload>> create(const config::OffloadConfig& config,
                                                  const config::Placement& placement, Tables& tables,
                                                  std::string& found);
@@ -38,6 +39,10 @@ class Offload {
 
   WorkerOffload* worker(unsigned id) { return id < workers_.size() ? workers_[id].get() : nullptr; }
 
+  // Where control/ipsec brings the keys of SAs; null with `ipsec: never`.
+  DeviceKeys* keys() { return keys_.get(); }
+  const EspKeys* esp_keys() const { return keys_.get(); }
+
   // Now and then, and after tables have changed. True when it is worth calling soon again.
   bool tick();
 
@@ -45,8 +50,9 @@ class Offload {
     explicit Attached(std::unique_ptr<gpu_offload::Device> device) : control(std::move(device)) {}
     gpu_offload::DeviceControl control;
     std::unique_ptr<gpu_offload::Shader> shader;  // null: workers hand over by themselves
-    gpu_offload::TableMirror* table4 = nullptr;
+    gpu_offload::TableMirror* table4 = nullptr;   // both null with `lookup: never`
     gpu_offload::TableMirror* table6 = nullptr;
+    gpu_offload::TableMirror* keys = nullptr;  // null with `ipsec: never`
     std::vector<unsigned> workers;
     uint64_t stops_told = 0;
     bool ready_told = false;
@@ -55,14 +61,19 @@ class Offload {
   std::deque<Attached>& devices() { return devices_; }
 
  private:
-  Offload(const config::OffloadConfig& config, Tables& tables) : config_(config), tables_(tables) {}
+  Offload(const config::OffloadConfig& config, Tables& tables);
   void attach(std::unique_ptr<gpu_offload::Device> device);
   Attached* least_used(int socket);
   Result<void> give(const config::WorkerPlacement& worker);
+  struct Stages;
+  std::unique_ptr<WorkerOffload::Lookups> lookups(Stages& stages) const;
+  std::unique_ptr<EspOffload> esp(Stages& stages) const;
+  gpu_offload::DecisionOptions decision(config::OffloadMode mode) const;
   void tell(Attached& device);
 
   config::OffloadConfig config_;
   Tables& tables_;
+  std::unique_ptr<EspKeys> keys_;
   std::deque<Attached> devices_;
   std::vector<std::unique_ptr<WorkerOffload>> workers_;  // by id; null: no device on its socket
 };

@@ -30,6 +30,10 @@ const char* to_string(gpu_offload::Mode mode) {
   return kModes[static_cast<size_t>(mode)];
 }
 
+json generation(const gpu_offload::TableMirror* table) {
+  return table == nullptr ? json() : json(table->generation());
+}
+
 json device_json(const Offload::Attached& attached) {
   // What does not change is read from an object that control may change otherwise.
   auto& control = const_cast<DeviceControl&>(attached.control);
@@ -46,17 +50,19 @@ json device_json(const Offload::Attached& attached) {
                                          {"dropped", attached.shader->counters().dropped.get()}})
                                  : json()},
       {"workers", attached.workers},
-      {"generation_ipv4", attached.table4->generation()},
-      {"generation_ipv6", attached.table6->generation()}};
+      {"generation_ipv4", generation(attached.table4)},
+      {"generation_ipv6", generation(attached.table6)},
+      {"generation_keys", generation(attached.keys)}};
 }
 
 template <typename Path>
-json work_json(const Worker& worker, const char* kind, const Path& path) {
+json work_json(const Worker& worker, const Path& path) {
+  const auto kind = static_cast<size_t>(path.stage().options().kind);
   const gpu_offload::Explanation e = path.explain();
   const gpu_offload::StageCounters& c = path.stage().counters();
   return {{"worker", worker.options().id},
           {"cpu", worker.options().cpu},
-          {"kind", kind},
+          {"kind", gpu_offload::kJobKindNames[kind]},
           {"mode", to_string(e.mode)},
           {"side", e.side == gpu_offload::Side::kDevice ? "device" : "cpu"},
           {"why", gpu_offload::to_string(e.why)},
@@ -90,11 +96,23 @@ json show_offload(Router& router) {
     for (const auto& device : offload->devices()) devices.push_back(device_json(device));
     for (const auto& worker : router.dataplane().workers()) {
       if (worker->options().offload == nullptr) continue;
-      work.push_back(work_json(*worker, "ipv4", worker->options().offload->v4()));
-      work.push_back(work_json(*worker, "ipv6", worker->options().offload->v6()));
+      const WorkerOffload& offload = *worker->options().offload;
+      if (const auto* lookups = offload.lookups()) {
+        work.push_back(work_json(*worker, lookups->v4));
+        work.push_back(work_json(*worker, lookups->v6));
+      }
+      if (const EspOffload* esp = offload.esp())
+        for (unsigned i = 0; i < EspDirection::kPaths; ++i) {
+          work.push_back(work_json(*worker, esp->opening().path(i)));
+          work.push_back(work_json(*worker, esp->sealing().path(i)));
+        }
     }
   }
-  return {{"found", router.offload_found()}, {"devices", devices}, {"work", work}};
+  const EspKeys* keys = router.offload() ? router.offload()->esp_keys() : nullptr;
+  return {{"found", router.offload_found()},
+          {"devices", devices},
+          {"work", work},
+          {"keys", keys ? json(keys->table().count()) : json()}};
 }
 
 }  // namespace hecto::router

@@ -8,6 +8,11 @@
 //                            look-up, of the tunnel's end, has been made and rewrite goes on with
 //                            it.
 //
+// With a device (ipsec_offload.cpp), some of a chunk's packets leave between check and crypto:
+//
+//   decap, encap ─ false: no room there ─► the caller polls ─► decap_rest, encap_rest …
+//   poll_opened, poll_sealed ─► a chunk of what came back, as decap and encap would have left it
+//
 // How a packet was protected goes with it in its mbuf, also through a device's batches.
 // One for each worker, and one for the slow path. Not thread-safe.
 #pragma once
@@ -19,6 +24,7 @@
 #include "router/dpdk.hpp"
 #include "router/esp/engine.hpp"
 #include "router/esp/tables.hpp"
+#include "router/offload/esp_offload.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/reassembly.hpp"
@@ -39,13 +45,34 @@ class IpsecStages {
     const std::atomic<uint32_t>* now_s = nullptr;  // a clock that control moves
     esp::CryptoLibrary crypto = esp::best_crypto();
   };
-  static Result<std::unique_ptr<IpsecStages>> create(const Options& options);
+  // `device`: the worker's; may be null, and then decap and encap are never false.
+  static Result<std::unique_ptr<IpsecStages>> create(const Options& options,
+                                                     EspOffload* device = nullptr);
 
-  // `traced`: may be null.
-  void decap(Chunk& chunk, const PortView& port, const TableViews& tables, const Snapshot& snapshot,
+  // `traced`: may be null; else none of these packets goes to a device with nothing in flight.
+  bool decap(Chunk& chunk, const PortView& port, const TableViews& tables, const Snapshot& snapshot,
              ReasonCounters& reasons, TracedPackets* traced) noexcept;
-  void encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+  bool encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
              TracedPackets* traced) noexcept;
+  // With a device. Between decap() and its end no other decap(), of encap() likewise.
+  bool decap_rest(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                  TracedPackets* traced) noexcept;
+  bool encap_rest(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
+  // next(packets) for each chunk of them, which is to be empty again when that returns.
+  template <typename Next>
+  void poll_opened(Chunk& chunk, const Snapshot& snapshot, Next&& next) noexcept {
+    device_->opening().poll(*engine_, [&](std::span<esp::Work> work, const EspFrame* frames) {
+      deliver_opened(work, frames, chunk, snapshot);
+      next(static_cast<unsigned>(work.size()));
+    });
+  }
+  template <typename Next>
+  void poll_sealed(Chunk& chunk, Next&& next) noexcept {
+    device_->sealing().poll(*engine_, [&](std::span<esp::Work> work, const EspFrame* frames) {
+      deliver_sealed(work, frames, chunk);
+      next(static_cast<unsigned>(work.size()));
+    });
+  }
   // Of packets that Linux sends: only the outbound policies, and IKE goes by them. False where no
   // policy held for one, and all are as they were.
   bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot) noexcept;
@@ -56,8 +83,9 @@ class IpsecStages {
   uint64_t fragments_made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
  private:
-  IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine);
+  IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine, EspOffload* device);
   enum class From : uint8_t { kPort, kLinux };
+  static constexpr uint8_t kOuterHops = 65;  // rewrite takes one
 
   template <typename Address, typename Fib>
   bool join(Lane<Address>& lane, unsigned i, const Fib& fib, const lookup::NextHopView& hops,
@@ -65,7 +93,8 @@ class IpsecStages {
   template <typename Address, typename Fib>
   void gather_esp(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
                   const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept;
-  void deliver_inner(Chunk& chunk, const PortView& port, const Snapshot& snapshot) noexcept;
+  bool deliver_inner(const esp::Packet& inner, const EspFrame& frame, Chunk& chunk,
+                     const PortView& port, const Snapshot& snapshot) noexcept;
 
   struct Question {
     uint16_t place;     // in its lane
@@ -95,15 +124,20 @@ class IpsecStages {
   bool ready(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
              From source) noexcept;
   bool split(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
-  void deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept;
+  void seal_here(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
+  static void deliver_outer(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk,
+                            TracedPackets* traced) noexcept;
   void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
 
-  struct Work {  // beside esp::Packet, by place
-    rte_mbuf* packet;
-    Ingress ingress;
-    lookup::GroupId group;
-    uint8_t l2[18];  // decap: the frame's own header
-  };
+  bool decap_beside_device(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                           TracedPackets* traced) noexcept;
+  bool encap_beside_device(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
+  void deliver_opened(std::span<esp::Work> work, const EspFrame* frames, Chunk& chunk,
+                      const Snapshot& snapshot) noexcept;
+  static void deliver_sealed(std::span<esp::Work> work, const EspFrame* frames,
+                             Chunk& chunk) noexcept;
+  uint32_t now_s() const noexcept { return options_.now_s->load(std::memory_order_relaxed); }
+
   const esp::Sa*& sa_of(rte_mbuf* packet) const noexcept {
     return *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa**);
   }
@@ -112,9 +146,16 @@ class IpsecStages {
   Options options_;
   std::unique_ptr<esp::Engine> engine_;
   Reassembly reassembly_;
+  EspOffload* device_;
   unsigned count_ = 0;
   alignas(64) esp::Packet packets_[kChunkSize];
-  alignas(64) Work work_[kChunkSize];
+  alignas(64) EspFrame work_[kChunkSize];
+  // Of decap with a device: while it waits for room, what comes back may go through encap.
+  struct Waiting {
+    esp::Packet packets[kChunkSize];
+    EspFrame frames[kChunkSize];
+  };
+  std::unique_ptr<Waiting> waiting_;
   Question questions_[kChunkSize];
   esp::FlowKey keys_[kChunkSize];
   uint32_t came_if_id_[kChunkSize], ends_if_id_[kChunkSize];

@@ -20,13 +20,17 @@ Result<int> register_sa_field() {
   return offset;
 }
 
-IpsecStages::IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine)
-    : options_(options), engine_(std::move(engine)) {}
+IpsecStages::IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine,
+                         EspOffload* device)
+    : options_(options), engine_(std::move(engine)), device_(device) {
+  if (device_ != nullptr) waiting_ = std::make_unique<Waiting>();
+}
 
-Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options) {
+Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options,
+                                                         EspOffload* device) {
   auto engine = esp::Engine::create(options.crypto);
   if (!engine) return tl::unexpected(engine.error());
-  return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine)));
+  return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine), device));
 }
 
 void IpsecStages::add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
@@ -111,44 +115,45 @@ void IpsecStages::gather_esp(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
 }
 
 // What was inside, behind the frame's own header: it came in by that interface, in that frame.
-void IpsecStages::deliver_inner(Chunk& chunk, const PortView& port,
-                                const Snapshot& snapshot) noexcept {
-  for (unsigned i = 0; i < count_; ++i) {
-    const Packet& inner = packets_[i];
-    rte_mbuf* packet = work_[i].packet;
-    if (inner.reason != Reason::kNone) {
-      if (inner.sa != nullptr) inner.sa->count_drop(inner.reason);
-      chunk.refuse(packet, inner.reason, work_[i].ingress.interface());
-      continue;
-    }
-    const unsigned l2 = work_[i].ingress.l2_length();
-    uint8_t* frame = inner.ip - l2;
-    std::memcpy(frame, work_[i].l2, l2);
-    const uint16_t type = inner.ip[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6;
-    std::memcpy(inner.ip - 2, &type, sizeof type);
-    packet->data_off = static_cast<uint16_t>(frame - static_cast<uint8_t*>(packet->buf_addr));
-    packet->data_len = static_cast<uint16_t>(inner.bytes + l2);
-    packet->pkt_len = packet->data_len;
-    packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
-    packet->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
-    sa_of(packet) = inner.sa;
-    classify_again(chunk, packet, work_[i].ingress, port, snapshot);
+// False: it is refused.
+bool IpsecStages::deliver_inner(const Packet& inner, const EspFrame& frame, Chunk& chunk,
+                                const PortView& port, const Snapshot& snapshot) noexcept {
+  rte_mbuf* packet = frame.packet;
+  if (inner.reason != Reason::kNone) {
+    if (inner.sa != nullptr) inner.sa->count_drop(inner.reason);
+    chunk.refuse(packet, inner.reason, frame.ingress.interface());
+    return false;
   }
+  const unsigned l2 = frame.ingress.l2_length();
+  uint8_t* ether = inner.ip - l2;
+  std::memcpy(ether, frame.l2, l2);
+  const uint16_t type = inner.ip[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6;
+  std::memcpy(inner.ip - 2, &type, sizeof type);
+  packet->data_off = static_cast<uint16_t>(ether - static_cast<uint8_t*>(packet->buf_addr));
+  packet->data_len = static_cast<uint16_t>(inner.bytes + l2);
+  packet->pkt_len = packet->data_len;
+  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
+  packet->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
+  sa_of(packet) = inner.sa;
+  classify_again(chunk, packet, frame.ingress, port, snapshot);
+  return true;
 }
 
-void IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
+bool IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
                         const Snapshot& snapshot, ReasonCounters& reasons,
                         TracedPackets* traced) noexcept {
   count_ = 0;
   gather_esp(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
   gather_esp(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
-  if (count_ == 0) return;
-  engine_->inbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed));
-  deliver_inner(chunk, port, snapshot);
-  if (traced == nullptr) return;
-  for (unsigned i = 0; i < count_; ++i)
-    if (packets_[i].reason == Reason::kNone)
+  if (count_ == 0) return true;
+  if (device_ != nullptr) return decap_beside_device(chunk, port, snapshot, traced);
+  engine_->inbound({packets_, count_}, now_s());
+  for (unsigned i = 0; i < count_; ++i) {
+    const bool whole = deliver_inner(packets_[i], work_[i], chunk, port, snapshot);
+    if (whole && traced != nullptr)
       traced->through_sa(work_[i].packet, TraceKind::kDecapsulated, packets_[i].sa->id.spi);
+  }
+  return true;
 }
 
 }  // namespace hecto::router

@@ -18,8 +18,6 @@ using lookup::RecordKind;
 
 namespace {
 
-constexpr uint8_t kOuterHops = 65;  // rewrite takes one
-
 const NextHopRecord& first_way(const lookup::NextHopView& hops, lookup::GroupId group) noexcept {
   const NextHopRecord& record = hops.record(group);
   if (record.kind != RecordKind::kMultipath) return record;
@@ -180,38 +178,40 @@ void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot
     work_[kept++] = work_[i];
   }
   count_ = kept;
-  engine_->outbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed),
-                    kOuterHops);
 }
 
 // Back into the lanes, with the groups of the tunnels' ends.
-void IpsecStages::deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept {
-  const auto put = [&](auto& lane, unsigned i, Ingress ingress) {
-    lane.packets[lane.count] = work_[i].packet;
-    lane.groups[lane.count] = work_[i].group;
-    lane.ingress[lane.count++] = ingress;
-  };
-  for (unsigned i = 0; i < count_; ++i) {
-    const Packet& outer = packets_[i];
-    rte_mbuf* packet = work_[i].packet;
-    if (outer.reason != Reason::kNone) {
-      outer.sa->count_drop(outer.reason);
-      chunk.refuse(packet, outer.reason, work_[i].ingress.interface());
-      continue;
-    }
-    set_frame(packet, outer.ip, outer.bytes, kEthernetBytes);
-    packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
-    const bool v4 = outer.ip[0] >> 4 == 4;
-    const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
-    uint8_t* ether_type = outer.ip - 2;
-    std::memcpy(ether_type, &type, sizeof type);
-    const Ingress ingress(work_[i].ingress.interface(), kEthernetBytes);
-    if (v4)
-      put(chunk.v4, i, ingress);
-    else
-      put(chunk.v6, i, ingress);
-    if (traced != nullptr) traced->through_sa(packet, TraceKind::kEncapsulated, outer.sa->id.spi);
+void IpsecStages::deliver_outer(const Packet& outer, const EspFrame& frame, Chunk& chunk,
+                                TracedPackets* traced) noexcept {
+  rte_mbuf* packet = frame.packet;
+  if (outer.reason != Reason::kNone) {
+    outer.sa->count_drop(outer.reason);
+    chunk.refuse(packet, outer.reason, frame.ingress.interface());
+    return;
   }
+  set_frame(packet, outer.ip, outer.bytes, kEthernetBytes);
+  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
+  const bool v4 = outer.ip[0] >> 4 == 4;
+  const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
+  uint8_t* ether_type = outer.ip - 2;
+  std::memcpy(ether_type, &type, sizeof type);
+  const auto put = [&](auto& lane) {
+    lane.packets[lane.count] = packet;
+    lane.groups[lane.count] = frame.group;
+    lane.ingress[lane.count++] = Ingress(frame.ingress.interface(), kEthernetBytes);
+  };
+  if (v4)
+    put(chunk.v4);
+  else
+    put(chunk.v6);
+  if (traced != nullptr) traced->through_sa(packet, TraceKind::kEncapsulated, outer.sa->id.spi);
+}
+
+void IpsecStages::seal_here(Chunk& chunk, const TableViews& tables,
+                            TracedPackets* traced) noexcept {
+  engine_->outbound({packets_, count_}, now_s(), kOuterHops);
+  for (unsigned i = 0; i < count_; ++i) deliver_outer(packets_[i], work_[i], chunk, traced);
+  deliver_answers(chunk, tables);
 }
 
 // Answers to senders inside: packets of our own, looked up like any. One that a policy would

@@ -216,15 +216,16 @@ void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
   lane.count = kept;
 }
 
-void IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+bool IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                         TracedPackets* traced) noexcept {
   count_ = 0;
   apply_policies<From::kPort>(chunk.v4, chunk, tables);
   apply_policies<From::kPort>(chunk.v6, chunk, tables);
-  if (count_ == 0) return;
+  if (count_ == 0) return true;
   protect(chunk, tables, snapshot, From::kPort);
-  deliver_outer(chunk, traced);
-  deliver_answers(chunk, tables);
+  if (device_ != nullptr) return encap_beside_device(chunk, tables, traced);
+  seal_here(chunk, tables, traced);
+  return true;
 }
 
 bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
@@ -234,8 +235,7 @@ bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
   apply_policies<From::kLinux>(chunk.v6, chunk, tables);
   if (count_ == 0) return chunk.refused_count > 0;
   protect(chunk, tables, snapshot, From::kLinux);
-  deliver_outer(chunk, nullptr);
-  deliver_answers(chunk, tables);
+  seal_here(chunk, tables, nullptr);
   return true;
 }
 

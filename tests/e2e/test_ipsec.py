@@ -147,8 +147,8 @@ def test_the_router_itself_speaks_by_transport_mode(lab):
     assert " 1 received" in out, out
 
 
-def gateways(lab, name="aes-128-gcm", mtu=1500):
-    """a -- r1 ==ESP== r2 -- b, both gateways hectod."""
+def gateways(lab, name="aes-128-gcm", mtu=1500, **more):
+    """a -- r1 ==ESP== r2 -- b, both gateways hectod; `more` of both configurations."""
     first, second = lab.router("r1"), lab.router("r2")
     a = lab.host("a", first.space, "va", ["10.1.0.1/24", "fd00:1::1/64"],
                  ["10.1.0.254", "fd00:1::fe"], mtu=mtu)
@@ -156,13 +156,17 @@ def gateways(lab, name="aes-128-gcm", mtu=1500):
                  ["10.2.0.254", "fd00:2::fe"], mtu=mtu)
     first.space.sh(["ip", "link", "add", "vm", "type", "veth", "peer", "name", "vm", "netns",
                     second.space.name])
-    keys = {1: os.urandom(20).hex(), 2: os.urandom(20).hex()}
+    _, key_bytes, _, integrity_bytes = ALGORITHMS[name]
+    algorithm = dict(zip(("cipher", "integrity"), name.split()))
+    keys = {to: {"key": "0x" + os.urandom(key_bytes).hex()} for to in (1, 2)}
+    if integrity_bytes:
+        for key in keys.values():
+            key["integrity_key"] = "0x" + os.urandom(integrity_bytes).hex()
 
     def section(own):
         far = 3 - own
         sas = [{"source": f"10.99.0.{3 - to}", "destination": f"10.99.0.{to}", "spi": 0x100 * to,
-                "reqid": 1, "cipher": name, "key": "0x" + keys[to], "replay_window": 1024}
-               for to in (1, 2)]
+                "reqid": 1, "replay_window": 1024, **algorithm, **keys[to]} for to in (1, 2)]
         policies = []
         for net in ("10.{}.0.0/24", "fd00:{}::/64"):
             for direction, source, to in (("out", own, far), ("forward", far, own),
@@ -182,7 +186,7 @@ def gateways(lab, name="aes-128-gcm", mtu=1500):
                                                            f"fd00:99::{own}/64"]}},
             "routes": [{"to": f"10.{3 - own}.0.0/24", "via": f"10.99.0.{3 - own}"},
                        {"to": f"fd00:{3 - own}::/64", "via": f"fd00:99::{3 - own}"}],
-            "ipsec": section(own)})
+            "ipsec": section(own), **more})
     for far in ("10.2.0.1", "fd00:2::1"):
         wait_for(lambda far=far: " 1 received" in a.ping(far, count=1, timeout=1, ok=False), 15,
                  f"{far} answers through the tunnel")

@@ -1,10 +1,12 @@
-"""Look-ups on a device: here CPU threads that run the device's functions, driven as a GPU is."""
+"""Look-ups and ESP on a device: here CPU threads that run the device's functions, driven as a GPU is."""
 
 import pytest
+import yaml
 
 from conftest import PORTS, make_pair
 from lab import wait_for
 from stream import Stream
+from test_ipsec import gateways
 
 
 # CPU threads answer late where CPUs are few and busy; that is not what is tested here.
@@ -117,6 +119,47 @@ def test_a_device_that_answers_late_is_left_and_tried_again_and_no_packet_is_los
     batches = work(pair, "ipv4")["batches"]
     assert batches["late"] + batches["abandoned"] > 0
     assert "late answers" in pair.router.log() and "next start in" in pair.router.log()
+
+
+@pytest.mark.parametrize("name, kind, lookup, shader",
+                         [("aes-256-gcm", "gcm", "never", False),
+                          ("aes-128-cbc hmac-sha1", "cbc", "always", True)])
+def test_esp_goes_to_the_device_both_ways(lab, name, kind, lookup, shader):
+    """Two gateways with a device each: one seals what the other opens, in order, and none is lost."""
+    first, second, a, b = gateways(lab, name, offload={**HOST, "lookup": lookup, "ipsec": "always",
+                                                       "shader": shader})
+
+    def rows(router):
+        return {row["kind"]: row for row in router.get("/v1/offload")["work"]}
+
+    for router in (first, second):
+        wait_for(lambda router=router: router.get("/v1/offload")["devices"][0]["state"] == "ready",
+                 10, "the device is ready")
+        assert router.get("/v1/offload")["keys"] == 2
+    with Stream(a, b, "10.2.0.1") as there, Stream(b, a, "10.1.0.1", port=7001) as back, \
+            Stream(a, b, "fd00:2::1", port=7002) as v6:
+        for router in (first, second):
+            wait_for(lambda router=router: all(
+                rows(router)[f"{way}-{kind}"]["batches"]["packets"] > 500
+                for way in ("open", "seal")), 20, "packets went there both ways")
+    for stream in (there, back, v6):
+        stream.expect_no_loss()
+    for router in (first, second):
+        for way in ("open", "seal"):
+            row = rows(router)[f"{way}-{kind}"]
+            assert row["mode"] == "always" and row["side"] == "device", row
+            assert row["batches"]["completed"] > 0 and row["in_flight"] == 0, row
+        assert ("ipv4" in rows(router)) == (lookup == "always")
+        for reason in ("esp_replay", "esp_bad_icv", "policy_mismatch"):
+            assert router.dropped(reason) == 0, router.get("/v1/drops")
+        router.check_balance()
+        assert f"seal-{kind}: to the device, configured" in router.cli("show", "offload")
+    # What is in flight when its SA goes.
+    with Stream(a, b, "10.2.0.1", port=7003):
+        first.write({**yaml.safe_load(first.file.read_text()), "ipsec": {}})
+        first.cli("reload")
+        wait_for(lambda: first.get("/v1/offload")["keys"] == 0, 10, "the keys are forgotten")
+    first.check_balance()
 
 
 def test_auto_leaves_an_idle_router_to_its_cpu_and_says_why(lab):

@@ -6,7 +6,7 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr uint16_t kMaxSent = 64;
+constexpr unsigned kMostAtOnce = 32;
 
 IpAddress address(const std::string& text) {
   return *IpAddress::parse(text);
@@ -14,14 +14,20 @@ IpAddress address(const std::string& text) {
 
 }  // namespace
 
-Gateway::Gateway(unsigned side, uint16_t outer_mtu) : side_(side) {
+Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : side_(side) {
   pool();
   make_tables(outer_mtu);
   IpsecOptions options;
   options.now_s = [this] { return now_s.load(); };
+  if (!devices.empty()) {
+    make_offload(std::move(devices));
+    options.readers = &in_flight_;
+    options.device_keys = offload_->keys();
+  }
   ipsec_ = std::make_unique<Ipsec>(std::move(options));
   static const int kField = *register_sa_field();
-  auto stages = IpsecStages::create({ipsec_->view(), kField, &now_s});
+  auto stages =
+      IpsecStages::create({ipsec_->view(), kField, &now_s}, offload_ ? device().esp() : nullptr);
   if (!stages) throw std::runtime_error(stages.error().message);
   stages_ = std::move(*stages);
   for (uint16_t port = 0; port < 2; ++port) {
@@ -37,9 +43,22 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu) : side_(side) {
   snapshot_.punt_pps[static_cast<size_t>(Reason::kTooBig)] = 1000;
 }
 
+void Gateway::make_offload(Offload::Devices devices) {
+  config::OffloadConfig config;
+  config.lookup = config::OffloadMode::kNever;
+  config.ipsec = config::OffloadMode::kAlways;
+  config.batch = 256;
+  config::Placement placement;
+  placement.workers.resize(1);
+  auto offload = Offload::create(config, placement, *tables_, std::move(devices));
+  if (!offload) throw std::runtime_error(offload.error().message);
+  offload_ = std::move(*offload);
+}
+
 void Gateway::make_tables(uint16_t outer_mtu) {
   config::TablesConfig config;
   config.groups = 256;
+  config.ipv4_engine = config::Ipv4Engine::kCompact;
   tables_ = std::make_unique<Tables>(
       config, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {},
       [](const LinuxLink&, bool) {});
@@ -98,7 +117,7 @@ void Gateway::policy(PolicyDirection direction, PolicyAction action, const std::
   ipsec_->commit();
 }
 
-void Gateway::tunnel(Family inner, Family outer, IpsecMode mode) {
+void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm& algorithm) {
   const unsigned other = 3 - side_;
   const auto end = [&](unsigned side) {
     return address(outer == Family::kIpv4 ? fmt::format("192.0.2.{}", side)
@@ -115,9 +134,16 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode) {
     state.origin = RouteOrigin::kFile;
     state.mode = mode;
     state.reqid = 7;
-    state.transform = *esp::transform_by_name("aes-128-gcm", "");
-    state.keys.cipher_bytes = 20;
-    for (uint8_t i = 0; i < 20; ++i) state.keys.cipher[i] = static_cast<uint8_t>(i * to);
+    state.transform = *esp::transform_by_name(algorithm.cipher, algorithm.integrity);
+    state.esn = algorithm.esn;
+    if (algorithm.in_udp) state.encapsulation.emplace();
+    esp::Keys& keys = state.keys;
+    keys.cipher_bytes =
+        static_cast<uint8_t>(state.transform.key_bytes + state.transform.salt_bytes());
+    keys.integrity_bytes = static_cast<uint8_t>(state.transform.integrity_key_bytes());
+    for (uint8_t i = 0; i < keys.cipher_bytes; ++i) keys.cipher[i] = static_cast<uint8_t>(i * to);
+    for (uint8_t i = 0; i < keys.integrity_bytes; ++i)
+      keys.integrity[i] = static_cast<uint8_t>(100 + i * to);
     state.replay_window = 64;
     const auto added = ipsec_->add_sa(state);
     ASSERT_TRUE(added) << added.error().message;
@@ -136,25 +162,100 @@ void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
   const PortView& view = snapshot_.ports[port];
   const TableViews tables = tables_->views(0);
   ASSERT_EQ(chunk.refused_count, 0u) << "refused() comes between";
+  for (rte_mbuf* packet : packets) packet->port = port;  // as a driver does
   classify<0>(chunk, view, snapshot_);
-  stages_->decap(chunk, view, tables, snapshot_, *reasons_, nullptr);
+  bool done = stages_->decap(chunk, view, tables, snapshot_, *reasons_, nullptr);
+  while (!done) {
+    poll_opened();
+    done = stages_->decap_rest(chunk, view, snapshot_, nullptr);
+  }
+  finish(chunk);
+}
+
+void Gateway::finish(Chunk& chunk) {
+  const TableViews tables = tables_->views(0);
   lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
   lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
-  stages_->encap(chunk, tables, snapshot_, nullptr);
-  rewrite<0>(chunk.v4, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
-  rewrite<0>(chunk.v6, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
+  bool done = stages_->encap(chunk, tables, snapshot_, nullptr);
+  while (!done) {
+    poll_sealed();
+    done = stages_->encap_rest(chunk, tables, nullptr);
+  }
+  leave(chunk);
+}
+
+void Gateway::leave(Chunk& chunk) {
+  const lookup::NextHopView next_hops = tables_->views(0).next_hops;
+  // In parts, each less than the transmitter would send.
+  const auto send = [&](const auto& lane, auto& part) {
+    for (unsigned first = 0; first < lane.count; first += part.count) {
+      part.count = std::min(lane.count - first, kMostAtOnce);
+      std::copy_n(lane.packets + first, part.count, part.packets);
+      std::copy_n(lane.groups + first, part.count, part.groups);
+      std::copy_n(lane.ingress + first, part.count, part.ingress);
+      rewrite<0>(part, chunk, next_hops, *transmitter_, snapshot_, *interfaces_);
+      for (uint16_t port = 0; port < 2; ++port) {
+        const auto queued = transmitter_->queued(port);
+        sent_[port].insert(sent_[port].end(), queued.begin(), queued.end());
+        transmitter_->forget(port);
+      }
+    }
+  };
+  send(chunk.v4, part_->v4);
+  send(chunk.v6, part_->v6);
+  if (&chunk == chunk_.get()) return;
+  for (unsigned i = 0; i < chunk.refused_count; ++i) {
+    refused_late_.push_back(chunk.refused[i].reason);
+    rte_pktmbuf_free(chunk.refused[i].packet);
+  }
+  chunk.refused_count = chunk.v4.count = chunk.v6.count = 0;
+}
+
+void Gateway::poll_opened() {
+  Chunk& chunk = device().opened_chunk();
+  stages_->poll_opened(chunk, snapshot_, [&](unsigned) { finish(chunk); });
+}
+
+void Gateway::poll_sealed() {
+  Chunk& chunk = device().sealed_chunk();
+  stages_->poll_sealed(chunk, [&](unsigned) { leave(chunk); });
+}
+
+void Gateway::poll() {
+  poll_opened();
+  poll_sealed();
+}
+
+void Gateway::settle() {
+  while (offload_ && !device().empty()) poll();
+}
+
+void Gateway::tick() {
+  poll();  // a stage takes up a device, and lets go of one
+  for (int turns = 0; offload_->tick() && turns < 100; ++turns) continue;
+  poll();
+}
+
+uint64_t Gateway::InFlight::start() noexcept {
+  gateway_.device().mark();
+  return ++token_;
+}
+
+bool Gateway::InFlight::passed(uint64_t token) noexcept {
+  return token == 0 || gateway_.device().passed();  // by the moment marked last
+}
+
+esp::Sa& Gateway::sa(unsigned to) {
+  const IpAddress end = address(fmt::format("192.0.2.{}", to));
+  return *ipsec_->view().sad->find(kSpi * to, Family::kIpv4, end.bytes.data());
 }
 
 std::vector<rte_mbuf*> Gateway::sent(uint16_t port) {
-  const auto queued = transmitter_->queued(port);
-  std::vector<rte_mbuf*> packets(queued.begin(), queued.end());
-  EXPECT_LT(packets.size(), kMaxSent);
-  transmitter_->forget(port);
-  return packets;
+  return std::exchange(sent_[port], {});
 }
 
 std::vector<Reason> Gateway::refused() {
-  std::vector<Reason> reasons;
+  std::vector<Reason> reasons = std::exchange(refused_late_, {});
   for (unsigned i = 0; i < chunk_->refused_count; ++i) {
     reasons.push_back(chunk_->refused[i].reason);
     rte_pktmbuf_free(chunk_->refused[i].packet);

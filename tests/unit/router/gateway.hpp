@@ -9,6 +9,7 @@
 #include <string>
 
 #include "router/control/ipsec.hpp"
+#include "router/offload/offload.hpp"
 #include "router/stages/classify.hpp"
 #include "router/stages/ipsec.hpp"
 #include "router/stages/rewrite.hpp"
@@ -24,16 +25,26 @@ inline MacAddress own_mac(uint16_t port) {
   return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
 }
 
+// Of both SAs of a tunnel.
+struct Algorithm {
+  const char* cipher = "aes-128-gcm";
+  const char* integrity = "";
+  bool esn = false;
+  bool in_udp = false;
+};
+
 class Gateway {
  public:
-  explicit Gateway(unsigned side, uint16_t outer_mtu = 1500);
+  // With devices, all ESP goes there that they can do, once tick() has brought them up; it stays in
+  // flight until settle().
+  explicit Gateway(unsigned side, uint16_t outer_mtu = 1500, Offload::Devices devices = {});
 
   unsigned side() const { return side_; }
   Ipsec& ipsec() { return *ipsec_; }
   Routing& routing() { return tables_->routing(); }
   // Both SAs and the policies of a tunnel between the two sides' networks of `inner`.
   void tunnel(Family inner = Family::kIpv4, Family outer = Family::kIpv4,
-              IpsecMode mode = IpsecMode::kTunnel);
+              IpsecMode mode = IpsecMode::kTunnel, const Algorithm& algorithm = {});
   void policy(PolicyDirection direction, PolicyAction action, const std::string& source,
               const std::string& destination, std::optional<PolicyTemplate> protection = {},
               uint32_t priority = 100, uint32_t if_id = 0);
@@ -46,14 +57,40 @@ class Gateway {
     return reasons_->dropped[static_cast<size_t>(reason)].get();
   }
   IpsecStages& stages() { return *stages_; }
+
+  // Of the devices: control's turn, all that is to do; a worker's; and until nothing is in flight.
+  void tick();
+  void poll();
+  void poll_opened();
+  void poll_sealed();
+  void settle();
+  Offload& offload() { return *offload_; }
+  WorkerOffload& device() { return *offload_->worker(0); }
+  esp::Sa& sa(unsigned to);  // of the tunnel over IPv4
   ReasonCounters& reasons() { return *reasons_; }
   Snapshot& snapshot() { return snapshot_; }
   std::atomic<uint32_t> now_s{1};
 
  private:
   void make_tables(uint16_t outer_mtu);
+  void make_offload(Offload::Devices devices);
+  void finish(Chunk& chunk);
+  void leave(Chunk& chunk);
+  // Packets in flight hold SAs as they do in a worker.
+  class InFlight final : public lookup::Reclaimer {
+   public:
+    explicit InFlight(Gateway& gateway) : gateway_(gateway) {}
+    uint64_t start() noexcept override;
+    bool passed(uint64_t token) noexcept override;
+
+   private:
+    Gateway& gateway_;
+    uint64_t token_ = 0;
+  };
+  InFlight in_flight_{*this};
   unsigned side_;
   std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Offload> offload_;  // null without devices
   std::unique_ptr<Ipsec> ipsec_;
   std::unique_ptr<IpsecStages> stages_;
   Snapshot snapshot_;
@@ -64,7 +101,9 @@ class Gateway {
   std::unique_ptr<std::array<InterfaceCounters, kMaxInterfaces>> interfaces_ =
       std::make_unique<std::array<InterfaceCounters, kMaxInterfaces>>();
   std::unique_ptr<Transmitter> transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
-  std::vector<TransmitPath> paths_;
+  std::unique_ptr<Chunk> part_ = std::make_unique<Chunk>();
+  std::array<std::vector<rte_mbuf*>, 2> sent_;
+  std::vector<Reason> refused_late_;  // of what was in flight
 };
 
 }  // namespace hecto::router::test

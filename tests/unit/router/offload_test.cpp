@@ -17,7 +17,8 @@ using gpu_offload::HostDevice;
 // Workers by number on these sockets, and host devices on those (-1: of any).
 class OffloadBed {
  public:
-  OffloadBed(const std::vector<int>& workers, const std::vector<int>& devices) {
+  OffloadBed(const std::vector<int>& workers, const std::vector<int>& devices,
+             const config::OffloadConfig& config = {}) {
     pool();  // DPDK
     config::TablesConfig compact;
     compact.ipv4_engine = config::Ipv4Engine::kCompact;
@@ -33,7 +34,7 @@ class OffloadBed {
     }
     Offload::Devices opened;
     for (const int socket : devices) opened.push_back(std::make_unique<HostDevice>(false, socket));
-    auto offload = Offload::create(config::OffloadConfig{}, placement, *tables_, std::move(opened));
+    auto offload = Offload::create(config, placement, *tables_, std::move(opened));
     EXPECT_TRUE(offload) << offload.error().message;
     offload_ = std::move(*offload);
   }
@@ -68,6 +69,30 @@ TEST(Offload, ADeviceOfNoSocketServesAll) {
   OffloadBed bed({0, 1, 1, 0}, {1, -1});
   EXPECT_EQ(bed.workers_of(0), (Workers{1, 2}));
   EXPECT_EQ(bed.workers_of(1), (Workers{0, 3}));
+}
+
+TEST(Offload, WhatNeverGoesThereIsNotMade) {
+  config::OffloadConfig config;
+  config.ipsec = config::OffloadMode::kNever;
+  OffloadBed lookups({0}, {0}, config);
+  EXPECT_EQ(lookups.offload().keys(), nullptr) << "no key is brought anywhere";
+  EXPECT_EQ(lookups.offload().worker(0)->esp(), nullptr);
+  EXPECT_TRUE(lookups.offload().worker(0)->has_lookups());
+  config.lookup = config::OffloadMode::kNever;
+  config.ipsec = config::OffloadMode::kAuto;
+  OffloadBed esp({0}, {0}, config);
+  EXPECT_NE(esp.offload().keys(), nullptr);
+  EXPECT_NE(esp.offload().worker(0)->esp(), nullptr);
+  EXPECT_FALSE(esp.offload().worker(0)->has_lookups());
+  while (esp.offload().tick()) continue;
+  EXPECT_EQ(esp.offload().devices()[0].control.phase(), gpu_offload::DeviceControl::Phase::kReady);
+  config.ipsec = config::OffloadMode::kNever;
+  config.devices = {"host"};
+  std::string found;
+  const auto none = Offload::create(config, config::Placement{}, esp.tables(), found);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(*none, nullptr);
+  EXPECT_EQ(found, "none (offload.lookup and offload.ipsec: never)");
 }
 
 // A worker without ports: whatever it moves comes from its device.
