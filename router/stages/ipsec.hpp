@@ -19,14 +19,13 @@
 #include "router/dpdk.hpp"
 #include "router/esp/engine.hpp"
 #include "router/esp/tables.hpp"
+#include "router/observer.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/reassembly.hpp"
 #include "router/table_views.hpp"
 
 namespace hecto::router {
-
-class TracedPackets;
 
 // Where the SA that a packet came by stands in its mbuf. Once, before ports are started.
 Result<int> register_sa_field();
@@ -41,14 +40,15 @@ class IpsecStages {
   };
   static Result<std::unique_ptr<IpsecStages>> create(const Options& options);
 
-  // `traced`: may be null.
+  // `observer`: may be null.
   void decap(Chunk& chunk, const PortView& port, const TableViews& tables, const Snapshot& snapshot,
-             ReasonCounters& reasons, TracedPackets* traced) noexcept;
+             ReasonCounters& reasons, Observer* observer) noexcept;
   void encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-             TracedPackets* traced) noexcept;
+             Observer* observer) noexcept;
   // Of packets that Linux sends: only the outbound policies, and IKE goes by them. False where no
   // policy held for one, and all are as they were.
-  bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot) noexcept;
+  bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                 Observer* observer) noexcept;
 
   // Fragments that wait for others; expire() gives up those that have waited for too long.
   uint32_t held() const noexcept { return reassembly_.held(); }
@@ -89,13 +89,13 @@ class IpsecStages {
   template <typename Address>
   bool made_by_linux(const Lane<Address>& lane, unsigned i) const noexcept;
   static Fate outbound_fate(const esp::Policy* policy) noexcept;
-  void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-               From source) noexcept;
+  void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot, From source,
+               Observer* observer) noexcept;
   void look_up_ends(const TableViews& tables) noexcept;
   bool ready(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
              From source) noexcept;
   bool split(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
-  void deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept;
+  void deliver_outer(Chunk& chunk, Observer* observer) noexcept;
   void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
 
   struct Work {  // beside esp::Packet, by place
@@ -108,6 +108,7 @@ class IpsecStages {
     return *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa**);
   }
   void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept;
+  Observer::SaPacket seen(unsigned i) const noexcept;
 
   Options options_;
   std::unique_ptr<esp::Engine> engine_;

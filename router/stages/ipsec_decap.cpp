@@ -6,7 +6,6 @@
 #include "router/stages/classify.hpp"
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -27,6 +26,12 @@ Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options)
   auto engine = esp::Engine::create(options.crypto);
   if (!engine) return tl::unexpected(engine.error());
   return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine)));
+}
+
+// What an observer is told of one, at any moment between add() and delivery.
+Observer::SaPacket IpsecStages::seen(unsigned i) const noexcept {
+  const Packet& p = packets_[i];
+  return {i, work_[i].packet, p.ip, p.bytes, work_[i].ingress.interface(), p.sa->id.spi};
 }
 
 void IpsecStages::add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
@@ -138,17 +143,18 @@ void IpsecStages::deliver_inner(Chunk& chunk, const PortView& port,
 
 void IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
                         const Snapshot& snapshot, ReasonCounters& reasons,
-                        TracedPackets* traced) noexcept {
+                        Observer* observer) noexcept {
   count_ = 0;
   gather_esp(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
   gather_esp(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
   if (count_ == 0) return;
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count_; ++i) observer->before_decap(seen(i));
   engine_->inbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed));
   deliver_inner(chunk, port, snapshot);
-  if (traced == nullptr) return;
+  if (observer == nullptr) return;
   for (unsigned i = 0; i < count_; ++i)
-    if (packets_[i].reason == Reason::kNone)
-      traced->through_sa(work_[i].packet, TraceKind::kDecapsulated, packets_[i].sa->id.spi);
+    if (packets_[i].reason == Reason::kNone) observer->decapsulated(seen(i));
 }
 
 }  // namespace hecto::router

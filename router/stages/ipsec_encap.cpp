@@ -7,7 +7,6 @@
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
 #include "router/stages/rewrite.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -167,7 +166,7 @@ bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
 }
 
 void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-                          From source) noexcept {
+                          From source, Observer* observer) noexcept {
   if (snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)] != too_big_pps_) {
     too_big_pps_ = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
     too_big_.configure(rte_get_tsc_hz(), too_big_pps_, punt_burst(too_big_pps_));
@@ -180,12 +179,14 @@ void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot
     work_[kept++] = work_[i];
   }
   count_ = kept;
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count_; ++i) observer->before_encap(seen(i));
   engine_->outbound({packets_, count_}, options_.now_s->load(std::memory_order_relaxed),
                     kOuterHops);
 }
 
 // Back into the lanes, with the groups of the tunnels' ends.
-void IpsecStages::deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept {
+void IpsecStages::deliver_outer(Chunk& chunk, Observer* observer) noexcept {
   const auto put = [&](auto& lane, unsigned i, Ingress ingress) {
     lane.packets[lane.count] = work_[i].packet;
     lane.groups[lane.count] = work_[i].group;
@@ -210,7 +211,7 @@ void IpsecStages::deliver_outer(Chunk& chunk, TracedPackets* traced) noexcept {
       put(chunk.v4, i, ingress);
     else
       put(chunk.v6, i, ingress);
-    if (traced != nullptr) traced->through_sa(packet, TraceKind::kEncapsulated, outer.sa->id.spi);
+    if (observer != nullptr) observer->encapsulated(seen(i));
   }
 }
 

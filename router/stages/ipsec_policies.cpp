@@ -217,24 +217,24 @@ void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
 }
 
 void IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-                        TracedPackets* traced) noexcept {
+                        Observer* observer) noexcept {
   count_ = 0;
   apply_policies<From::kPort>(chunk.v4, chunk, tables);
   apply_policies<From::kPort>(chunk.v6, chunk, tables);
   if (count_ == 0) return;
-  protect(chunk, tables, snapshot, From::kPort);
-  deliver_outer(chunk, traced);
+  protect(chunk, tables, snapshot, From::kPort, observer);
+  deliver_outer(chunk, observer);
   deliver_answers(chunk, tables);
 }
 
-bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
-                            const Snapshot& snapshot) noexcept {
+bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                            Observer* observer) noexcept {
   count_ = 0;
   apply_policies<From::kLinux>(chunk.v4, chunk, tables);
   apply_policies<From::kLinux>(chunk.v6, chunk, tables);
   if (count_ == 0) return chunk.refused_count > 0;
-  protect(chunk, tables, snapshot, From::kLinux);
-  deliver_outer(chunk, nullptr);
+  protect(chunk, tables, snapshot, From::kLinux, observer);
+  deliver_outer(chunk, observer);
   deliver_answers(chunk, tables);
   return true;
 }

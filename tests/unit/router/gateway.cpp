@@ -136,11 +136,13 @@ void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
   const PortView& view = snapshot_.ports[port];
   const TableViews tables = tables_->views(0);
   ASSERT_EQ(chunk.refused_count, 0u) << "refused() comes between";
+  observer_.use(snapshot_, 0);
+  Observer* const observer = observer_.active() ? &observer_ : nullptr;
   classify<0>(chunk, view, snapshot_);
-  stages_->decap(chunk, view, tables, snapshot_, *reasons_, nullptr);
+  stages_->decap(chunk, view, tables, snapshot_, *reasons_, observer);
   lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
   lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
-  stages_->encap(chunk, tables, snapshot_, nullptr);
+  stages_->encap(chunk, tables, snapshot_, observer);
   rewrite<0>(chunk.v4, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
   rewrite<0>(chunk.v6, chunk, tables.next_hops, *transmitter_, snapshot_, *interfaces_);
 }

@@ -47,7 +47,7 @@ class Gateway {
   }
   IpsecStages& stages() { return *stages_; }
   ReasonCounters& reasons() { return *reasons_; }
-  Snapshot& snapshot() { return snapshot_; }
+  Snapshot& snapshot() { return snapshot_; }  // with a capture, run() shows it the packets
   std::atomic<uint32_t> now_s{1};
 
  private:
@@ -57,6 +57,7 @@ class Gateway {
   std::unique_ptr<Ipsec> ipsec_;
   std::unique_ptr<IpsecStages> stages_;
   Snapshot snapshot_;
+  Observer observer_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
   std::unique_ptr<std::array<PortCounters, kMaxPorts>> ports_ =
       std::make_unique<std::array<PortCounters, kMaxPorts>>();
