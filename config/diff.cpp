@@ -70,6 +70,7 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   check("ipsec.max_sas", text_of(running.ipsec.max_sas), text_of(wanted.ipsec.max_sas));
   check("ipsec.max_policies", text_of(running.ipsec.max_policies),
         text_of(wanted.ipsec.max_policies));
+  check("ipsec.export_keys", text_of(running.ipsec.export_keys), text_of(wanted.ipsec.export_keys));
   check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
   check("api.socket", running.api_socket, wanted.api_socket);
 }

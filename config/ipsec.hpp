@@ -107,6 +107,7 @@ enum class IpsecCrypto : uint8_t { kAuto, kIpsecMb, kOpenSsl };
 struct IpsecConfig {
   IpsecCrypto crypto = IpsecCrypto::kAuto;
   uint32_t max_sas = 16384, max_policies = 16384;
+  bool export_keys = false;  // to root, by `hecto capture --esp-keys`
   std::vector<IpsecSaConfig> sas;
   std::vector<IpsecPolicyConfig> policies;
   bool operator==(const IpsecConfig&) const = default;

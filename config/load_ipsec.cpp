@@ -274,6 +274,8 @@ void load_ipsec(const Value& value, Loading& loading) {
     if (auto word = crypto->one_of(kCrypto)) ipsec.crypto = static_cast<IpsecCrypto>(*word);
   read_integer(fields.get("max_sas"), 1, 1'000'000, ipsec.max_sas);
   read_integer(fields.get("max_policies"), 1, 1'000'000, ipsec.max_policies);
+  if (const Value* value = fields.get("export_keys"))
+    if (auto wanted = value->boolean()) ipsec.export_keys = *wanted;
   if (const Value* sas = fields.get("sas")) load_ipsec_sas(*sas, loading);
   if (const Value* policies = fields.get("policies")) load_ipsec_policies(*policies, loading);
 }

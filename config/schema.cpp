@@ -138,6 +138,8 @@ constexpr auto kKeys = std::to_array<Key>({
    "Most SAs, those of Linux and the API with them."},
   {"ipsec.max_policies", "integer", "16384", "1 to 1000000", kRestart,
    "Most policies, likewise."},
+  {"ipsec.export_keys", "boolean", "false", "true or false", kRestart,
+   "Root may read the keys of SAs (`hecto capture --esp-keys`): who has them reads the traffic."},
   {"ipsec.sas", "list", "[]", "SAs, each a map with the keys below", kReload,
    "Security associations, each of one way."},
   {"ipsec.sas.*.source", "text", "none", "a unicast address", kReload,

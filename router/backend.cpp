@@ -252,47 +252,4 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
               {"duration_s", seconds.count()}};
 }
 
-ApiResult RouterBackend::start_trace(const TraceFilter& filter) {
-  return on_control([&]() -> ApiResult {
-    TraceMatch match;
-    match.from = filter.from;
-    match.to = filter.to;
-    if (!filter.port.empty()) {
-      const Port* port = router_.dataplane().port(filter.port);
-      if (port == nullptr) return api_fail(404, fmt::format("there is no port {}", filter.port));
-      match.port = port->id();
-    }
-    if (!filter.interface.empty()) {
-      const Interface* interface = router_.interfaces().find(filter.interface);
-      if (interface == nullptr)
-        return api_fail(404, fmt::format("there is no interface {}", filter.interface));
-      match.port = interface->port;
-      match.vlan = interface->vlan;
-    }
-    trace_ =
-        std::make_shared<TraceSession>(match, filter.count, static_cast<uint16_t>(++trace_id_));
-    router_.set_trace(trace_);
-    return json{{"id", trace_id_}, {"count", filter.count}};
-  });
-}
-
-ApiResult RouterBackend::read_trace(uint32_t id, uint32_t after) {
-  return on_control([&]() -> ApiResult {
-    if (!trace_ || id != trace_id_) return api_fail(404, fmt::format("there is no trace {}", id));
-    json answer = show_trace(router_, *trace_, after);
-    answer["id"] = id;
-    return answer;
-  });
-}
-
-ApiResult RouterBackend::stop_trace(uint32_t id) {
-  ApiResult last = read_trace(id, 0);
-  if (!last) return last;
-  return on_control([&]() -> ApiResult {
-    router_.set_trace(nullptr);
-    trace_.reset();
-    return last;
-  });
-}
-
 }  // namespace hecto::router

@@ -36,9 +36,16 @@ class RouterBackend final : public ApiBackend {
   ApiResult start_trace(const TraceFilter& filter) override;
   ApiResult read_trace(uint32_t id, uint32_t after) override;
   ApiResult stop_trace(uint32_t id) override;
+  ApiResult start_capture(const CaptureFilter& filter) override;
+  tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) override;
+  ApiResult stop_capture(uint32_t id) override;
+  ApiResult end_capture(uint32_t id) override;
+  SecretAnswer esp_keys(std::optional<uint32_t> uid) override;
 
  private:
   ApiResult on_control(std::function<ApiResult()> work);
+  // Control thread only; one line when a name is not known.
+  tl::expected<PacketMatch, ApiError> match_of(const PacketFilter& filter);
 
   Router& router_;
   const std::optional<std::string> log_level_;

@@ -70,6 +70,7 @@ class Dataplane {
     uint32_t idle_sleep_us = 50;
     std::array<uint32_t, kReasonCount> punt_pps{};
     std::shared_ptr<TraceSession> trace;
+    std::shared_ptr<CaptureUse> capture;
     bool ipsec = false;  // there is an SA or a policy
   };
   Settings& settings() { return settings_; }

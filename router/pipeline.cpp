@@ -34,7 +34,7 @@ void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept
   WorkerOffload& offload = *options_.offload;
   auto& path = offload.of(lane);
   using gpu_offload::Side;
-  Side side = traced_.active() ? Side::kCpu : path.choose(lane.count, offload());
+  Side side = observer_.tracing() ? Side::kCpu : path.choose(lane.count, offload());
   while (side == Side::kDevice || !path.empty()) {
     if (path.take(lane, side, offload)) {
       lane.count = 0;
@@ -74,9 +74,10 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   classify<Features>(chunk, port, snapshot);
   count_ingress<Features>(chunk.v4, snapshot, w.counters_.interfaces);
   count_ingress<Features>(chunk.v6, snapshot, w.counters_.interfaces);
-  if (w.traced_.active()) [[unlikely]] {
-    w.traced_.after_classify(chunk);
-    w.drain();
+  if (w.observer_.active()) [[unlikely]] {
+    w.observer_.after_classify(chunk);
+    // What is looked at goes its way at once: nothing may be in flight before it.
+    if (w.observer_.tracing() || (Features & kFeatureIpsec) != 0) w.drain();
   }
   mark(kTimedClassify);
 
@@ -87,8 +88,8 @@ void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
   }
   w.look_up<Features>(chunk.v4, tables.fib4);
   w.look_up<Features>(chunk.v6, tables.fib6);
-  if (w.traced_.active()) [[unlikely]]
-    w.traced_.after_lookup(chunk);
+  if (w.observer_.active()) [[unlikely]]
+    w.observer_.after_lookup(chunk);
   mark(kTimedLookup);
 
   finish<Features>(w, chunk);

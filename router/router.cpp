@@ -102,6 +102,7 @@ void Router::housekeeping() {
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
     watch_for_trouble();
+    watch_capture();
     watch_ipsec();
   }
   if (ticks_ % kProbeTicks == 0) probe_stale_neighbors();

@@ -19,10 +19,12 @@
 #include "config/diff.hpp"
 #include "config/placement.hpp"
 #include "config/topology.hpp"
+#include "router/capture/reader.hpp"
 #include "router/commands.hpp"
 #include "router/control/ipsec.hpp"
 #include "router/dataplane.hpp"
 #include "router/interface_table.hpp"
+#include "router/linux/secret_buffer.hpp"
 #include "router/linux/xfrm_mirror.hpp"
 #include "router/linux/xfrm_requests.hpp"
 #include "router/linux/xfrm_use.hpp"
@@ -80,6 +82,14 @@ class Router {
   void load_routes(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
                    std::function<void(Result<LoadCounts>)> done);
   void set_trace(std::shared_ptr<TraceSession> trace);
+  // capture/control.cpp: one at a time; the number tells it from those before. `buffer_bytes`: of
+  // all threads together.
+  Result<uint32_t> start_capture(CaptureOptions options, size_t buffer_bytes);
+  std::shared_ptr<CaptureReader> capture(uint32_t id) const;  // null: there is no such
+  void stop_capture();                                        // takes no more; it can still be read
+  void end_capture();
+  // All SAs' keys, in Wireshark's words; refused unless the file allows it.
+  Result<std::shared_ptr<const SecretBytes>> esp_keys() const;
   Result<NextHop> next_hop(const config::NextHopConfig& config);
 
  private:
@@ -141,6 +151,7 @@ class Router {
   void housekeeping();
   void probe_stale_neighbors();
   void watch_for_trouble();
+  void watch_capture();
   void publish_if_dirty();
   void note(const std::string& line);
 
@@ -172,6 +183,8 @@ class Router {
   std::map<PolicyTag, uint64_t> policy_packets_;
   std::map<SaId, uint64_t> reported_packets_;  // of Linux's SAs
   std::unique_ptr<Sampler> sampler_;
+  std::shared_ptr<CaptureReader> capture_;  // null: none; API threads may hold it longer
+  uint32_t capture_id_ = 0;
 
   struct PendingLoad {
     LoadId id;

@@ -97,6 +97,8 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
   snapshot->idle_sleep_us = settings_.idle_sleep_us;
   snapshot->punt_pps = settings_.punt_pps;
   snapshot->trace = settings_.trace;
+  snapshot->capture = settings_.capture;
+  snapshot->observed = settings_.trace || settings_.capture;
   if (settings_.ipsec) snapshot->features |= kFeatureIpsec;
   fill_ports(*snapshot);
   fill_workers(*snapshot);

@@ -77,12 +77,14 @@ struct WorkerView {
   std::array<TransmitPath, kMaxPorts> transmit{};
 };
 
+class CaptureUse;
 class TraceSession;
 
 struct Snapshot {
   uint64_t generation = 0;
   unsigned features = 0;
   bool linux_side = false;
+  bool observed = false;  // somebody traces or captures
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;  // 0: poll without sleeping
   std::array<PortView, kMaxPorts> ports{};
@@ -91,6 +93,7 @@ struct Snapshot {
   std::vector<WorkerView> workers;                  // by worker id
   std::array<TransmitPath, kMaxPorts> slow_path{};  // how the slow path injects
   std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
 };
 
 }  // namespace hecto::router

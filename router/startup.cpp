@@ -250,6 +250,10 @@ void Router::log_start() {
   }
   spdlog::info("offload: {}", offload_found_);
   spdlog::info("ipsec: {}", ipsec_found_);
+  if (config_.ipsec.export_keys)
+    note(
+        "ipsec.export_keys: root can have the keys of all SAs by hecto capture --esp-keys; switch "
+        "it off when they are no longer needed");
   if (linux_side_)
     spdlog::info("Linux side: namespace {}", linux_side_->space().name());
   else

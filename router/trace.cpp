@@ -1,8 +1,7 @@
 #include "router/trace.hpp"
 
 #include <algorithm>
-
-#include "router/stages/wire.hpp"
+#include <cstring>
 
 namespace hecto::router {
 namespace {
@@ -15,54 +14,13 @@ uint16_t capture(const rte_mbuf* packet, std::array<uint8_t, 96>& bytes) noexcep
   return static_cast<uint16_t>(count);
 }
 
-struct Headers {
-  std::optional<IpAddress> source, destination;
-  uint16_t vlan = 0;
-};
-
-// What a match asks about, as far as the first segment holds it.
-Headers read_headers(const rte_mbuf* packet) noexcept {
-  Headers h;
-  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
-  const uint32_t bytes = packet->data_len;
-  uint32_t at = kEthernetBytes;
-  if (bytes < at) return h;
-  uint16_t ether_type = load16(frame + 12);
-  if (ether_type == kEtherVlan && bytes >= at + kVlanTagBytes) {
-    ether_type = load16(frame + 16);
-    h.vlan = load16_be(frame + 14) & 0xfff;
-    at += kVlanTagBytes;
-  }
-  const uint8_t* ip = frame + at;
-  if (ether_type == kEtherIpv4 && bytes >= at + kIpv4Bytes) {
-    h.source = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 12)});
-    h.destination = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 16)});
-  } else if (ether_type == kEtherIpv6 && bytes >= at + kIpv6Bytes) {
-    lookup::Ipv6Address source, destination;
-    std::memcpy(source.bytes.data(), ip + 8, 16);
-    std::memcpy(destination.bytes.data(), ip + 24, 16);
-    h.source = IpAddress::from(source);
-    h.destination = IpAddress::from(destination);
-  }
-  return h;
-}
-
-bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress>& address) {
-  return !prefix || (address && prefix->contains(*address));
-}
-
 }  // namespace
 
-TraceSession::TraceSession(TraceMatch match, unsigned packets, uint16_t id)
+TraceSession::TraceSession(PacketMatch match, unsigned packets, uint16_t id)
     : match_(std::move(match)), packets_(packets), id_(id), slots_(packets * kEventsPerPacket) {}
 
 bool TraceSession::wants(const rte_mbuf* packet) const noexcept {
-  if (full()) return false;
-  if (match_.port && *match_.port != packet->port) return false;
-  const Headers h = read_headers(packet);
-  if (!inside(match_.from, h.source) || !inside(match_.to, h.destination)) return false;
-  if (match_.vlan && *match_.vlan != h.vlan) return false;
-  return true;
+  return !full() && match_.fits_frame(packet, packet->port);
 }
 
 uint32_t TraceSession::begin() noexcept {

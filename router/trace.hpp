@@ -9,19 +9,13 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "router/chunk.hpp"
 #include "router/dpdk.hpp"
+#include "router/packet_match.hpp"
 
 namespace hecto::router {
-
-struct TraceMatch {
-  std::optional<IpPrefix> from, to;
-  std::optional<uint16_t> port;  // DPDK's number of the receive port
-  std::optional<uint16_t> vlan;  // 0: untagged
-};
 
 enum class TraceKind : uint8_t {
   kReceived,      // port, queue, length
@@ -56,7 +50,7 @@ struct TraceEvent {
 class TraceSession {
  public:
   // Up to 65535 packets. The id tells it from the session before.
-  TraceSession(TraceMatch match, unsigned packets, uint16_t id = 0);
+  TraceSession(PacketMatch match, unsigned packets, uint16_t id = 0);
   uint16_t id() const noexcept { return id_; }
 
   bool wants(const rte_mbuf* packet) const noexcept;  // matches, and there is still room
@@ -71,7 +65,7 @@ class TraceSession {
     std::atomic<bool> ready{false};
     TraceEvent event;
   };
-  TraceMatch match_;
+  PacketMatch match_;
   unsigned packets_;
   uint16_t id_;
   std::atomic<uint32_t> started_{0};

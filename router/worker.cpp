@@ -51,6 +51,8 @@ void Worker::refresh() noexcept {
   snapshot_ = newest;
   view_ = &newest->workers[options_.id];
   transmitter_.use(&view_->transmit);
+  observer_.use(*newest, options_.id);
+  transmitter_.follow(watching());
   unsigned features = newest->features;
   if (const WorkerOffload* offload = options_.offload; offload != nullptr) {
     if (offload->has_lookups()) features |= kFeatureOffload;
@@ -80,10 +82,9 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
     stage_mark_ = now;
   }
   const PortView& port = snapshot_->ports[queue.port];
-  if (snapshot_->trace && !snapshot_->trace->full()) [[unlikely]] {
-    traced_.start(snapshot_->trace.get(), chunk_, static_cast<uint16_t>(options_.id), queue.port,
-                  queue.queue);
-    transmitter_.follow(&traced_);
+  if (snapshot_->observed) [[unlikely]] {
+    observer_.received(chunk_, static_cast<uint16_t>(options_.id), queue.port, queue.queue);
+    transmitter_.follow(watching());
   }
   if (port.check_checksums && counters_.checked_checksums.get() < kSampledChecksums) [[unlikely]] {
     bool checked = false;
@@ -93,11 +94,11 @@ unsigned Worker::poll(const ReceiveQueue& queue) noexcept {
   stages_.pipeline(*this, port, sampled);
   counters_.ports[queue.port].rx_bytes.add(chunk_.bytes);
   if (chunk_.refused_count > 0) dispose_refused(chunk_);
-  if (sampled || traced_.active()) {
+  if (sampled || observer_.tracing()) {
     transmitter_.flush_all();
     if (sampled) counters_.cycles.stage_cycles[4].add(rte_rdtsc() - stage_mark_);
-    traced_.clear();
-    transmitter_.follow(nullptr);
+    observer_.chunk_done();
+    transmitter_.follow(watching());
   }
   return chunk_.count;
 }
@@ -154,21 +155,21 @@ void Worker::poll_sealed() noexcept {
 
 void Worker::decap(Chunk& chunk, const PortView& port) noexcept {
   IpsecStages& ipsec = *options_.ipsec;
-  TracedPackets* traced = traced_.active() ? &traced_ : nullptr;
-  bool done = ipsec.decap(chunk, port, options_.tables, *snapshot_, counters_.reasons, traced);
+  Observer* const observer = watching();
+  bool done = ipsec.decap(chunk, port, options_.tables, *snapshot_, counters_.reasons, observer);
   while (!done) {
     poll_opened();
-    done = ipsec.decap_rest(chunk, port, *snapshot_, traced);
+    done = ipsec.decap_rest(chunk, port, *snapshot_, observer);
   }
 }
 
 void Worker::encap(Chunk& chunk) noexcept {
   IpsecStages& ipsec = *options_.ipsec;
-  TracedPackets* traced = traced_.active() ? &traced_ : nullptr;
-  bool done = ipsec.encap(chunk, options_.tables, *snapshot_, traced);
+  Observer* const observer = watching();
+  bool done = ipsec.encap(chunk, options_.tables, *snapshot_, observer);
   while (!done) {
     poll_sealed();
-    done = ipsec.encap_rest(chunk, options_.tables, traced);
+    done = ipsec.encap_rest(chunk, options_.tables, observer);
   }
 }
 
@@ -222,9 +223,9 @@ bool Worker::punt(Refused& refused, uint64_t now) noexcept {
   const auto index = static_cast<size_t>(refused.reason);
   if (!buckets_[index].take(now)) return false;
   PuntEntry entry{refused.packet, refused.reason, 0, refused.interface, 0, 0};
-  if (traced_.active()) [[unlikely]] {
-    entry.trace = traced_.number(refused.packet);
-    entry.session = snapshot_->trace->id();
+  if (observer_.tracing()) [[unlikely]] {
+    entry.trace = observer_.trace_number(refused.packet);
+    entry.session = observer_.trace_session();
   }
   if (rte_ring_sp_enqueue_elem(options_.punts, &entry, sizeof entry) == 0) return true;
   refused.reason = Reason::kPuntQueueFull;
@@ -243,8 +244,8 @@ void Worker::dispose_refused(Chunk& chunk) noexcept {
       refused.reason = Reason::kNoLinux;
     } else if (wanted) {
       // Count and note before the slow path can own (and free) the packet.
-      if (traced_.active()) [[unlikely]]
-        traced_.refused(refused.packet, refused.reason, true, refused.interface);
+      if (observer_.active()) [[unlikely]]
+        observer_.punted(refused.packet, refused.reason, refused.interface);
       punted = punt(refused, now);
     }
     if (punted) {
@@ -253,8 +254,8 @@ void Worker::dispose_refused(Chunk& chunk) noexcept {
     }
     counters_.reasons.dropped[static_cast<size_t>(refused.reason)].add(1);
     if (i % 32 == 0) keep_example(refused);
-    if (traced_.active()) [[unlikely]]
-      traced_.refused(refused.packet, refused.reason, false, refused.interface);
+    if (observer_.active()) [[unlikely]]
+      observer_.dropped(refused.packet, refused.reason, refused.interface);
     dead[dead_count++] = refused.packet;
   }
   rte_pktmbuf_free_bulk(dead, dead_count);

@@ -10,12 +10,12 @@
 #include "router/chunk.hpp"
 #include "router/counters.hpp"
 #include "router/dpdk.hpp"
+#include "router/observer.hpp"
 #include "router/punt/punt_queue.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/transmit.hpp"
 #include "router/table_views.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -73,6 +73,7 @@ class Worker {
   void poll_sealed() noexcept;
   void decap(Chunk& chunk, const PortView& port) noexcept;
   void encap(Chunk& chunk) noexcept;
+  Observer* watching() noexcept { return observer_.active() ? &observer_ : nullptr; }
   template <typename Address, typename Fib>
   void look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept;
   template <unsigned Features, typename Address, typename Fib>
@@ -111,7 +112,7 @@ class Worker {
   WorkerCounters counters_;
   Chunk chunk_;
   Transmitter transmitter_;
-  TracedPackets traced_;
+  Observer observer_;
   std::array<TokenBucket, kReasonCount> buckets_;
   // Copies: needed after a quiescent state is reported, when the snapshot may be freed.
   std::array<uint32_t, kReasonCount> punt_pps_{};

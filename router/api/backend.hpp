@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "config/config.hpp"
 #include "lookup/prefix.hpp"
+#include "router/linux/secret_buffer.hpp"
 
 namespace hecto::router {
 
@@ -61,12 +63,25 @@ struct ApiLoadOptions {
   bool skip_bad = false;  // what is malformed is passed over and told
 };
 
-struct TraceFilter {
+struct PacketFilter {
   std::optional<lookup::IpPrefix> from, to;
-  std::string port;       // ingress; empty: any
-  std::string interface;  // ingress; empty: any
-  uint32_t count = 10;    // 1 to 1000
+  std::string port;       // empty: any
+  std::string interface;  // empty: any
 };
+
+struct TraceFilter : PacketFilter {  // of where packets come in
+  uint32_t count = 10;               // 1 to 1000
+};
+
+struct CaptureFilter : PacketFilter {
+  std::vector<std::string> where = {"rx", "tx"};  // of kCaptureWhere
+  uint64_t count = 0;                             // packets; 0: until it is stopped
+  uint32_t snaplen = 65535;                       // bytes of each, 14 to 65535
+  uint32_t buffer_mib = 64;                       // 1 to 4096
+};
+inline constexpr std::string_view kCaptureWhere[] = {"rx", "inner", "outer", "tx", "drop"};
+
+using SecretAnswer = tl::expected<std::shared_ptr<const SecretBytes>, ApiError>;
 
 class ApiBackend {
  public:
@@ -90,6 +105,14 @@ class ApiBackend {
   virtual ApiResult start_trace(const TraceFilter& filter) = 0;
   virtual ApiResult read_trace(uint32_t id, uint32_t after) = 0;
   virtual ApiResult stop_trace(uint32_t id) = 0;
+  virtual ApiResult start_capture(const CaptureFilter& filter) = 0;
+  // The next piece of the pcapng file, after at most half a second; empty: nothing came. Nothing:
+  // that was all.
+  virtual tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) = 0;
+  virtual ApiResult stop_capture(uint32_t id) = 0;  // takes no more; the rest can still be read
+  virtual ApiResult end_capture(uint32_t id) = 0;   // its counts; nothing can be read any more
+  // SAs' keys for the user at the other end of the connection; text.
+  virtual SecretAnswer esp_keys(std::optional<uint32_t> uid) = 0;
 };
 
 }  // namespace hecto::router

@@ -8,9 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "router/control/result.hpp"
+#include "router/linux/secret_buffer.hpp"
 
 namespace hecto::router {
 
@@ -19,11 +21,15 @@ struct HttpRequest {
   std::string path;    // decoded, without the query
   std::map<std::string, std::string> query;
   std::string body;
+  std::optional<uint32_t> peer_uid;  // the user at the other end, as the kernel says; server only
 };
 
 struct HttpAnswer {
   int status = 200;
-  std::string body;  // JSON
+  std::string body;
+  std::string type = "application/json";
+  // Sent instead of the body, from where it lies: no copy of it is made.
+  std::shared_ptr<const SecretBytes> secret = nullptr;
 };
 
 struct HttpLimits {

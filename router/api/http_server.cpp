@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "router/api/http.hpp"
+#include "router/api/http_status.hpp"
 #include "router/api/http_stream.hpp"
 #include "router/api/listener.hpp"
 
@@ -29,75 +30,19 @@ constexpr milliseconds kDrain{2'000};
 // The connection whose request this thread works on; httplib passes its stream to no callback.
 thread_local HttpStream* current = nullptr;
 
-const char* words(int status) {
-  switch (status) {
-    case 400:
-      return "this is no HTTP request that the API understands";
-    case 404:
-      return "no such path; see docs/api.md";
-    case 405:
-      return "this path does not know the method; see docs/api.md";
-    case 408:
-      return "the request took too long";
-    case 411:
-      return "the body has no length: send Content-Length, or chunks";
-    case 413:
-      return "the body is too large";
-    case 414:
-      return "the path is too long";
-    case 415:
-      return "send the body as it is: no form, no Content-Encoding (a gzip file is recognised)";
-    case 431:
-      return "the request has too long headers";
-    case 503:
-      return "the router has too many API connections or uploads; try again";
-    default:
-      return "the router could not answer";
-  }
-}
-
-const char* title(int status) {
-  switch (status) {
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Payload Too Large";
-    case 431:
-      return "Request Header Fields Too Large";
-    default:
-      return "Service Unavailable";
-  }
-}
-
-int status_of(StreamFailure failure) {
-  switch (failure) {
-    case StreamFailure::kTooSlow:
-      return 408;
-    case StreamFailure::kHeadTooLarge:
-      return 431;
-    case StreamFailure::kBodyTooLarge:
-      return 413;
-    case StreamFailure::kBusy:
-      return 503;
-    default:
-      return 400;
-  }
-}
-
-// For connections that never got as far as httplib's own answer.
-void answer_raw(int fd, int status) {
-  const std::string body = error_body(words(status));
-  const std::string text = fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
-      "Connection: close\r\n\r\n{}",
-      status, title(status), body.size(), body);
-  [[maybe_unused]] const ssize_t sent =
-      ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 void set_answer(httplib::Response& response, int status, const std::string& body) {
   response.status = status;
   response.set_content(body, "application/json");
+}
+
+void set_secret(httplib::Response& response, const HttpAnswer& answer) {
+  const auto secret = answer.secret;
+  if (secret->empty()) return response.set_content("", answer.type.c_str());
+  response.set_content_provider(
+      secret->size(), answer.type.c_str(),
+      [secret](size_t offset, size_t length, httplib::DataSink& sink) {
+        return sink.write(reinterpret_cast<const char*>(secret->data()) + offset, length);
+      });
 }
 
 void set_error(httplib::Response& response, int status) {
@@ -109,6 +54,7 @@ class Http final : public httplib::Server {
  public:
   Http(const HttpLimits& limits, HttpHandler handler)
       : limits_(limits), handler_(std::move(handler)) {
+    svr_sock_ = 0;  // never used: without one httplib takes itself for stopped and sends no secret
     set_payload_max_length(limits.body_bytes);
     set_read_timeout(limits.request);
     set_write_timeout(limits.stall);
@@ -227,9 +173,14 @@ class Http final : public httplib::Server {
     mine.path = request.path;
     for (const auto& [key, value] : request.params) mine.query[key] = value;
     mine.body = std::move(body);
+    mine.peer_uid = current->peer_uid();
     try {
       const HttpAnswer answer = handler_(mine);
-      set_answer(response, answer.status, answer.body);
+      response.status = answer.status;
+      if (answer.secret)
+        set_secret(response, answer);
+      else
+        response.set_content(answer.body, answer.type.c_str());
     } catch (const std::exception& problem) {
       set_answer(response, 500, error_body(problem.what()));
     }

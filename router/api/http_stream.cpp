@@ -143,6 +143,13 @@ void HttpStream::drain(milliseconds longest) {
   }
 }
 
+std::optional<uint32_t> HttpStream::peer_uid() const {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return peer.uid;
+}
+
 void HttpStream::get_remote_ip_and_port(std::string& ip, int& port) const {
   ip = "local";
   port = 0;

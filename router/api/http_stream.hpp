@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "router/api/http.hpp"
@@ -50,6 +51,7 @@ class HttpStream final : public httplib::Stream {
   bool must_close() const { return close_after_answer_ || failure_ != StreamFailure::kNone; }
   StreamFailure failure() const { return failure_; }
   bool answered() const { return written_ > 0; }
+  std::optional<uint32_t> peer_uid() const;  // SO_PEERCRED
   // What the client still sends is read and thrown away, so that it gets to read the answer.
   void drain(std::chrono::milliseconds longest);
 

@@ -9,13 +9,14 @@
 #include <utility>
 
 #include "config/capacity.hpp"
+#include "router/api/backend.hpp"
 #include "router/cli/help.hpp"
 
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",  "check",       "plan",  "reload",
-                                         "trace", "load-routes", "route", "version"};
+const std::vector<std::string> kVerbs = {"show",    "check",       "plan",  "reload", "trace",
+                                         "capture", "load-routes", "route", "version"};
 
 std::vector<std::string> plan_sizes() {
   std::vector<std::string> out;
@@ -84,6 +85,21 @@ void add_verbs(CLI::App& app, Arguments& a) {
   trace->add_option("--interface", a.interface);
   trace->add_option("-n,--count", a.count)->check(CLI::Range(1, 1000));
   trace->add_option("--timeout", a.timeout_s)->check(CLI::Range(0.1, 3600.0));
+  CLI::App* capture = app.add_subcommand("capture");
+  capture->add_option("--from", a.from);
+  capture->add_option("--to", a.to);
+  capture->add_option("--port", a.port);
+  capture->add_option("--interface", a.interface);
+  capture->add_option("--where", a.where)
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>{std::begin(router::kCaptureWhere),
+                                                     std::end(router::kCaptureWhere)}));
+  capture->add_option("-n,--count", a.packets)->check(CLI::Range(uint64_t{1}, UINT64_MAX));
+  capture->add_option("--seconds", a.seconds)->check(CLI::Range(0.1, 1e6));
+  capture->add_option("--snaplen", a.snaplen)->check(CLI::Range(14, 65535));
+  capture->add_option("--buffer", a.buffer_mib)->check(CLI::Range(1, 4096));
+  capture->add_option("-w,--write", a.write);
+  capture->add_option("--esp-keys", a.esp_keys);
   app.add_subcommand("version");
 }
 

@@ -31,8 +31,14 @@ struct Arguments {
   bool all = false;                       // show routes, route delete
   uint32_t limit = 100;                   // show routes
   uint32_t metric = 0;                    // load-routes
-  std::string from, to, port, interface;  // trace
+  std::string from, to, port, interface;  // trace, capture
   uint32_t count = 10;                    // trace
+  std::vector<std::string> where;         // capture; empty: the router's default
+  uint64_t packets = 0;                   // capture; 0: no limit
+  double seconds = 0;                     // capture; 0: no limit
+  uint32_t snaplen = 65535;               // capture
+  uint32_t buffer_mib = 64;               // capture
+  std::string write, esp_keys;            // capture: files
   double timeout_s = 10;                  // trace
 };
 

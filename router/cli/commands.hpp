@@ -12,6 +12,7 @@ int reload(const Session& session);
 int load_routes(const Session& session);
 int route(const Session& session);
 int trace(const Session& session);
+int capture(const Session& session);
 int version(const Session& session);
 
 }  // namespace hecto::cli

@@ -15,6 +15,7 @@ VERBS
   show OBJECT        summary, ports, interfaces, routes, neighbors, nexthops, workers, offload,
                      ipsec, drops, pools, config, plan
   trace              what happens to the next packets that fit, stage by stage
+  capture            packets into a pcapng file, for Wireshark; also what is inside tunnels
   reload [FILE]      applies the configuration file as one transaction, or not at all
   route add|delete   one route more, or less
   load-routes FILE   a whole table: list of prefixes, bgpdump -m text, MRT
@@ -81,6 +82,33 @@ OPTIONS
   -n, --count N      so many packets, 1 to 1000 (default 10)
   --timeout S        ends after so many seconds (default 10)
   One trace runs at a time: a new one ends the one before. Exit code 1 when no packet came.
+)";
+
+constexpr std::string_view kCapture =
+    R"(hecto capture: packets into a pcapng file, for Wireshark; also what is inside tunnels.
+
+USAGE
+  hecto capture --write FILE [--from A] [--to A] [--port P | --interface I] [--where W,...]
+                [-n N] [--seconds S] [--snaplen BYTES] [--buffer MIB] [--esp-keys FILE]
+  hecto capture --esp-keys FILE
+
+OPTIONS
+  -w, --write FILE   the file; - is standard output: hecto capture -w - | wireshark -k -i -
+  --from A, --to A   source, destination: an address or a prefix; inside a tunnel those of the
+                     inner packet, and what is taken before encryption is taken behind it too
+  --port P           received or sent there; of other points, packets that came in there
+  --interface I      the same, of wan0.100
+  --where W,...      rx and tx (default): frames received and transmitted, of each port;
+                     inner, outer: packets of IPsec, in the clear and encrypted;
+                     drop: what is dropped, the reason in the packet's comment
+  -n, --count N      ends after so many packets; else with --seconds, or with Ctrl-C
+  --seconds S        ends after so many seconds
+  --snaplen BYTES    of each packet, 14 to 65535 (default 65535)
+  --buffer MIB       room in the router, 1 to 4096 (default 64): what does not fit is lost, counted
+                     in the file and told at the end
+  --esp-keys FILE    the keys of all SAs, as Wireshark's esp_sa file has them, with mode 0600; only
+                     root, and only where the router's file says ipsec: {export_keys: true}
+  One capture runs at a time. It ends with this command, at the latest 10 s after.
 )";
 
 constexpr std::string_view kReload =
@@ -159,9 +187,9 @@ constexpr std::string_view kVersion =
 
 std::string help(std::string_view verb) {
   static constexpr std::pair<std::string_view, std::string_view> texts[] = {
-      {"show", kShow},   {"trace", kTrace},     {"reload", kReload},
-      {"route", kRoute}, {"check", kCheck},     {"load-routes", kLoadRoutes},
-      {"plan", kPlan},   {"version", kVersion},
+      {"show", kShow},       {"trace", kTrace}, {"capture", kCapture},        {"reload", kReload},
+      {"route", kRoute},     {"check", kCheck}, {"load-routes", kLoadRoutes}, {"plan", kPlan},
+      {"version", kVersion},
   };
   for (const auto& [name, text] : texts) {
     if (name == verb) return std::string(text) + "\nSee hecto --help for --json and --socket.\n";

@@ -43,6 +43,7 @@ int run(const Session& session) {
       {"load-routes", load_routes},
       {"route", route},
       {"trace", trace},
+      {"capture", capture},
       {"version", version},
   };
   for (const auto& [name, verb] : verbs) {

@@ -94,6 +94,8 @@ class Ipsec final : public IpsecEvents {
   std::optional<SaUsage> usage(const SaId& id, bool with_bitmap = false) const;
   std::vector<SaView> sas() const;  // by destination and SPI
   std::optional<SaView> find(const SaId& id) const;
+  // By destination and SPI. What is called must leave no copy of a key behind.
+  void each_key(const std::function<void(const SaState&, const esp::Keys&)>& call) const;
   std::vector<PolicyView> policies() const;  // by direction, as they are looked at
   IpsecStatistics statistics() const;
   bool empty() const { return sas_.empty() && policies_.empty(); }

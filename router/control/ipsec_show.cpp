@@ -157,6 +157,12 @@ std::vector<SaView> Ipsec::sas() const {
   return views;
 }
 
+void Ipsec::each_key(const std::function<void(const SaState&, const esp::Keys&)>& call) const {
+  std::map<SaId, const Entry*> sorted;
+  for (const auto& [id, entry] : sas_) sorted.emplace(id, &entry);
+  for (const auto& [id, entry] : sorted) call(entry->state, *entry->keys);
+}
+
 std::optional<SaView> Ipsec::find(const SaId& id) const {
   const auto at = sas_.find(id);
   if (at == sas_.end()) return std::nullopt;

@@ -70,6 +70,8 @@ void SlowPath::refresh() {
   generation_ = newest->generation;
   snapshot_ = newest;
   transmitter_.use(&newest->slow_path);
+  observer_.use(*newest, options_.qsbr_thread);
+  transmitter_.follow(observer_.active() ? &observer_ : nullptr);
   if (newest->punt_pps == punt_pps_) return;
   punt_pps_ = newest->punt_pps;
   for (size_t i = 0; i < kReasonCount; ++i)
@@ -101,6 +103,12 @@ Reason SlowPath::write(const PuntEntry& entry) {
   return io.status == TapStatus::kGone ? Reason::kNoLinux : Reason::kTapFull;
 }
 
+// Counts it, and shows it to who looks on.
+void SlowPath::drop(const rte_mbuf* packet, Reason reason, InterfaceId interface) {
+  counters_->reasons.dropped[static_cast<size_t>(reason)].add(1);
+  if (observer_.active()) observer_.dropped(packet, reason, interface);
+}
+
 void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   const auto index = static_cast<size_t>(entry.reason);
   Reason dropped = entry.reason;
@@ -109,7 +117,7 @@ void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   if (delivered)
     counters_->reasons.punted[index].add(1);
   else
-    counters_->reasons.dropped[static_cast<size_t>(dropped)].add(1);
+    drop(entry.packet, dropped, entry.interface);
   // Not one that a session before left behind.
   if (entry.trace != 0 && snapshot_->trace && snapshot_->trace->id() == entry.session) {
     TraceEvent event;
@@ -200,15 +208,18 @@ bool SlowPath::protect(Twin& twin, rte_mbuf* packet) {
     put(chunk.v6);
   else
     return false;
-  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_)) return false;
+  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_,
+                                 observer_.active() ? &observer_ : nullptr))
+    return false;
   counters_->injected_handed.add(chunk.v4.count + chunk.v6.count);
   const lookup::NextHopView& next_hops = options_.tables.next_hops;
   rewrite<0>(chunk.v4, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
   rewrite<0>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
   // Not back to Linux, where it comes from.
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
-    counters_->reasons.dropped[static_cast<size_t>(chunk.refused[i].reason)].add(1);
-    rte_pktmbuf_free(chunk.refused[i].packet);
+    const Refused& refused = chunk.refused[i];
+    drop(refused.packet, refused.reason, refused.interface);
+    rte_pktmbuf_free(refused.packet);
   }
   return true;
 }

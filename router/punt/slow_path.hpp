@@ -17,6 +17,7 @@
 #include "router/chunk.hpp"
 #include "router/counters.hpp"
 #include "router/linux/tap.hpp"
+#include "router/observer.hpp"
 #include "router/punt/punt_queue.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
@@ -81,6 +82,7 @@ class SlowPath {
   unsigned deliver_punts();
   void deliver(const PuntEntry& entry, uint64_t now);
   Reason write(const PuntEntry& entry);
+  void drop(const rte_mbuf* packet, Reason reason, InterfaceId interface);
   unsigned inject(Twin& twin);
   void send(Twin& twin, rte_mbuf* packet);
   bool protect(Twin& twin, rte_mbuf* packet);
@@ -91,6 +93,7 @@ class SlowPath {
   std::atomic<bool> stop_{false};
   std::thread thread_;
   std::unique_ptr<SlowPathCounters> counters_;
+  Observer observer_;
   Transmitter transmitter_;
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot

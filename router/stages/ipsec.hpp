@@ -24,6 +24,7 @@
 #include "router/dpdk.hpp"
 #include "router/esp/engine.hpp"
 #include "router/esp/tables.hpp"
+#include "router/observer.hpp"
 #include "router/offload/esp_offload.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
@@ -31,8 +32,6 @@
 #include "router/table_views.hpp"
 
 namespace hecto::router {
-
-class TracedPackets;
 
 // Where the SA that a packet came by stands in its mbuf. Once, before ports are started.
 Result<int> register_sa_field();
@@ -49,15 +48,15 @@ class IpsecStages {
   static Result<std::unique_ptr<IpsecStages>> create(const Options& options,
                                                      EspOffload* device = nullptr);
 
-  // `traced`: may be null; else none of these packets goes to a device with nothing in flight.
+  // `observer`: may be null; else none of these packets goes to a device with nothing in flight.
   bool decap(Chunk& chunk, const PortView& port, const TableViews& tables, const Snapshot& snapshot,
-             ReasonCounters& reasons, TracedPackets* traced) noexcept;
+             ReasonCounters& reasons, Observer* observer) noexcept;
   bool encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-             TracedPackets* traced) noexcept;
+             Observer* observer) noexcept;
   // With a device. Between decap() and its end no other decap(), of encap() likewise.
   bool decap_rest(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
-                  TracedPackets* traced) noexcept;
-  bool encap_rest(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
+                  Observer* observer) noexcept;
+  bool encap_rest(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
   // next(packets) for each chunk of them, which is to be empty again when that returns.
   template <typename Next>
   void poll_opened(Chunk& chunk, const Snapshot& snapshot, Next&& next) noexcept {
@@ -75,7 +74,8 @@ class IpsecStages {
   }
   // Of packets that Linux sends: only the outbound policies, and IKE goes by them. False where no
   // policy held for one, and all are as they were.
-  bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot) noexcept;
+  bool encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                 Observer* observer) noexcept;
 
   // Fragments that wait for others; expire() gives up those that have waited for too long.
   uint32_t held() const noexcept { return reassembly_.held(); }
@@ -118,20 +118,19 @@ class IpsecStages {
   template <typename Address>
   bool made_by_linux(const Lane<Address>& lane, unsigned i) const noexcept;
   static Fate outbound_fate(const esp::Policy* policy) noexcept;
-  void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-               From source) noexcept;
+  void protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot, From source,
+               Observer* observer) noexcept;
   void look_up_ends(const TableViews& tables) noexcept;
   bool ready(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
              From source) noexcept;
   bool split(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
-  void seal_here(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
-  static void deliver_outer(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk,
-                            TracedPackets* traced) noexcept;
+  void seal_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  static bool deliver_outer(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept;
   void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
 
   bool decap_beside_device(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
-                           TracedPackets* traced) noexcept;
-  bool encap_beside_device(Chunk& chunk, const TableViews& tables, TracedPackets* traced) noexcept;
+                           Observer* observer) noexcept;
+  bool encap_beside_device(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
   void deliver_opened(std::span<esp::Work> work, const EspFrame* frames, Chunk& chunk,
                       const Snapshot& snapshot) noexcept;
   static void deliver_sealed(std::span<esp::Work> work, const EspFrame* frames,
@@ -142,6 +141,8 @@ class IpsecStages {
     return *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa**);
   }
   void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept;
+  static Observer::SaPacket seen(unsigned i, const esp::Packet& packet,
+                                 const EspFrame& frame) noexcept;
 
   Options options_;
   std::unique_ptr<esp::Engine> engine_;

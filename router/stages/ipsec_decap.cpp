@@ -6,7 +6,6 @@
 #include "router/stages/classify.hpp"
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -31,6 +30,11 @@ Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options,
   auto engine = esp::Engine::create(options.crypto);
   if (!engine) return tl::unexpected(engine.error());
   return std::unique_ptr<IpsecStages>(new IpsecStages(options, std::move(*engine), device));
+}
+
+// What an observer is told of one, at any moment between add() and delivery.
+Observer::SaPacket IpsecStages::seen(unsigned i, const Packet& p, const EspFrame& frame) noexcept {
+  return {i, frame.packet, p.ip, p.bytes, frame.ingress.interface(), p.sa->id.spi};
 }
 
 void IpsecStages::add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
@@ -141,17 +145,19 @@ bool IpsecStages::deliver_inner(const Packet& inner, const EspFrame& frame, Chun
 
 bool IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
                         const Snapshot& snapshot, ReasonCounters& reasons,
-                        TracedPackets* traced) noexcept {
+                        Observer* observer) noexcept {
   count_ = 0;
   gather_esp(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
   gather_esp(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
   if (count_ == 0) return true;
-  if (device_ != nullptr) return decap_beside_device(chunk, port, snapshot, traced);
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count_; ++i) observer->before_decap(seen(i, packets_[i], work_[i]));
+  if (device_ != nullptr) return decap_beside_device(chunk, port, snapshot, observer);
   engine_->inbound({packets_, count_}, now_s());
   for (unsigned i = 0; i < count_; ++i) {
     const bool whole = deliver_inner(packets_[i], work_[i], chunk, port, snapshot);
-    if (whole && traced != nullptr)
-      traced->through_sa(work_[i].packet, TraceKind::kDecapsulated, packets_[i].sa->id.spi);
+    if (whole && observer != nullptr) [[unlikely]]
+      observer->decapsulated(seen(i, packets_[i], work_[i]));
   }
   return true;
 }

@@ -7,7 +7,6 @@
 #include "router/stages/ipsec.hpp"
 #include "router/stages/ipsec_wire.hpp"
 #include "router/stages/rewrite.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -165,7 +164,7 @@ bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
 }
 
 void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-                          From source) noexcept {
+                          From source, Observer* observer) noexcept {
   if (snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)] != too_big_pps_) {
     too_big_pps_ = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
     too_big_.configure(rte_get_tsc_hz(), too_big_pps_, punt_burst(too_big_pps_));
@@ -178,16 +177,17 @@ void IpsecStages::protect(Chunk& chunk, const TableViews& tables, const Snapshot
     work_[kept++] = work_[i];
   }
   count_ = kept;
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count_; ++i) observer->before_encap(seen(i, packets_[i], work_[i]));
 }
 
-// Back into the lanes, with the groups of the tunnels' ends.
-void IpsecStages::deliver_outer(const Packet& outer, const EspFrame& frame, Chunk& chunk,
-                                TracedPackets* traced) noexcept {
+// Back into the lanes, with the groups of the tunnels' ends. False: it is refused.
+bool IpsecStages::deliver_outer(const Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept {
   rte_mbuf* packet = frame.packet;
   if (outer.reason != Reason::kNone) {
     outer.sa->count_drop(outer.reason);
     chunk.refuse(packet, outer.reason, frame.ingress.interface());
-    return;
+    return false;
   }
   set_frame(packet, outer.ip, outer.bytes, kEthernetBytes);
   packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
@@ -204,13 +204,16 @@ void IpsecStages::deliver_outer(const Packet& outer, const EspFrame& frame, Chun
     put(chunk.v4);
   else
     put(chunk.v6);
-  if (traced != nullptr) traced->through_sa(packet, TraceKind::kEncapsulated, outer.sa->id.spi);
+  return true;
 }
 
-void IpsecStages::seal_here(Chunk& chunk, const TableViews& tables,
-                            TracedPackets* traced) noexcept {
+void IpsecStages::seal_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
   engine_->outbound({packets_, count_}, now_s(), kOuterHops);
-  for (unsigned i = 0; i < count_; ++i) deliver_outer(packets_[i], work_[i], chunk, traced);
+  for (unsigned i = 0; i < count_; ++i) {
+    const bool whole = deliver_outer(packets_[i], work_[i], chunk);
+    if (whole && observer != nullptr) [[unlikely]]
+      observer->encapsulated(seen(i, packets_[i], work_[i]));
+  }
   deliver_answers(chunk, tables);
 }
 

@@ -2,13 +2,12 @@
 // comes back.
 #include "router/esp/sa.hpp"
 #include "router/stages/ipsec.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
 // What the check refuses goes at once. What is gathered waits elsewhere: see Waiting.
 bool IpsecStages::decap_beside_device(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
-                                      TracedPackets* traced) noexcept {
+                                      Observer* observer) noexcept {
   std::copy_n(packets_, count_, waiting_->packets);
   std::copy_n(work_, count_, waiting_->frames);
   EspDirection& opening = device_->opening();
@@ -16,12 +15,12 @@ bool IpsecStages::decap_beside_device(Chunk& chunk, const PortView& port, const 
   for (unsigned i = 0; i < count_; ++i)
     if (waiting_->packets[i].reason != Reason::kNone)
       deliver_inner(waiting_->packets[i], waiting_->frames[i], chunk, port, snapshot);
-  opening.begin(work, waiting_->packets, waiting_->frames, traced != nullptr);
-  return decap_rest(chunk, port, snapshot, traced);
+  opening.begin(work, waiting_->packets, waiting_->frames, observer != nullptr);
+  return decap_rest(chunk, port, snapshot, observer);
 }
 
 bool IpsecStages::decap_rest(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
-                             TracedPackets* traced) noexcept {
+                             Observer* observer) noexcept {
   EspDirection& opening = device_->opening();
   if (!opening.take()) return false;
   const std::span<esp::Work> here = opening.here();
@@ -30,10 +29,11 @@ bool IpsecStages::decap_rest(Chunk& chunk, const PortView& port, const Snapshot&
   opening.took_here(opening.now() - start);
   esp::Engine::accept(here, now_s());
   for (const esp::Work& work : here) {
-    const EspFrame& frame = waiting_->frames[work.packet - waiting_->packets];
+    const auto i = static_cast<unsigned>(work.packet - waiting_->packets);
+    const EspFrame& frame = waiting_->frames[i];
     const bool whole = deliver_inner(*work.packet, frame, chunk, port, snapshot);
-    if (whole && traced != nullptr)
-      traced->through_sa(frame.packet, TraceKind::kDecapsulated, work.sa->id.spi);
+    if (whole && observer != nullptr) [[unlikely]]
+      observer->decapsulated(seen(i, *work.packet, frame));
   }
   return true;
 }
@@ -48,17 +48,16 @@ void IpsecStages::deliver_opened(std::span<esp::Work> work, const EspFrame* fram
 }
 
 bool IpsecStages::encap_beside_device(Chunk& chunk, const TableViews& tables,
-                                      TracedPackets* traced) noexcept {
+                                      Observer* observer) noexcept {
   EspDirection& sealing = device_->sealing();
   const auto work = engine_->write({packets_, count_}, now_s(), kOuterHops, sealing.work());
   for (unsigned i = 0; i < count_; ++i)
-    if (packets_[i].reason != Reason::kNone) deliver_outer(packets_[i], work_[i], chunk, traced);
-  sealing.begin(work, packets_, work_, traced != nullptr);
-  return encap_rest(chunk, tables, traced);
+    if (packets_[i].reason != Reason::kNone) deliver_outer(packets_[i], work_[i], chunk);
+  sealing.begin(work, packets_, work_, observer != nullptr);
+  return encap_rest(chunk, tables, observer);
 }
 
-bool IpsecStages::encap_rest(Chunk& chunk, const TableViews& tables,
-                             TracedPackets* traced) noexcept {
+bool IpsecStages::encap_rest(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
   EspDirection& sealing = device_->sealing();
   if (!sealing.take()) return false;
   const std::span<esp::Work> here = sealing.here();
@@ -66,8 +65,12 @@ bool IpsecStages::encap_rest(Chunk& chunk, const TableViews& tables,
   engine_->seal(here);
   sealing.took_here(sealing.now() - start);
   esp::Engine::finish(here);
-  for (const esp::Work& work : here)
-    deliver_outer(*work.packet, work_[work.packet - packets_], chunk, traced);
+  for (const esp::Work& work : here) {
+    const auto i = static_cast<unsigned>(work.packet - packets_);
+    const bool whole = deliver_outer(*work.packet, work_[i], chunk);
+    if (whole && observer != nullptr) [[unlikely]]
+      observer->encapsulated(seen(i, *work.packet, work_[i]));
+  }
   deliver_answers(chunk, tables);
   return true;
 }
@@ -75,8 +78,7 @@ bool IpsecStages::encap_rest(Chunk& chunk, const TableViews& tables,
 void IpsecStages::deliver_sealed(std::span<esp::Work> work, const EspFrame* frames,
                                  Chunk& chunk) noexcept {
   esp::Engine::finish(work);
-  for (size_t i = 0; i < work.size(); ++i)
-    deliver_outer(*work[i].packet, frames[i], chunk, nullptr);
+  for (size_t i = 0; i < work.size(); ++i) deliver_outer(*work[i].packet, frames[i], chunk);
 }
 
 }  // namespace hecto::router

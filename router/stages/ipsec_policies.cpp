@@ -217,25 +217,25 @@ void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
 }
 
 bool IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
-                        TracedPackets* traced) noexcept {
+                        Observer* observer) noexcept {
   count_ = 0;
   apply_policies<From::kPort>(chunk.v4, chunk, tables);
   apply_policies<From::kPort>(chunk.v6, chunk, tables);
   if (count_ == 0) return true;
-  protect(chunk, tables, snapshot, From::kPort);
-  if (device_ != nullptr) return encap_beside_device(chunk, tables, traced);
-  seal_here(chunk, tables, traced);
+  protect(chunk, tables, snapshot, From::kPort, observer);
+  if (device_ != nullptr) return encap_beside_device(chunk, tables, observer);
+  seal_here(chunk, tables, observer);
   return true;
 }
 
-bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables,
-                            const Snapshot& snapshot) noexcept {
+bool IpsecStages::encap_own(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                            Observer* observer) noexcept {
   count_ = 0;
   apply_policies<From::kLinux>(chunk.v4, chunk, tables);
   apply_policies<From::kLinux>(chunk.v6, chunk, tables);
   if (count_ == 0) return chunk.refused_count > 0;
-  protect(chunk, tables, snapshot, From::kLinux);
-  seal_here(chunk, tables, nullptr);
+  protect(chunk, tables, snapshot, From::kLinux, observer);
+  seal_here(chunk, tables, observer);
   return true;
 }
 

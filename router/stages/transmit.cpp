@@ -2,19 +2,19 @@
 
 namespace hecto::router {
 
-void Transmitter::drop(rte_mbuf** packets, unsigned count, Reason reason) noexcept {
-  if (traced_ != nullptr)
-    for (unsigned i = 0; i < count; ++i) traced_->not_sent(packets[i], reason);
+void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
+  if (observer_ != nullptr)
+    for (unsigned i = 0; i < count; ++i) observer_->not_sent(packets[i], reason, port);
   reasons_.dropped[static_cast<size_t>(reason)].add(count);
   rte_pktmbuf_free_bulk(packets, count);
 }
 
 // Packets that do not fit the room of their first segment are dropped. Returns how many are left.
-unsigned Transmitter::join_segments(rte_mbuf** packets, unsigned count) noexcept {
+unsigned Transmitter::join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (packets[i]->nb_segs > 1 && rte_pktmbuf_linearize(packets[i]) != 0) [[unlikely]]
-      drop(&packets[i], 1, Reason::kTransmitFull);
+      drop(port, &packets[i], 1, Reason::kTransmitFull);
     else
       packets[kept++] = packets[i];
   }
@@ -31,10 +31,12 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
     segments |= packets[i]->nb_segs;
   }
   if (segments > 1 && path.linear) [[unlikely]] {
-    count = join_segments(packets, count);
+    count = join_segments(port, packets, count);
     bytes = 0;
     for (unsigned i = 0; i < count; ++i) bytes += packets[i]->pkt_len;
   }
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->offer(port, packets, count);
   unsigned sent = rte_eth_tx_burst(port, queue, packets, static_cast<uint16_t>(count));
   // Some drivers take only part of a burst at a time: try until one call takes nothing.
   while (sent < count) {
@@ -43,9 +45,11 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
     if (more == 0) break;
     sent += more;
   }
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->taken(sent);
   if (sent < count) [[unlikely]] {
     for (unsigned i = sent; i < count; ++i) bytes -= packets[i]->pkt_len;
-    drop(packets + sent, count - sent, Reason::kTransmitFull);
+    drop(port, packets + sent, count - sent, Reason::kTransmitFull);
   }
   ports_[port].tx_packets.add(sent);
   ports_[port].tx_bytes.add(bytes);
@@ -54,20 +58,20 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
 void Transmitter::flush(uint16_t port) noexcept {
   rte_mbuf** const packets = packets_[port];
   const unsigned count = counts_[port];
-  if (traced_ != nullptr) [[unlikely]]
-    for (unsigned i = 0; i < count; ++i) traced_->after_rewrite(packets[i], port);
+  if (observer_ != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count; ++i) observer_->queued(packets[i], port);
   const TransmitPath& path = (*paths_)[port];
   if (path.queue == TransmitPath::kNone) [[unlikely]] {
-    drop(packets, count, Reason::kInterfaceDown);
+    drop(port, packets, count, Reason::kInterfaceDown);
   } else if (path.handoff == nullptr) [[likely]] {
     send(port, path, packets, count);
   } else {
     const unsigned taken = rte_ring_enqueue_burst(
         path.handoff, reinterpret_cast<void* const*>(packets), count, nullptr);
-    if (taken < count) drop(packets + taken, count - taken, Reason::kTransmitFull);
+    if (taken < count) drop(port, packets + taken, count - taken, Reason::kTransmitFull);
   }
-  if (traced_ != nullptr) [[unlikely]]
-    traced_->sent(port);
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->sent(port);
   counts_[port] = 0;
   pending_ &= ~(1ull << port);
 }

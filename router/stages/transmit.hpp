@@ -7,8 +7,8 @@
 
 #include "router/counters.hpp"
 #include "router/dpdk.hpp"
+#include "router/observer.hpp"
 #include "router/snapshot.hpp"
-#include "router/trace.hpp"
 
 namespace hecto::router {
 
@@ -46,16 +46,16 @@ class Transmitter {
     counts_[port] = 0;
     pending_ &= ~(1ull << port);
   }
-  void follow(TracedPackets* traced) noexcept { traced_ = traced; }  // null: nothing traced
+  void follow(Observer* observer) noexcept { observer_ = observer; }  // null: nobody looks on
 
  private:
   void flush(uint16_t port) noexcept;
   void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
-  unsigned join_segments(rte_mbuf** packets, unsigned count) noexcept;
-  void drop(rte_mbuf** packets, unsigned count, Reason reason) noexcept;
+  unsigned join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept;
+  void drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
 
   const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;
-  TracedPackets* traced_ = nullptr;
+  Observer* observer_ = nullptr;
   uint64_t pending_ = 0;  // bit by port
   static_assert(kMaxPorts == 64);
   std::array<unsigned, kMaxPorts> counts_{};

@@ -90,6 +90,38 @@ class FakeBackend : public ApiBackend {
     note("stop trace " + std::to_string(id));
     return nlohmann::json{{"id", id}};
   }
+  ApiResult start_capture(const CaptureFilter& filter) override {
+    std::string where;
+    for (const std::string& name : filter.where) where += " " + name;
+    note("capture" + (filter.from ? " from " + filter.from->to_string() : "") + where + " count " +
+         std::to_string(filter.count) + " snaplen " + std::to_string(filter.snaplen) + " buffer " +
+         std::to_string(filter.buffer_mib));
+    return nlohmann::json{{"id", 3}};
+  }
+  // Three pieces of a file; a count asked for ends it, else stop does.
+  tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) override {
+    note("read capture " + std::to_string(id));
+    if (id != 3) return api_fail(404, "no capture " + std::to_string(id));
+    const unsigned piece = pieces_++;
+    if (piece < 3) return std::string("piece") + static_cast<char>('0' + piece) + '\0';
+    return std::nullopt;
+  }
+  ApiResult stop_capture(uint32_t id) override {
+    note("stop capture " + std::to_string(id));
+    return nlohmann::json{{"id", id}};
+  }
+  ApiResult end_capture(uint32_t id) override {
+    note("end capture " + std::to_string(id));
+    return nlohmann::json{{"id", id}, {"captured", 12}, {"lost", lost}};
+  }
+  SecretAnswer esp_keys(std::optional<uint32_t> uid) override {
+    note("keys for " + (uid ? std::to_string(*uid) : "nobody"));
+    if (!give_keys) return api_fail(403, "keys are not given away");
+    const std::string text = "\"IPv4\",\"a key\"\n";
+    return std::make_shared<const SecretBytes>(text.begin(), text.end());
+  }
+  uint64_t lost = 0;
+  bool give_keys = true;
 
   std::string asked() const {
     const std::lock_guard guard(mutex_);
@@ -108,6 +140,7 @@ class FakeBackend : public ApiBackend {
 
   mutable std::mutex mutex_;
   std::string asked_;
+  unsigned pieces_ = 0;
 };
 
 }  // namespace hecto::router::test

@@ -245,6 +245,51 @@ TEST(ApiServer, StartsReadsAndEndsATrace) {
   EXPECT_EQ(ask(backend, "POST /v1/trace", R"({"source": "10.0.0.1"})").status, 400);
 }
 
+TEST(ApiServer, StartsReadsAndEndsACapture) {
+  FakeBackend backend;
+  ask(backend, "POST /v1/capture");
+  EXPECT_EQ(backend.asked(), "capture rx tx count 0 snaplen 65535 buffer 64");
+  ask(backend, "POST /v1/capture",
+      R"({"from": "192.0.2.0/24", "where": ["drop", "inner"], "count": 7, "snaplen": 96,
+          "buffer_mib": 1})");
+  EXPECT_EQ(backend.asked(), "capture from 192.0.2.0/24 drop inner count 7 snaplen 96 buffer 1");
+  for (unsigned i = 0; i < 3; ++i) {
+    const HttpAnswer piece = ask(backend, "GET /v1/capture?id=3");
+    EXPECT_EQ(piece.status, 200);
+    EXPECT_EQ(piece.type, "application/x-pcapng");
+    EXPECT_EQ(piece.body, "piece" + std::to_string(i) + std::string(1, '\0'));
+  }
+  EXPECT_EQ(ask(backend, "GET /v1/capture?id=3").status, 204);
+  EXPECT_EQ(ask(backend, "GET /v1/capture?id=4").status, 404);
+  EXPECT_EQ(ask(backend, "GET /v1/capture").status, 400);
+  ask(backend, "POST /v1/capture/stop?id=3");
+  EXPECT_EQ(backend.asked(), "stop capture 3");
+  EXPECT_EQ(ask(backend, "GET /v1/capture/stop?id=3").status, 405);
+  ask(backend, "DELETE /v1/capture?id=3");
+  EXPECT_EQ(backend.asked(), "end capture 3");
+  for (const char* wrong :
+       {R"({"where": []})", R"({"where": ["everywhere"]})", R"({"where": "rx"})",
+        R"({"snaplen": 13})", R"({"snaplen": 65536})", R"({"buffer_mib": 0})", R"({"to": "x"})",
+        R"({"seconds": 3})", R"({"count": -1})"})
+    EXPECT_EQ(ask(backend, "POST /v1/capture", wrong).status, 400) << wrong;
+}
+
+TEST(ApiServer, AsksTheKernelWhoWantsKeys) {
+  const test::Scratch scratch;
+  FakeBackend backend;
+  const auto server = ApiServer::start(backend, scratch / "api.sock");
+  ASSERT_TRUE(server);
+  const HttpRequest request{"GET", "/v1/capture/keys", {}, {}, 4711};
+  const auto answer = http_request(scratch / "api.sock", request, std::chrono::seconds(5));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(backend.asked(), "keys for " + std::to_string(getuid()));
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "\"IPv4\",\"a key\"\n");
+  backend.give_keys = false;
+  EXPECT_EQ(http_request(scratch / "api.sock", request, std::chrono::seconds(5))->status, 403);
+  EXPECT_EQ(ask(backend, "POST /v1/capture/keys").status, 405);
+}
+
 TEST(ApiServer, AnswersOverARealSocket) {
   const test::Scratch scratch;
   FakeBackend backend;

@@ -159,6 +159,8 @@ std::vector<RestartCase> restart_cases() {
        "ipsec.crypto: auto runs, openssl" WANTED "; restart hectod"},
       {"ipsec.max_sas", global("ipsec: {max_sas: 5}"),
        "ipsec.max_sas: 16384 runs, 5" WANTED "; restart hectod"},
+      {"ipsec.export_keys", global("ipsec: {export_keys: true}"),
+       "ipsec.export_keys: false runs, true" WANTED "; restart hectod"},
       {"ipsec.max_policies", global("ipsec: {max_policies: 5}"),
        "ipsec.max_policies: 16384 runs, 5" WANTED "; restart hectod"},
       {"memory", global("memory: 1GiB"), "memory: auto runs, 1073741824" WANTED "; restart hectod"},

@@ -163,11 +163,12 @@ void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
   const TableViews tables = tables_->views(0);
   ASSERT_EQ(chunk.refused_count, 0u) << "refused() comes between";
   for (rte_mbuf* packet : packets) packet->port = port;  // as a driver does
+  observer_.use(snapshot_, 0);
   classify<0>(chunk, view, snapshot_);
-  bool done = stages_->decap(chunk, view, tables, snapshot_, *reasons_, nullptr);
+  bool done = stages_->decap(chunk, view, tables, snapshot_, *reasons_, watching());
   while (!done) {
     poll_opened();
-    done = stages_->decap_rest(chunk, view, snapshot_, nullptr);
+    done = stages_->decap_rest(chunk, view, snapshot_, watching());
   }
   finish(chunk);
 }
@@ -176,10 +177,10 @@ void Gateway::finish(Chunk& chunk) {
   const TableViews tables = tables_->views(0);
   lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
   lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
-  bool done = stages_->encap(chunk, tables, snapshot_, nullptr);
+  bool done = stages_->encap(chunk, tables, snapshot_, watching());
   while (!done) {
     poll_sealed();
-    done = stages_->encap_rest(chunk, tables, nullptr);
+    done = stages_->encap_rest(chunk, tables, watching());
   }
   leave(chunk);
 }

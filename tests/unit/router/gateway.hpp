@@ -68,10 +68,11 @@ class Gateway {
   WorkerOffload& device() { return *offload_->worker(0); }
   esp::Sa& sa(unsigned to);  // of the tunnel over IPv4
   ReasonCounters& reasons() { return *reasons_; }
-  Snapshot& snapshot() { return snapshot_; }
+  Snapshot& snapshot() { return snapshot_; }  // with a capture, run() shows it the packets
   std::atomic<uint32_t> now_s{1};
 
  private:
+  Observer* watching() { return observer_.active() ? &observer_ : nullptr; }
   void make_tables(uint16_t outer_mtu);
   void make_offload(Offload::Devices devices);
   void finish(Chunk& chunk);
@@ -94,6 +95,7 @@ class Gateway {
   std::unique_ptr<Ipsec> ipsec_;
   std::unique_ptr<IpsecStages> stages_;
   Snapshot snapshot_;
+  Observer observer_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
   std::unique_ptr<std::array<PortCounters, kMaxPorts>> ports_ =
       std::make_unique<std::array<PortCounters, kMaxPorts>>();

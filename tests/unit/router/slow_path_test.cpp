@@ -52,13 +52,13 @@ struct SlowPathBed {
 
 TEST(SlowPath, TellsATraceWhatBecameOfItsPacket) {
   SlowPathBed bed;
-  bed.snapshot.trace = std::make_shared<TraceSession>(TraceMatch{}, 4, 7);
+  bed.snapshot.trace = std::make_shared<TraceSession>(PacketMatch{}, 4, 7);
   EXPECT_EQ(bed.events_after_a_punt_of(7), 1u);
 }
 
 TEST(SlowPath, APacketOfAnEarlierTraceIsNotInTheNext) {
   SlowPathBed bed;
-  bed.snapshot.trace = std::make_shared<TraceSession>(TraceMatch{}, 4, 8);
+  bed.snapshot.trace = std::make_shared<TraceSession>(PacketMatch{}, 4, 8);
   EXPECT_EQ(bed.events_after_a_punt_of(7), 0u);
 }
 
