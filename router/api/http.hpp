@@ -21,7 +21,8 @@ struct HttpRequest {
   std::string path;    // decoded, without the query
   std::map<std::string, std::string> query;
   std::string body;
-  std::optional<uint32_t> peer_uid;  // the user at the other end, as the kernel says; server only
+  std::optional<uint32_t> peer_uid =
+      {};  // the user at the other end, as the kernel says; server only
 };
 
 struct HttpAnswer {

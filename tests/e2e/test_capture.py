@@ -13,6 +13,7 @@ from scapy.layers.ipsec import ESP, SecurityAssociation
 from scapy.layers.l2 import Ether
 
 import pcapng
+from conftest import make_pair
 from esp import Tunnel, ipsec_section, is_esp
 from lab import HECTO, wait_for
 from test_features import port_mac
@@ -160,7 +161,10 @@ def test_keys_are_refused_where_the_file_does_not_allow_them(lab):
     assert "export_keys" not in pair.router.log()
 
 
-def test_a_capture_filters_counts_and_goes_away_with_its_client(pair):
+def test_a_capture_filters_counts_and_goes_away_with_its_client(lab):
+    pair = make_pair(lab)
+    wait_for(lambda: " 1 received" in pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False), 15,
+             "b answers")
     out = pair.router.folder / "pings.pcapng"
     capture = subprocess.Popen(
         [HECTO, "--socket", pair.router.socket, "capture", "-w", out, "--port", "a0", "--from",
