@@ -99,19 +99,23 @@ class Sa {
   static void* operator new(size_t bytes, std::align_val_t) noexcept;
   static void operator delete(void* memory, std::align_val_t) noexcept;
 
-  // ---- constant
+  // ---- constant but for the path's MTU: in one cache line with it what packets are held against
   SaId id;
   IpAddress source;
   IpsecMode mode;
   Transform transform;
   uint32_t reqid, if_id;
+
+ private:
+  std::atomic<uint64_t> path_mtu_{0};  // MTU << 32 | the second when it is forgotten
+
+ public:
   uint32_t number = 0;                 // dense, given by control: index of its counters in views
   uint32_t device_key = kNoDeviceKey;  // given by control: index of its keys on offload devices
 
  private:
   Sa(const SaState& state, CryptoLibrary library, uint64_t iv_mask);
 
-  std::atomic<uint64_t> path_mtu_{0};  // MTU << 32 | the second when it is forgotten
   Shape shape_;
   alignas(64) std::array<std::byte, kKeyBytes> keys_{};
 

@@ -137,7 +137,7 @@ bool IpsecStages::ready(unsigned i, Chunk& chunk, const TableViews& tables,
     chunk.refuse(packet, Reason::kTtlExpired, interface);
     return false;
   }
-  const uint32_t path_mtu = p.sa->path_mtu(options_.now_s->load(std::memory_order_relaxed));
+  const uint32_t path_mtu = p.sa->path_mtu(now_s());
   const uint32_t outer_mtu = path_mtu == 0 ? way.mtu : std::min<uint32_t>(way.mtu, path_mtu);
   if (p.sa->outer_bytes(p.bytes) > outer_mtu) {
     const uint32_t mtu = p.sa->inner_mtu(outer_mtu);
