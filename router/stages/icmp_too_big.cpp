@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
-#include "router/stages/internet_checksum.hpp"
+#include "router/esp/bytes.hpp"
 #include "router/stages/wire.hpp"
 
 namespace hecto::router {
+
+using esp::store16;
+
 namespace {
 
 constexpr uint8_t kIcmp = 1, kIcmpv6 = 58;
@@ -14,9 +17,9 @@ constexpr uint8_t kHopLimit = 65;  // rewrite takes one
 constexpr uint32_t kMost4 = 576,
                    kMost6 = 1280;  // bytes of an answer (RFC 1812 §4.3.2.3, RFC 4443 §2.4)
 
-void store16_be(uint8_t* out, uint32_t value) noexcept {
-  out[0] = static_cast<uint8_t>(value >> 8);
-  out[1] = static_cast<uint8_t>(value);
+// Of data whose field is zero, and what else is summed.
+uint16_t checksum(const uint8_t* data, uint32_t bytes, uint64_t more = 0) noexcept {
+  return static_cast<uint16_t>(~esp::fold(more + esp::sum_data(data, bytes)));
 }
 
 bool icmp4_error(const uint8_t* icmp) noexcept {
@@ -53,18 +56,18 @@ bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   std::memset(ip, 0, kIpv4Bytes + kIcmpBytes);
   ip[0] = 0x45;
   ip[1] = 0xc0;  // internetwork control (RFC 1812 §4.3.2.5)
-  store16_be(ip + 2, total);
+  store16(ip + 2, total);
   ip[8] = kHopLimit;
   ip[9] = kIcmp;
   const uint32_t from = __builtin_bswap32(interface.address4);
   std::memcpy(ip + 12, &from, sizeof from);
   std::memcpy(ip + 16, &to, sizeof to);
-  store16_be(ip + 10, checksum_folded(checksum_of(ip, kIpv4Bytes, 0)));
+  store16(ip + 10, checksum(ip, kIpv4Bytes));
   uint8_t* icmp = ip + kIpv4Bytes;
   icmp[0] = 3;
   icmp[1] = 4;
-  store16_be(icmp + 6, mtu);
-  store16_be(icmp + 2, checksum_folded(checksum_of(icmp, total - kIpv4Bytes, 0)));
+  store16(icmp + 6, mtu);
+  store16(icmp + 2, checksum(icmp, total - kIpv4Bytes));
   return true;
 }
 
@@ -81,17 +84,17 @@ bool make_too_big6(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   const uint32_t payload = packet->data_len - l2_length - kIpv6Bytes;
   std::memset(ip, 0, kIpv6Bytes + kIcmpBytes);
   ip[0] = 0x60;
-  store16_be(ip + 4, payload);
+  store16(ip + 4, payload);
   ip[6] = kIcmpv6;
   ip[7] = kHopLimit;
   std::memcpy(ip + 8, interface.address6.bytes.data(), 16);
   std::memcpy(ip + 24, to.data(), 16);
   uint8_t* icmp = ip + kIpv6Bytes;
   icmp[0] = 2;
-  store16_be(icmp + 6, mtu);
+  store16(icmp + 6, mtu);
   // The pseudo header (RFC 8200 §8.1): addresses, length, next header.
-  const uint32_t sum = checksum_of(ip + 8, 32, payload + kIcmpv6);
-  store16_be(icmp + 2, checksum_folded(checksum_of(icmp, payload, sum)));
+  const uint64_t pseudo = uint64_t{esp::sum_data(ip + 8, 32)} + payload + kIcmpv6;
+  store16(icmp + 2, checksum(icmp, payload, pseudo));
   return true;
 }
 

@@ -1,6 +1,6 @@
 #include "router/stages/path_mtu.hpp"
 
-#include "router/stages/internet_checksum.hpp"
+#include "router/esp/bytes.hpp"
 #include "router/stages/ipsec_wire.hpp"
 
 namespace hecto::router {
@@ -25,7 +25,7 @@ std::optional<PathMtu> read_path_mtu4(const uint8_t* ip, uint32_t bytes) noexcep
   if (ip[9] != kIcmp || bytes < header + kIcmpBytes + kIpv4Bytes) return {};
   const uint8_t* icmp = ip + header;
   if (icmp[0] != 3 || icmp[1] != 4) return {};
-  if (checksum_folded(checksum_of(icmp, bytes - header, 0)) != 0) return {};
+  if (esp::fold(esp::sum_data(icmp, bytes - header)) != 0xffff) return {};
   const uint8_t* meant = icmp + kIcmpBytes;
   const uint32_t quoted = bytes - header - kIcmpBytes, meant_header = (meant[0] & 0xf) * 4u;
   if (meant[0] >> 4 != 4 || meant_header < kIpv4Bytes || meant_header > quoted ||
@@ -43,8 +43,8 @@ std::optional<PathMtu> read_path_mtu6(const uint8_t* ip, uint32_t bytes) noexcep
   const uint32_t length = bytes - kIpv6Bytes;
   if (icmp[0] != 2 || icmp[1] != 0) return {};
   // The pseudo header (RFC 8200 §8.1): addresses, length, next header.
-  const uint32_t sum = checksum_of(ip + 8, 32, length + kIcmpv6);
-  if (checksum_folded(checksum_of(icmp, length, sum)) != 0) return {};
+  const uint64_t pseudo = uint64_t{esp::sum_data(ip + 8, 32)} + length + kIcmpv6;
+  if (esp::fold(pseudo + esp::sum_data(icmp, length)) != 0xffff) return {};
   const uint8_t* meant = icmp + kIcmpBytes;
   if (meant[0] >> 4 != 6) return {};
   const PathMtu said{quoted_spi(meant[6], meant + kIpv6Bytes, length - kIcmpBytes - kIpv6Bytes),
