@@ -12,26 +12,6 @@ using esp::Cipher;
 using esp::Integrity;
 using esp::Shape;
 
-namespace {
-
-IMB_HASH_ALG hash_of(Integrity integrity) {
-  switch (integrity) {
-    case Integrity::kHmacSha1:
-      return IMB_AUTH_HMAC_SHA_1;
-    case Integrity::kHmacSha256:
-      return IMB_AUTH_HMAC_SHA_256;
-    case Integrity::kHmacSha384:
-      return IMB_AUTH_HMAC_SHA_384;
-    case Integrity::kHmacSha512:
-      return IMB_AUTH_HMAC_SHA_512;
-    case Integrity::kNone:
-      break;
-  }
-  return IMB_AUTH_CHACHA20_POLY1305;
-}
-
-}  // namespace
-
 RawCrypto::RawCrypto(rte_mempool* pool, unsigned burst)
     : best_(alloc_mb_mgr(0), free_mb_mgr), sse_(alloc_mb_mgr(0), free_mb_mgr), packets_(burst) {
   IMB_ARCH arch = IMB_ARCH_NONE;
@@ -109,7 +89,7 @@ void RawCrypto::submit(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION d
   job->cipher_mode = chacha                            ? IMB_CIPHER_CHACHA20_POLY1305
                      : shape.cipher == Cipher::kAesCbc ? IMB_CIPHER_CBC
                                                        : IMB_CIPHER_CNTR;
-  job->hash_alg = hash_of(shape.integrity);
+  job->hash_alg = chacha ? IMB_AUTH_CHACHA20_POLY1305 : esp::hash_of(shape.integrity);
   if (chacha) {
     job->u.CHACHA20_POLY1305.aad = aad_;
     job->u.CHACHA20_POLY1305.aad_len_in_bytes = 8;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "router/esp/bytes.hpp"
 #include "router/esp/crypto_library.hpp"
 #include "router/esp/sa.hpp"
 #include "router/esp/work.hpp"
@@ -40,6 +41,13 @@ inline uint8_t* text_of(const Work& work, const Shape& shape) noexcept {
 }
 inline uint8_t* icv_of(const Work& work, const Shape& shape) noexcept {
   return text_of(work, shape) + work.text_bytes;
+}
+
+// An AEAD's additional data: SPI and sequence number (RFC 4106 §5), 8 bytes, 12 with ESN.
+inline void write_aad(const Shape& shape, uint64_t number, uint8_t* to) noexcept {
+  memcpy(to, shape.spi(), 4);
+  if (shape.esn) return store64(to + 4, number);
+  store32(to + 4, static_cast<uint32_t>(number));
 }
 
 }  // namespace hecto::router::esp

@@ -86,11 +86,4 @@ inline void prefetch(std::span<const Packet> block, bool inbound) noexcept {
   }
 }
 
-inline void write_aad(const Shape& shape, Work& work) noexcept {
-  if (shape.integrity != Integrity::kNone) return;
-  memcpy(work.aad, shape.spi(), 4);
-  if (shape.esn) return store64(work.aad + 4, work.number);
-  store32(work.aad + 4, static_cast<uint32_t>(work.number));
-}
-
 }  // namespace hecto::router::esp

@@ -44,7 +44,7 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   if (memcmp(work.esp, shape.spi(), 4) != 0) return Reason::kEspMalformed;
   work.number = sa.replay.extend(load32(work.esp + 4), shape.esn);
   if (sa.replay.check(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
-  write_aad(shape, work);
+  if (shape.integrity == Integrity::kNone) write_aad(shape, work.number, work.aad);
   if (shape.iv_bytes == 8) {
     memcpy(work.iv, shape.salt.data(), 4);
     memcpy(work.iv + 4, work.esp + 8, 8);

@@ -9,7 +9,16 @@ namespace {
 
 constexpr size_t kAhead = 4;  // packets between the prefetch of a key and its use
 
-IMB_HASH_ALG hash_of(Integrity integrity) {
+// The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
+void prefetch_keys(const Sa& sa) {
+  const auto* at = sa.keys();
+  const unsigned lines = sa.shape().cipher == Cipher::kAesGcm ? 6 : 10;
+  for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(at + 64 * i);
+}
+
+}  // namespace
+
+IMB_HASH_ALG hash_of(Integrity integrity) noexcept {
   switch (integrity) {
     case Integrity::kHmacSha1:
       return IMB_AUTH_HMAC_SHA_1;
@@ -24,15 +33,6 @@ IMB_HASH_ALG hash_of(Integrity integrity) {
   }
   return IMB_AUTH_NULL;
 }
-
-// The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
-void prefetch_keys(const Sa& sa) {
-  const auto* at = sa.keys();
-  const unsigned lines = sa.shape().cipher == Cipher::kAesGcm ? 6 : 10;
-  for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(at + 64 * i);
-}
-
-}  // namespace
 
 template <bool kSeal>
 void IpsecMb::gcm(Work& work) noexcept {

@@ -34,6 +34,8 @@ inline const ExpandedKeys& keys_of(const Sa& sa) noexcept {
   return *std::launder(reinterpret_cast<const ExpandedKeys*>(sa.keys()));
 }
 
+IMB_HASH_ALG hash_of(Integrity integrity) noexcept;  // IMB_AUTH_NULL: an AEAD's own
+
 // Whether SHA-256 is better done by the SSE code with SHA-NI than by this manager's own, which
 // would be AVX2 without it: 1.4 times as fast with CBC on Zen 3.
 bool sse_for_sha256(const IMB_MGR& manager) noexcept;

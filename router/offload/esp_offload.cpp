@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "gpu_offload/crypto/esp.hpp"
-#include "router/esp/bytes.hpp"
+#include "router/esp/crypto.hpp"
 
 namespace hecto::router {
 
@@ -16,22 +16,13 @@ using gpu_offload::crypto::EspVerdict;
 
 namespace {
 
-constexpr uint32_t kHeaderBytes = 8;  // SPI and sequence number
-constexpr uint32_t kAlignment = 16;   // of a packet's bytes in a slot
-
-uint8_t* text_of(const esp::Work& work) {
-  return work.esp + kHeaderBytes + work.sa->shape().iv_bytes;
-}
+constexpr uint32_t kAlignment = 16;  // of a packet's bytes in a slot
 
 EspPacket packet_for_device(const esp::Work& work, uint64_t payload) {
   const esp::Shape& shape = work.sa->shape();
   EspPacket packet{};
-  std::memcpy(packet.iv, work.esp + kHeaderBytes, shape.iv_bytes);
-  std::memcpy(packet.aad, shape.spi(), 4);
-  if (shape.esn)
-    esp::store64(packet.aad + 4, work.number);
-  else
-    esp::store32(packet.aad + 4, static_cast<uint32_t>(work.number));
+  std::memcpy(packet.iv, work.esp + esp::kEspHeaderBytes, shape.iv_bytes);
+  esp::write_aad(shape, work.number, packet.aad);
   packet.aad_length = shape.esn ? 12 : 8;
   packet.key = work.sa->device_key;
   packet.payload = payload;
@@ -43,13 +34,10 @@ EspPacket packet_for_device(const esp::Work& work, uint64_t payload) {
 
 EspPath::EspPath(std::unique_ptr<gpu_offload::Stage> stage,
                  const gpu_offload::DecisionOptions& options)
-    : stage_(std::move(stage)), decision_(options), items_(stage_->options().items) {
-  const size_t slots = stage_->options().slots + stage_->options().spares;
-  work_.resize(slots * items_);
-  packets_.resize(slots * items_);
-  frames_.resize(slots * items_);
-  spent_ns_.resize(slots);
-}
+    : OffloadPath(std::move(stage), options),
+      work_(size_t{slots()} * items_),
+      packets_(work_.size()),
+      frames_(work_.size()) {}
 
 bool EspPath::seals() const noexcept {
   return stage_->options().kind == JobKind::kSealGcm || stage_->options().kind == JobKind::kSealCbc;
@@ -60,20 +48,16 @@ bool EspPath::take(const esp::Work& work, const EspFrame& frame, Side side,
                    uint64_t now_ns) noexcept {
   const uint32_t bytes = work.text_bytes + work.sa->shape().icv_bytes;
   const uint32_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  Slot* slot = stage_->room(side, 0, 1, side == Side::kDevice ? room : 0, now_ns);
+  Slot* slot = this->room(side, 1, side == Side::kDevice ? room : 0, now_ns);
   if (slot == nullptr) return false;
-  if (slot->count == 0) {
-    ++opened_;
-    spent_ns_[slot->index] = 0;
-  }
   last_slot_ = slot->index;
-  const size_t at = size_t{slot->index} * items_ + slot->count;
+  const size_t at = place(*slot, slot->count);
   work_[at] = work;
   packets_[at] = *work.packet;
   work_[at].packet = &packets_[at];
   frames_[at] = frame;
   if (slot->side == Side::kDevice) {
-    std::memcpy(slot->payload + slot->payload_used, text_of(work), bytes);
+    std::memcpy(slot->payload + slot->payload_used, text_of(work, work.sa->shape()), bytes);
     const EspPacket packet = packet_for_device(work, slot->payload_used);
     std::memcpy(slot->input + slot->count * sizeof packet, &packet, sizeof packet);
     slot->add(1, room);
@@ -98,7 +82,7 @@ void EspPath::settle(const Slot& slot, Outcome outcome, uint32_t first, std::spa
     one.failed = verdicts[i] != EspVerdict::kDone;
     if (one.failed) continue;
     const uint32_t bytes = one.text_bytes + (seals() ? one.sa->shape().icv_bytes : 0U);
-    std::memcpy(text_of(one), slot.result + packets[i].payload, bytes);
+    std::memcpy(text_of(one, one.sa->shape()), slot.result + packets[i].payload, bytes);
   }
 }
 

@@ -12,20 +12,16 @@
 // from any thread.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "gpu_offload/decision.hpp"
-#include "gpu_offload/stage.hpp"
-#include "router/chunk.hpp"
 #include "router/esp/engine.hpp"
 #include "router/esp/sa.hpp"
 #include "router/esp/work.hpp"
 #include "router/offload/clock.hpp"
+#include "router/offload/offload_path.hpp"
 
 namespace hecto::router {
 
@@ -38,7 +34,7 @@ struct EspFrame {
 };
 
 // One direction of one kind of transform.
-class EspPath {
+class EspPath : public OffloadPath {
  public:
   EspPath(std::unique_ptr<gpu_offload::Stage> stage, const gpu_offload::DecisionOptions& options);
 
@@ -49,7 +45,7 @@ class EspPath {
   bool take(const esp::Work& work, const EspFrame& frame, gpu_offload::Side side,
             uint64_t now_ns) noexcept;
   // What a number of take() took.
-  void gathered(uint64_t ns) noexcept { spent_ns_[last_slot_] += ns; }
+  void gathered(uint64_t ns) noexcept { OffloadPath::gathered(last_slot_, ns); }
   // Delivers what has come to its turn: deliver(std::span<esp::Work>, const EspFrame*), at most a
   // chunk at once, sealed or opened, or `failed`.
   template <typename Deliver>
@@ -58,14 +54,6 @@ class EspPath {
     decision_.cpu_took(count, bytes, ns);
   }
 
-  bool empty() const noexcept { return stage_->empty(); }
-  uint64_t opened() const noexcept { return opened_; }        // slots, since the start
-  uint64_t delivered() const noexcept { return delivered_; }  // slots
-  uint32_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // packets
-  gpu_offload::Stage& stage() noexcept { return *stage_; }
-  const gpu_offload::Stage& stage() const noexcept { return *stage_; }
-  gpu_offload::Explanation explain() const noexcept { return decision_.explain(); }
-
  private:
   bool seals() const noexcept;
   void settle(const gpu_offload::Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
@@ -73,25 +61,13 @@ class EspPath {
   void do_here(std::span<esp::Work> work, esp::Engine& engine) const noexcept {
     seals() ? engine.seal(work) : engine.open(work);
   }
-  void hold(int32_t more) noexcept {
-    held_.store(held_.load(std::memory_order_relaxed) + static_cast<uint32_t>(more),
-                std::memory_order_relaxed);
-  }
 
   OffloadClock clock_;
-  std::unique_ptr<gpu_offload::Stage> stage_;
-  gpu_offload::Decision decision_;
-  uint32_t items_;  // that a slot holds
   // By slot and item.
   std::vector<esp::Work> work_;
   std::vector<esp::Packet> packets_;
   std::vector<EspFrame> frames_;
-  std::vector<uint64_t> spent_ns_;  // by slot: what gathering took
   unsigned last_slot_ = 0;
-  uint64_t polled_ns_ = 0;  // polls since the last slot of the device
-  uint64_t opened_ = 0;
-  uint64_t delivered_ = 0;
-  std::atomic<uint32_t> held_{0};
 };
 
 // Opening or sealing: the paths of both kinds of transform, and a chunk's packets on their way
@@ -162,36 +138,20 @@ class EspOffload {
 
 template <typename Deliver>
 void EspPath::poll(esp::Engine& engine, Deliver&& deliver) noexcept {
-  using gpu_offload::Outcome;
   using gpu_offload::Slot;
-  if (!stage_->needs_poll()) return;
-  const uint64_t start = clock_();
-  uint64_t delivering_ns = 0;  // what the next stages take
-  stage_->poll(start, [&](Slot& slot, Outcome outcome) noexcept {
-    const size_t held = size_t{slot.index} * items_;
-    uint64_t spent = 0, bytes = 0;
-    for (uint32_t first = 0; first < slot.count; first += kChunkSize) {
-      const uint64_t before = clock_();
-      const std::span<esp::Work> work(&work_[held + first],
-                                      std::min(slot.count - first, uint32_t{kChunkSize}));
-      settle(slot, outcome, first, work, engine);
-      for (const esp::Work& one : work) bytes += one.text_bytes;
-      const uint64_t settled = clock_();
-      spent += settled - before;
-      deliver(work, &frames_[held + first]);
-      delivering_ns += clock_() - settled;
-    }
-    if (outcome == Outcome::kShaded) {
-      decision_.device_took(slot.count, bytes, spent_ns_[slot.index] + spent + polled_ns_,
-                            slot.answered_ns - slot.submitted_ns);
-      polled_ns_ = 0;
-    } else {
-      decision_.cpu_took(slot.count, bytes, spent);
-    }
-    hold(-static_cast<int32_t>(slot.count));
-    ++delivered_;
+  const auto work = [&](const Slot& slot, uint32_t first, uint32_t count) {
+    return std::span(&work_[place(slot, first)], count);
+  };
+  const auto settle = [&](const Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
+                          uint32_t count) {
+    uint64_t bytes = 0;
+    this->settle(slot, outcome, first, work(slot, first, count), engine);
+    for (const esp::Work& one : work(slot, first, count)) bytes += one.text_bytes;
+    return bytes;
+  };
+  poll_slots(clock_, settle, [&](const Slot& slot, uint32_t first, uint32_t count) {
+    deliver(work(slot, first, count), &frames_[place(slot, first)]);
   });
-  polled_ns_ += clock_() - start - delivering_ns;
 }
 
 }  // namespace hecto::router

@@ -11,22 +11,18 @@
 // from any thread.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
 
-#include "gpu_offload/decision.hpp"
-#include "gpu_offload/stage.hpp"
-#include "router/chunk.hpp"
 #include "router/dpdk.hpp"
+#include "router/offload/offload_path.hpp"
 
 namespace hecto::router {
 
 // The look-ups of one family.
 template <typename Address>
-class LookupOffload {
+class LookupOffload : public OffloadPath {
  public:
   LookupOffload(std::unique_ptr<gpu_offload::Stage> stage,
                 const gpu_offload::DecisionOptions& options);
@@ -44,72 +40,44 @@ class LookupOffload {
   void poll(Lane<Address>& lane, const Fib& fib, const Clock& clock, Finish&& finish) noexcept;
   void cpu_took(unsigned count, uint64_t ns) noexcept { decision_.cpu_took(count, 0, ns); }
 
-  bool empty() const noexcept { return stage_->empty(); }
-  uint64_t opened() const noexcept { return opened_; }        // slots, since the start
-  uint64_t delivered() const noexcept { return delivered_; }  // slots
-  uint32_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // packets
-  gpu_offload::Stage& stage() noexcept { return *stage_; }
-  const gpu_offload::Stage& stage() const noexcept { return *stage_; }
-  gpu_offload::Explanation explain() const noexcept { return decision_.explain(); }
-
  private:
   struct Held {
     rte_mbuf* packet;
     Ingress ingress;
   };
-  void fill(Lane<Address>& lane, const gpu_offload::Slot& slot, uint32_t first) noexcept;
-  void hold(int32_t more) noexcept {
-    held_.store(held_.load(std::memory_order_relaxed) + static_cast<uint32_t>(more),
-                std::memory_order_relaxed);
-  }
-
-  std::unique_ptr<gpu_offload::Stage> stage_;
-  gpu_offload::Decision decision_;
-  uint32_t items_;                  // that a slot holds
-  std::vector<Held> packets_;       // by slot
-  std::vector<uint64_t> spent_ns_;  // by slot: what gathering took
-  uint64_t polled_ns_ = 0;          // polls since the last slot of the device
-  uint64_t opened_ = 0;
-  uint64_t delivered_ = 0;
-  std::atomic<uint32_t> held_{0};
+  void fill(Lane<Address>& lane, const gpu_offload::Slot& slot, uint32_t first,
+            uint32_t count) noexcept;
+  std::vector<Held> packets_;  // by slot and item
 };
 
 template <typename Address>
 LookupOffload<Address>::LookupOffload(std::unique_ptr<gpu_offload::Stage> stage,
                                       const gpu_offload::DecisionOptions& options)
-    : stage_(std::move(stage)),
-      decision_(options),
-      items_(stage_->options().items),
-      packets_(size_t{items_} * (stage_->options().slots + stage_->options().spares)),
-      spent_ns_(stage_->options().slots + stage_->options().spares) {}
+    : OffloadPath(std::move(stage), options), packets_(size_t{slots()} * items_) {}
 
 template <typename Address>
 template <typename Clock>
 bool LookupOffload<Address>::take(const Lane<Address>& lane, gpu_offload::Side side,
                                   const Clock& clock) noexcept {
   const uint64_t start = clock();
-  gpu_offload::Slot* slot = stage_->room(side, 0, lane.count, 0, start);
+  gpu_offload::Slot* slot = room(side, lane.count, 0, start);
   if (slot == nullptr) return false;
-  if (slot->count == 0) {
-    ++opened_;
-    spent_ns_[slot->index] = 0;
-  }
   auto* keys = reinterpret_cast<Address*>(slot->input) + slot->count;
   std::memcpy(keys, lane.destinations, lane.count * sizeof(Address));
-  Held* held = &packets_[size_t{slot->index} * items_ + slot->count];
+  Held* held = &packets_[place(*slot, slot->count)];
   for (unsigned i = 0; i < lane.count; ++i) held[i] = {lane.packets[i], lane.ingress[i]};
   slot->add(lane.count);
-  spent_ns_[slot->index] += clock() - start;
+  gathered(slot->index, clock() - start);
   hold(static_cast<int32_t>(lane.count));
   return true;
 }
 
-// Up to a chunk of a slot's packets; their headers were read a while ago.
+// Their headers were read a while ago.
 template <typename Address>
 void LookupOffload<Address>::fill(Lane<Address>& lane, const gpu_offload::Slot& slot,
-                                  uint32_t first) noexcept {
-  lane.count = std::min(slot.count - first, uint32_t{kChunkSize});
-  const Held* held = &packets_[size_t{slot.index} * items_ + first];
+                                  uint32_t first, uint32_t count) noexcept {
+  lane.count = count;
+  const Held* held = &packets_[place(slot, first)];
   for (unsigned i = 0; i < lane.count; ++i) {
     lane.packets[i] = held[i].packet;
     lane.ingress[i] = held[i].ingress;
@@ -123,39 +91,19 @@ void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clo
                                   Finish&& finish) noexcept {
   using gpu_offload::Outcome;
   using gpu_offload::Slot;
-  if (!stage_->needs_poll()) return;
-  const uint64_t start = clock();
-  uint64_t finishing_ns = 0;  // what the next stages take
-  stage_->poll(start, [&](Slot& slot, Outcome outcome) noexcept {
-    const bool shaded = outcome == Outcome::kShaded;
-    const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
-    const auto* keys = reinterpret_cast<const Address*>(slot.input);
-    uint64_t spent = 0;
-    for (uint32_t first = 0; first < slot.count; first += kChunkSize) {
-      const uint64_t before = clock();
-      fill(lane, slot, first);
-      if (shaded) {
-        std::memcpy(lane.groups, groups + first, lane.count * sizeof(lookup::GroupId));
-      } else {
-        std::memcpy(lane.destinations, keys + first, lane.count * sizeof(Address));
-        lookup_batch(fib, lane.destinations, lane.groups, lane.count);
-      }
-      const uint64_t filled = clock();
-      spent += filled - before;
-      finish();
-      finishing_ns += clock() - filled;
-    }
-    if (shaded) {
-      decision_.device_took(slot.count, 0, spent_ns_[slot.index] + spent + polled_ns_,
-                            slot.answered_ns - slot.submitted_ns);
-      polled_ns_ = 0;
+  const auto settle = [&](const Slot& slot, Outcome outcome, uint32_t first, uint32_t count) {
+    fill(lane, slot, first, count);
+    if (outcome == Outcome::kShaded) {
+      const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
+      std::memcpy(lane.groups, groups + first, count * sizeof(lookup::GroupId));
     } else {
-      decision_.cpu_took(slot.count, 0, spent);
+      const auto* keys = reinterpret_cast<const Address*>(slot.input);
+      std::memcpy(lane.destinations, keys + first, count * sizeof(Address));
+      lookup_batch(fib, lane.destinations, lane.groups, count);
     }
-    hold(-static_cast<int32_t>(slot.count));
-    ++delivered_;
-  });
-  polled_ns_ += clock() - start - finishing_ns;
+    return 0u;  // bytes count for nothing
+  };
+  poll_slots(clock, settle, [&](const Slot&, uint32_t, uint32_t) { finish(); });
 }
 
 }  // namespace hecto::router
