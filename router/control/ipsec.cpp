@@ -17,27 +17,25 @@ uint32_t monotonic_s() {
 }  // namespace
 
 Ipsec::Ipsec(IpsecOptions options)
-    : options_(std::move(options)), sad_(options_.max_sas, *options_.readers) {
+    : options_(std::move(options)),
+      sad_(options_.max_sas, *options_.readers),
+      directions_{Direction(*options_.readers), Direction(*options_.readers),
+                  Direction(*options_.readers)} {
   if (!options_.now_s) options_.now_s = monotonic_s;
-  for (Direction& direction : directions_) {
-    direction.spd = std::make_unique<esp::Spd>();
-    direction.published.store(direction.spd.get(), std::memory_order_release);
-  }
 }
 
 Ipsec::~Ipsec() = default;
 
 esp::IpsecView Ipsec::view() const {
   const auto& of = directions_;
-  return {&sad_, &of[static_cast<size_t>(PolicyDirection::kOut)].published,
-          &of[static_cast<size_t>(PolicyDirection::kIn)].published,
-          &of[static_cast<size_t>(PolicyDirection::kForward)].published};
+  return {&sad_, &of[static_cast<size_t>(PolicyDirection::kOut)].spd,
+          &of[static_cast<size_t>(PolicyDirection::kIn)].spd,
+          &of[static_cast<size_t>(PolicyDirection::kForward)].spd};
 }
 
 void Ipsec::commit() {
   for (Templates::value_type* of : std::exchange(dirty_, {})) resolve(*of);
-  for (Direction& direction : directions_)
-    if (direction.dirty) rebuild(direction);
+  for (Direction& direction : directions_) change(direction);
   if (!leaving_.empty()) {
     leaving_.token = options_.readers->start();
     retired_.push_back(std::exchange(leaving_, {}));

@@ -5,7 +5,7 @@
 //                  │ newest that is not expired, soft-expired ones last
 //                  ▼
 //               Template: (ends, mode, reqid, SPI, if_id) ──► Policy::sa, one store each
-//   policy()  ──► Policy ──► Spd of its direction, rebuilt once for all changes of a turn
+//   policy()  ──► Policy ──► Spd of its direction, all changes of a turn at once
 //
 // Owned by the control thread; not thread-safe. An SA is found inbound when the call returns;
 // policies, and which SA serves them, change in commit(), which belongs behind each batch of
@@ -151,23 +151,23 @@ class Ipsec final : public IpsecEvents {
     IpsecPolicy policy;
     std::unique_ptr<esp::Policy> live;
     Templates::value_type* protection = nullptr;  // outbound, to protect
-    uint64_t serial = 0;
     uint16_t generation = 0;
   };
   // One direction: what workers read, and the policies in the order in which they are looked at.
   struct Direction {
+    explicit Direction(lookup::Reclaimer& readers) : spd(readers) {}
+    esp::Spd spd;
     std::map<std::pair<uint32_t, uint64_t>, PolicyEntry*> order;  // by priority, serial
-    std::unique_ptr<esp::Spd> spd;
-    std::atomic<const esp::Spd*> published{nullptr};
-    bool dirty = false;
+    // Until commit(). What comes and goes in one turn is in both.
+    std::vector<esp::Policy*> inserted;
+    std::vector<std::unique_ptr<esp::Policy>> removed;
   };
   // What nobody finds any more, and readers may still hold.
   struct Retired {
     uint64_t token = 0;
     std::vector<std::unique_ptr<esp::Sa>> sas;
     std::vector<std::unique_ptr<esp::Policy>> policies;
-    std::vector<std::unique_ptr<esp::Spd>> spds;
-    bool empty() const { return sas.empty() && policies.empty() && spds.empty(); }
+    bool empty() const { return sas.empty() && policies.empty(); }
   };
   // Where an SA stopped counting: charon moves an SA by removing and adding it.
   static constexpr uint32_t kDeparted_s = 10;  // how long this is remembered
@@ -202,7 +202,7 @@ class Ipsec final : public IpsecEvents {
   void touch(Templates::value_type& of);
   void protect_by(esp::Policy& policy, esp::Sa* sa);
   void resolve(Templates::value_type& of);
-  void rebuild(Direction& direction);
+  void change(Direction& direction);
   size_t erase_policies(const std::function<bool(const PolicyEntry&)>& which);
 
   // ipsec_show.cpp

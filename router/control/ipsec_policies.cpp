@@ -151,6 +151,9 @@ Result<bool> Ipsec::put(const IpsecPolicy& policy) {
   auto live = std::make_unique<esp::Policy>();
   live->action = policy.action;
   live->priority = policy.priority;
+  live->serial = ++serial_;
+  live->selector = policy.selector;
+  live->if_id = policy.if_id;
   if (policy.protection) {
     live->optional = policy.protection->optional;
     live->reqid = policy.protection->reqid;
@@ -164,7 +167,6 @@ Result<bool> Ipsec::put(const IpsecPolicy& policy) {
   }
   entry.policy = policy;
   entry.live = std::move(live);
-  entry.serial = ++serial_;
   entry.generation = generation_;
   enter(entry);
   tell_contradictions(policy);
@@ -205,8 +207,8 @@ std::optional<Ipsec::TemplateKey> Ipsec::template_of(const IpsecPolicy& policy) 
 
 void Ipsec::enter(PolicyEntry& entry) {
   Direction& direction = directions_[static_cast<size_t>(entry.policy.direction)];
-  direction.order[{entry.policy.priority, entry.serial}] = &entry;
-  direction.dirty = true;
+  direction.order[{entry.policy.priority, entry.live->serial}] = &entry;
+  direction.inserted.push_back(entry.live.get());
   if (asks_for_sa(entry.policy)) ++without_sa_;
   const auto key = template_of(entry.policy);
   if (!key) return;
@@ -219,8 +221,7 @@ void Ipsec::enter(PolicyEntry& entry) {
 
 void Ipsec::leave(PolicyEntry& entry) {
   Direction& direction = directions_[static_cast<size_t>(entry.policy.direction)];
-  direction.order.erase({entry.policy.priority, entry.serial});
-  direction.dirty = true;
+  direction.order.erase({entry.policy.priority, entry.live->serial});
   if (entry.protection != nullptr) {
     auto& policies = entry.protection->second.policies;
     policies.erase(std::find(policies.begin(), policies.end(), entry.live.get()));
@@ -229,7 +230,7 @@ void Ipsec::leave(PolicyEntry& entry) {
   }
   if (asks_for_sa(entry.policy) && entry.live->sa.load(std::memory_order_relaxed) == nullptr)
     --without_sa_;
-  leaving_.policies.push_back(std::move(entry.live));
+  direction.removed.push_back(std::move(entry.live));
 }
 
 void Ipsec::erase(Policies::iterator at) {
@@ -281,17 +282,17 @@ void Ipsec::resolve(Templates::value_type& of) {
   if (wanted.sas.empty() && wanted.policies.empty()) templates_.erase(of.first);
 }
 
-void Ipsec::rebuild(Direction& direction) {
-  std::vector<esp::SpdRule> rules;
-  rules.reserve(direction.order.size());
-  for (const auto& [rank, entry] : direction.order)
-    rules.push_back({entry->policy.selector, entry->policy.if_id, entry->live.get()});
-  auto spd = std::make_unique<esp::Spd>(rules);
-  direction.published.store(spd.get(), std::memory_order_release);
-  std::swap(direction.spd, spd);
-  leaving_.spds.push_back(std::move(spd));
-  direction.dirty = false;
-  ++statistics_.spd_rebuilds;
+// All at once: where a policy takes another's place, no packet meets neither of them.
+void Ipsec::change(Direction& direction) {
+  std::vector<esp::Policy*> removed;
+  removed.reserve(direction.removed.size());
+  for (auto& policy : direction.removed) {
+    removed.push_back(policy.get());
+    leaving_.policies.push_back(std::move(policy));
+  }
+  direction.spd.change(direction.inserted, removed);
+  direction.inserted.clear();
+  direction.removed.clear();
 }
 
 }  // namespace hecto::router

@@ -70,7 +70,6 @@ struct IpsecStatistics {
   uint64_t sas_refused = 0;          // Linux's: over the limit, or keys that do not fit
   uint64_t policies_refused = 0;     // Linux's: over the limit
   uint64_t contradictions = 0;
-  uint64_t spd_rebuilds = 0;
   uint64_t resyncs = 0;
   uint64_t swept = 0;  // SAs and policies that a resync did not confirm
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "router/esp/hash.hpp"
 #include "router/esp/sa.hpp"
@@ -13,26 +12,7 @@ namespace {
 
 using lookup::Family;
 
-constexpr uint64_t kEmpty = 0;
-constexpr uint64_t kTombstone = 1;
-constexpr unsigned kTagShift = 48;  // user-space addresses of Linux end below 2^48 unless asked
-constexpr uint64_t kPointer = (uint64_t{1} << kTagShift) - 1;
-constexpr uint64_t kMinSlots = 64;
-constexpr unsigned kSlotsInLine = 8;
 constexpr size_t kBatch = 64;  // lines in flight are fewer, the loop's cost is spread
-
-// Never 0, so that neither an empty slot nor a tombstone looks like it.
-uint64_t tag(uint64_t hash) {
-  return hash >> kTagShift | 1;
-}
-
-uint64_t pack(uint64_t hash, const Sa* sa) {
-  return tag(hash) << kTagShift | reinterpret_cast<uintptr_t>(sa);
-}
-
-Sa* unpack(uint64_t slot) {
-  return reinterpret_cast<Sa*>(slot & kPointer);
-}
 
 bool is(const Sa& sa, const SadKey& key) {
   const lookup::IpAddress& destination = sa.id.destination;
@@ -48,64 +28,45 @@ SadKey key_of(const SaId& id) {
 
 }  // namespace
 
-struct Sad::Table {
-  struct alignas(64) Line {
-    std::array<std::atomic<uint64_t>, kSlotsInLine> slots{};
-  };
-
-  explicit Table(uint64_t slots)
-      : mask(slots - 1), lines(std::make_unique<Line[]>(slots / kSlotsInLine)) {}
-  std::atomic<uint64_t>& slot(uint64_t at) const {
-    return lines[(at & mask) / kSlotsInLine].slots[at % kSlotsInLine];
-  }
-
-  const uint64_t mask;
-  const std::unique_ptr<Line[]> lines;
-};
-
 Sad::Sad(uint32_t max_sas, lookup::Reclaimer& readers)
     : max_sas_(max_sas), readers_(readers), seed_(random_words<3>()) {
-  table_ = std::make_unique<Table>(kMinSlots);
-  current_.store(table_.get(), std::memory_order_release);
+  slots_ = std::make_unique<Slots>(0);
+  current_.store(slots_.get(), std::memory_order_release);
 }
 
 Sad::~Sad() = default;
 
-uint64_t Sad::hash(uint32_t spi, Family family, const uint8_t* destination) const noexcept {
-  if (family == Family::kIpv4)
-    return fold_product(load_word<uint32_t>(destination) ^ seed_[0], spi ^ seed_[1]);
+uint64_t Sad::hash(const SadKey& key) const noexcept {
+  const uint8_t* destination = key.destination;
+  if (key.family == Family::kIpv4)
+    return fold_product(load_word<uint32_t>(destination) ^ seed_[0], key.spi ^ seed_[1]);
   const uint64_t address = fold_product(load_word<uint64_t>(destination) ^ seed_[0],
                                         load_word<uint64_t>(destination + 8) ^ seed_[2]);
-  return fold_product(address, spi ^ seed_[1]);
-}
-
-Sa* Sad::probe(const Table& table, uint64_t hash, const SadKey& key) noexcept {
-  for (uint64_t at = hash;; ++at) {
-    const uint64_t slot = table.slot(at).load(std::memory_order_acquire);
-    if (slot == kEmpty) return nullptr;
-    if (slot >> kTagShift == tag(hash) && is(*unpack(slot), key)) return unpack(slot);
-  }
+  return fold_product(address, key.spi ^ seed_[1]);
 }
 
 Sa* Sad::find(uint32_t spi, Family family, const uint8_t* destination) const noexcept {
-  const Table& table = *current_.load(std::memory_order_acquire);
-  return probe(table, hash(spi, family, destination), {spi, family, destination});
+  const SadKey key{spi, family, destination};
+  return current_.load(std::memory_order_acquire)->find(hash(key), [&key](const Sa& sa) {
+    return is(sa, key);
+  });
 }
 
 void Sad::find_batch(std::span<const SadKey> keys, Sa** found) const noexcept {
-  const Table& table = *current_.load(std::memory_order_acquire);
+  const Slots& slots = *current_.load(std::memory_order_acquire);
   while (!keys.empty()) {
     uint64_t hashes[kBatch];
     const size_t count = std::min(keys.size(), kBatch);
     for (size_t i = 0; i < count; ++i) {
-      hashes[i] = hash(keys[i].spi, keys[i].family, keys[i].destination);
-      __builtin_prefetch(&table.slot(hashes[i]));
+      hashes[i] = hash(keys[i]);
+      slots.prefetch(hashes[i]);
     }
     for (size_t i = 0; i < count; ++i) {
-      const uint64_t slot = table.slot(hashes[i]).load(std::memory_order_relaxed);
-      if (slot >> kTagShift == tag(hashes[i])) __builtin_prefetch(unpack(slot));
+      const Sa* sa = slots.candidate(hashes[i]);
+      if (sa != nullptr) __builtin_prefetch(&sa->id);
     }
-    for (size_t i = 0; i < count; ++i) found[i] = probe(table, hashes[i], keys[i]);
+    for (size_t i = 0; i < count; ++i)
+      found[i] = slots.find(hashes[i], [key = keys[i]](const Sa& sa) { return is(sa, key); });
     keys = keys.subspan(count);
     found += count;
   }
@@ -113,65 +74,21 @@ void Sad::find_batch(std::span<const SadKey> keys, Sa** found) const noexcept {
 
 Result<Sa*> Sad::insert(Sa* sa) {
   const SadKey key = key_of(sa->id);
-  const uint64_t hash = this->hash(key.spi, key.family, key.destination);
-  std::atomic<uint64_t>* place = nullptr;
-  for (uint64_t at = hash;; ++at) {
-    std::atomic<uint64_t>& slot = table_->slot(at);
-    const uint64_t seen = slot.load(std::memory_order_relaxed);
-    if (seen >> kTagShift == tag(hash) && is(*unpack(seen), key)) {
-      slot.store(pack(hash, sa), std::memory_order_release);
-      return unpack(seen);
-    }
-    if (place == nullptr && seen <= kTombstone) place = &slot;
-    if (seen == kEmpty) break;
-  }
-  if (live_ == max_sas_) {
-    return fail(fmt::format("there are {} SAs already, as many as ipsec.max_sas allows", live_));
-  }
-  if (place->load(std::memory_order_relaxed) == kEmpty) {
-    if (uint64_t{used_ + 1} * 2 > table_->mask + 1) {
-      rebuild(live_ + 1);
-      return insert(sa);
-    }
-    ++used_;
-  }
-  ++live_;
-  place->store(pack(hash, sa), std::memory_order_release);
-  return nullptr;
+  if (find(key.spi, key.family, key.destination) == nullptr && size() == max_sas_)
+    return fail(fmt::format("there are {} SAs already, as many as ipsec.max_sas allows", size()));
+  if (slots_->crowded()) rebuild(size() + 1);
+  return slots_->put(hash(key), sa, [&key](const Sa& other) { return is(other, key); });
 }
 
 Sa* Sad::remove(const SaId& id) {
   const SadKey key = key_of(id);
-  const uint64_t hash = this->hash(key.spi, key.family, key.destination);
-  for (uint64_t at = hash;; ++at) {
-    const uint64_t seen = table_->slot(at).load(std::memory_order_relaxed);
-    if (seen == kEmpty) return nullptr;
-    if (seen >> kTagShift != tag(hash) || !is(*unpack(seen), key)) continue;
-    --live_;
-    table_->slot(at).store(kTombstone, std::memory_order_release);
-    // Nobody is found behind a tombstone that an empty slot follows.
-    if (table_->slot(at + 1).load(std::memory_order_relaxed) == kEmpty) {
-      for (; table_->slot(at).load(std::memory_order_relaxed) == kTombstone; --at, --used_)
-        table_->slot(at).store(kEmpty, std::memory_order_release);
-    }
-    return unpack(seen);
-  }
+  return slots_->take(hash(key), [&key](const Sa& sa) { return is(sa, key); });
 }
 
-// Leaves room for half as many more, or as many that come and go, before the next rebuild.
 void Sad::rebuild(uint32_t sas) {
-  auto fresh = std::make_unique<Table>(std::max(kMinSlots, std::bit_ceil(uint64_t{sas} * 3)));
-  for (uint64_t at = 0; at <= table_->mask; ++at) {
-    const uint64_t slot = table_->slot(at).load(std::memory_order_relaxed);
-    if (slot <= kTombstone) continue;
-    const SadKey key = key_of(unpack(slot)->id);
-    uint64_t to = hash(key.spi, key.family, key.destination);
-    while (fresh->slot(to).load(std::memory_order_relaxed) != kEmpty) ++to;
-    fresh->slot(to).store(slot, std::memory_order_relaxed);
-  }
+  auto fresh = slots_->resized(sas, [this](const Sa& sa) { return hash(key_of(sa.id)); });
   current_.store(fresh.get(), std::memory_order_release);
-  std::swap(table_, fresh);
-  used_ = live_;
+  std::swap(slots_, fresh);
   retired_.push_back({readers_.start(), std::move(fresh)});
   reclaim();
 }

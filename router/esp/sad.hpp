@@ -1,10 +1,8 @@
 // The SAD as workers read it: SPI and destination -> Sa, in one open-addressed hash table.
 //
-// A slot is one word: 16 bits of the hash above the address of the Sa, so that a miss is seen
-// without touching an SA and no reader ever sees half of a change. What is removed leaves a
-// tombstone, unless an empty slot follows. The table is rebuilt behind an atomic pointer when more
-// than half of its slots are in use, in the size that its SAs need: 16 to 48 bytes for each. The
-// hash is seeded, since a peer chooses the SPIs that it receives.
+// The table (pointer_slots.hpp) is replaced behind an atomic pointer when it is crowded, by one of
+// the size that its SAs need: 24 to 48 bytes for each. The hash is seeded, since a peer chooses the
+// SPIs that it receives.
 //
 // One writer (control); any number of readers. The Sad does not own its SAs: what insert() and
 // remove() hand out may be destroyed when all readers have passed (QSBR).
@@ -18,6 +16,7 @@
 #include <span>
 
 #include "lookup/memory.hpp"
+#include "router/esp/pointer_slots.hpp"
 #include "router/esp/tables.hpp"
 
 namespace hecto::router::esp {
@@ -42,27 +41,24 @@ class Sad {
   Result<Sa*> insert(Sa* sa);
   Sa* remove(const SaId& id);  // null: there was none
   void reclaim();              // frees replaced tables that nobody reads any more
-  uint32_t size() const { return live_; }
+  uint32_t size() const { return static_cast<uint32_t>(slots_->size()); }
   uint32_t max_sas() const { return max_sas_; }
 
  private:
-  struct Table;
+  using Slots = PointerSlots<Sa>;
   struct Retired {
     uint64_t token;
-    std::unique_ptr<Table> table;
+    std::unique_ptr<Slots> slots;
   };
-  uint64_t hash(uint32_t spi, lookup::Family family, const uint8_t* destination) const noexcept;
-  static Sa* probe(const Table& table, uint64_t hash, const SadKey& key) noexcept;
+  uint64_t hash(const SadKey& key) const noexcept;
   void rebuild(uint32_t sas);
 
   const uint32_t max_sas_;
   lookup::Reclaimer& readers_;
   std::array<uint64_t, 3> seed_;
-  std::atomic<const Table*> current_{nullptr};
-  std::unique_ptr<Table> table_;  // what current_ points at
+  std::atomic<const Slots*> current_{nullptr};
+  std::unique_ptr<Slots> slots_;  // what current_ points at
   std::deque<Retired> retired_;
-  uint32_t live_ = 0;
-  uint32_t used_ = 0;  // slots with an SA or a tombstone
 };
 
 }  // namespace hecto::router::esp

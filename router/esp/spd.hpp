@@ -1,95 +1,127 @@
-// One direction's policies as workers read them: tuple-space search, immutable once built.
+// One direction's policies as workers read them: tuple-space search.
 //
 // A shape is what a selector looks at: both prefix lengths, protocol given or not, both port masks.
 // Each shape is a hash table of masked five-tuples, and a packet is looked up once in each, best
 // shape first, until no shape left has a policy that is better than the one found: the time grows
-// with the shapes (a few, as a rule), not with the policies. A slot holds 32 bits of the hash
-// beside the policy's number, so that a shape that has nothing costs one cache line. IPv4 keys take
-// 24 bytes, IPv6 keys 48. Policies that can never be found (a better one has the same selector) are
-// left out.
+// with the shapes (a few, as a rule), not with the policies. The masked five-tuple lies in the
+// policy itself, beside what a worker needs of it: a hit costs a slot's cache line and one of the
+// policy (IPv6: two). Of policies with the same selector the best is in the table, the others in a
+// list behind it.
 //
-// Any number of readers. The Spd does not own its policies; they outlive it.
+// How it changes under its readers, of whom each holds a moment's list of shapes for one batch:
+//
+//   insert      a store into a slot; a shape that is new, crowded or better than before: a new list
+//   remove      from a copy of its shape's table, then a new list: who still has the old one finds
+//               in it what was there, also what was inserted before the removal
+//
+// So a packet meets the policies as they were or as they are: where one takes another's place, in
+// one change(), never neither of them.
+//
+// One writer (control); any number of readers. The Spd does not own its policies: what was removed
+// may be destroyed when all readers have passed (QSBR).
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
+#include "lookup/memory.hpp"
+#include "router/esp/pointer_slots.hpp"
+#include "router/esp/spd_words.hpp"
 #include "router/esp/tables.hpp"
 
 namespace hecto::router::esp {
 
-struct SpdRule {
-  IpsecSelector selector;
-  uint32_t if_id = 0;  // a packet's must be the same, as in Linux
-  const Policy* policy = nullptr;
-};
-
 class Spd {
  public:
-  // Best first: by priority number, then the older.
-  explicit Spd(std::span<const SpdRule> rules = {});
+  explicit Spd(lookup::Reclaimer& readers = lookup::Reclaimer::none());
 
+  // Readers.
   const Policy* find(const FlowKey& key, uint32_t if_id) const noexcept;  // null: none
-  // The same for many packets at once, at most kMaxBatch; `if_ids`: one for each key.
+  // The same for many packets at once, at most kMaxBatch; `if_ids`: one for each key. What was
+  // found is on its way into the cache.
   static constexpr size_t kMaxBatch = 256;
   void find_batch(std::span<const FlowKey> keys, const uint32_t* if_ids,
                   const Policy** found) const noexcept;
-
-  bool empty() const { return v4_.rules.empty() && v6_.rules.empty(); }
-  size_t shapes(lookup::Family family) const;
   // Slots that find() reads: what a packet costs.
   size_t slots_read(const FlowKey& key, uint32_t if_id) const noexcept;
 
+  // Control. Those to be removed are here, or among those inserted; selector, if_id, priority and
+  // serial of one that is here stay as they are.
+  void change(std::span<Policy* const> inserted, std::span<Policy* const> removed);
+  void reclaim();  // frees replaced tables that nobody reads any more
+  bool empty() const { return v4_.shapes.empty() && v6_.shapes.empty(); }
+  size_t shapes(lookup::Family family) const;
+
  private:
-  // A masked five-tuple and the if_id: addresses first, then ports and if_id, then the protocol.
+  using Slots = PointerSlots<Policy>;
+  // Smaller is better.
+  struct Rank {
+    uint32_t priority;
+    uint64_t serial;
+    auto operator<=>(const Rank&) const = default;
+  };
+  static Rank rank(const Policy& policy) noexcept { return {policy.priority, policy.serial}; }
+
+  // What readers see.
   template <size_t kWords>
-  using Words = std::array<uint64_t, kWords>;
-  template <size_t kWords>
-  struct Shape {
-    Words<kWords> mask{};
-    uint32_t best = 0;       // number of its best rule
-    uint32_t slot_mask = 0;  // slots - 1
-    uint64_t first = 0;      // in Table::slots
+  struct ShapeView {
+    SpdWords<kWords> mask;
+    Rank best;
+    const Slots* slots;
   };
   template <size_t kWords>
-  struct Rule {
-    Words<kWords> key;
-    const Policy* policy;
+  using List = std::vector<ShapeView<kWords>>;  // by `best`
+
+  // What the writer has.
+  struct Shape {
+    std::unique_ptr<Slots> slots = std::make_unique<Slots>(0);
+    std::set<Rank> ranks;  // of all of its policies
+    bool fresh = false;    // `slots` are of this change(): no reader has them yet
   };
   template <size_t kWords>
   struct Table {
-    std::vector<Shape<kWords>> shapes;  // by `best`
-    std::vector<uint64_t> slots;        // hash's upper half << 32 | number of the rule + 1; 0: none
-    std::vector<Rule<kWords>> rules;    // best first: the number of a rule is its rank
+    std::atomic<const List<kWords>*> published{nullptr};
+    std::unique_ptr<List<kWords>> list;  // what `published` points at
+    std::map<SpdWords<kWords>, Shape> shapes;
+    bool dirty = false;  // the list does not say what `shapes` do
   };
-  using Table4 = Table<3>;
-  using Table6 = Table<6>;
+  struct Retired {
+    uint64_t token = 0;
+    std::vector<std::unique_ptr<Slots>> slots;
+    std::unique_ptr<List<3>> list4;
+    std::unique_ptr<List<6>> list6;
+  };
 
   template <size_t kWords>
-  void build(std::span<const SpdRule> rules, lookup::Family family, Table<kWords>& table);
+  const Policy* search(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
-  static Words<kWords> words(const FlowKey& key, uint32_t if_id) noexcept;
-  template <size_t kWords>
-  static Words<kWords> masks(const IpsecSelector& selector) noexcept;
-  template <size_t kWords>
-  uint64_t hash(const Words<kWords>& words) const noexcept;
-  template <size_t kWords>
-  uint32_t probe(const Table<kWords>& table, const Shape<kWords>& shape,
-                 const Words<kWords>& masked, uint64_t hash, uint32_t best,
-                 size_t& slots) const noexcept;
-  template <size_t kWords>
-  const Policy* search(const Table<kWords>& table, const Words<kWords>& key,
-                       size_t& slots) const noexcept;
+  size_t slots_read(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
   void search_batch(const Table<kWords>& table, lookup::Family family,
                     std::span<const FlowKey> keys, const uint32_t* if_ids,
                     const Policy** found) const noexcept;
 
+  template <size_t kWords>
+  void insert(Table<kWords>& table, Policy& policy);
+  template <size_t kWords>
+  void remove(Table<kWords>& table, Policy& policy);
+  template <size_t kWords>
+  std::unique_ptr<List<kWords>> publish(Table<kWords>& table);  // returns the one before
+  void replace(Shape& shape, std::unique_ptr<Slots> slots);
+
+  lookup::Reclaimer& readers_;
   std::array<uint64_t, 6> seed_;
-  Table4 v4_;
-  Table6 v6_;
+  Table<3> v4_;
+  Table<6> v6_;
+  Retired leaving_;
+  std::deque<Retired> retired_;
 };
 
 }  // namespace hecto::router::esp

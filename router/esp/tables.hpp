@@ -6,11 +6,13 @@
 //              lengths, protocol and ports given or not), the shapes in order of their best
 //              priority, so that the time grows with the number of shapes, not of policies.
 //
-// Both are replaced as wholes or slot by slot, by atomic pointers; what was replaced is freed when
-// all readers have passed (QSBR). sad.hpp and spd.hpp have the searches.
+// Both are changed slot by slot, by atomic stores (pointer_slots.hpp); what was replaced is freed
+// when all readers have passed (QSBR). sad.hpp and spd.hpp have the searches.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "lookup/prefix.hpp"
@@ -20,16 +22,23 @@ namespace hecto::router::esp {
 
 class Sa;
 
-struct Policy {
-  PolicyAction action = PolicyAction::kBypass;
-  bool optional = false;  // inbound: may also come unprotected
-  uint32_t reqid = 0;     // inbound: the SA's must be this (0: any)
-  uint32_t priority = 0;
-  IpsecMode mode = IpsecMode::kTunnel;
+// What workers need of one, of IPv4 in one cache line: found, counted and obeyed by a single read.
+struct alignas(64) Policy {
   std::atomic<Sa*> sa{nullptr};  // outbound: what protects it now; null: none yet (no_sa)
-  // Written by workers, relaxed.
-  mutable std::atomic<uint64_t> packets{0};
+  mutable std::atomic<uint64_t> packets{0};  // written by workers, relaxed
+  uint64_t serial = 0;                       // of two with one priority the older is better
+  uint32_t priority = 0;
+  uint32_t reqid = 0;  // inbound: the SA's must be this (0: any)
+  PolicyAction action = PolicyAction::kBypass;
+  IpsecMode mode = IpsecMode::kTunnel;
+  bool optional = false;          // inbound: may also come unprotected
+  std::array<uint64_t, 6> key{};  // the Spd's: what its packets are known by; IPv4: three words
+
+  uint32_t if_id = 0;  // a packet's must be the same, as in Linux
+  IpsecSelector selector;
+  Policy* shadowed = nullptr;  // the Spd's: the next best of the same selector
 };
+static_assert(offsetof(Policy, key) + 3 * sizeof(uint64_t) == 64);
 
 // A packet's five-tuple. Ports are 0 where the packet has none (fragments, other protocols); ICMP's
 // type and code stand in the ports as Linux puts them. Host order; IPv4 addresses in the first
@@ -58,9 +67,9 @@ class Spd;
 // What a worker holds: valid while the router runs.
 struct IpsecView {
   const Sad* sad = nullptr;
-  const std::atomic<const Spd*>* out = nullptr;
-  const std::atomic<const Spd*>* in = nullptr;       // to the router itself
-  const std::atomic<const Spd*>* forward = nullptr;  // decapsulated or not, to be forwarded
+  const Spd* out = nullptr;
+  const Spd* in = nullptr;       // to the router itself
+  const Spd* forward = nullptr;  // decapsulated or not, to be forwarded
 };
 
 }  // namespace hecto::router::esp

@@ -226,7 +226,7 @@ void IpsecStages::deliver_answers(Chunk& chunk, const TableViews& tables) noexce
         rte_pktmbuf_mtod_offset(packet, const uint8_t*, answers_[i].ingress.l2_length());
     const esp::FlowKey key = esp::flow_key(ip[0] >> 4 == 4 ? Family::kIpv4 : Family::kIpv6, ip,
                                            packet->data_len - answers_[i].ingress.l2_length());
-    const esp::Policy* policy = options_.tables.out->load(std::memory_order_acquire)->find(key, 0);
+    const esp::Policy* policy = options_.tables.out->find(key, 0);
     if (policy != nullptr && policy->action != PolicyAction::kBypass) {
       chunk.refuse(packet, Reason::kTunnelTooBig, answers_[i].ingress.interface());
       continue;

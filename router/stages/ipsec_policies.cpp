@@ -54,11 +54,6 @@ class PolicyCount {
   uint64_t packets_ = 0;
 };
 
-// 10,000 of them do not fit the caches. Written, too: they count packets.
-void prefetch_policies(std::span<const esp::Policy* const> policies) noexcept {
-  for (const esp::Policy* policy : policies) __builtin_prefetch(policy, 1);
-}
-
 // What comes first of the SAs that will protect the packets.
 void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
   const esp::Policy* last = nullptr;
@@ -134,8 +129,7 @@ Reason IpsecStages::inbound_verdict(const Lane<Address>& lane, unsigned q,
   const Question& question = questions_[q];
   const esp::FlowKey& key = keys_[q];
   if (!question.own) return check_inbound(forward, question.sa, false);
-  const esp::Policy* policy =
-      options_.tables.in->load(std::memory_order_acquire)->find(key, came_if_id_[q]);
+  const esp::Policy* policy = options_.tables.in->find(key, came_if_id_[q]);
   if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
   const bool ike = ipsec_wire::is_ike(key.protocol, key.destination_port);
   const Reason reason = check_inbound(policy, question.sa, ike);
@@ -174,13 +168,9 @@ void IpsecStages::apply_policies(Lane<Address>& lane, Chunk& chunk,
   const unsigned asked = ask<Source>(lane, tables.next_hops);
   if (asked == 0) return;
   const esp::Policy *out[kChunkSize], *forward[kChunkSize];
-  options_.tables.out->load(std::memory_order_acquire)
-      ->find_batch({keys_, asked}, ends_if_id_, out);
-  prefetch_policies({out, asked});
+  options_.tables.out->find_batch({keys_, asked}, ends_if_id_, out);
   if constexpr (Source == From::kPort) {
-    options_.tables.forward->load(std::memory_order_acquire)
-        ->find_batch({keys_, asked}, came_if_id_, forward);
-    prefetch_policies({forward, asked});
+    options_.tables.forward->find_batch({keys_, asked}, came_if_id_, forward);
   }
   prefetch_sas({out, asked});
   PolicyCount used_out, used_forward;

@@ -60,7 +60,7 @@ class IpsecBed : public testing::Test {
 
   const esp::Policy* out(const std::string& source = "10.1.0.1",
                          const std::string& destination = "10.2.0.1", uint32_t if_id = 0) const {
-    return ipsec->view().out->load()->find(flow(source, destination), if_id);
+    return ipsec->view().out->find(flow(source, destination), if_id);
   }
   // What protects the first packets of a policy; null: nothing.
   esp::Sa* protects(const std::string& source = "10.1.0.1",

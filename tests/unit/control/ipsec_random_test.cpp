@@ -118,7 +118,7 @@ TEST_F(IpsecRandom, WorkersUseWhatIsRekeyedUnderThem) {
   std::thread worker([&] {
     const esp::FlowKey key = flow("10.1.0.1", "10.2.0.1");
     while (!stop.load()) {
-      const esp::Policy* policy = view.out->load(std::memory_order_acquire)->find(key, 0);
+      const esp::Policy* policy = view.out->find(key, 0);
       esp::Sa* sa = policy == nullptr ? nullptr : policy->sa.load(std::memory_order_acquire);
       if (sa == nullptr) {
         without.fetch_add(1);
