@@ -43,11 +43,12 @@ inline uint8_t* icv_of(const Work& work, const Shape& shape) noexcept {
   return text_of(work, shape) + work.text_bytes;
 }
 
-// An AEAD's additional data: SPI and sequence number (RFC 4106 §5), 8 bytes, 12 with ESN.
-inline void write_aad(const Shape& shape, uint64_t number, uint8_t* to) noexcept {
-  memcpy(to, shape.spi(), 4);
-  if (shape.esn) return store64(to + 4, number);
-  store32(to + 4, static_cast<uint32_t>(number));
+// An AEAD's additional data: SPI, which is in the packet, and sequence number (RFC 4106 §5), 8
+// bytes, 12 with ESN.
+inline void write_aad(const Work& work, const Shape& shape, uint8_t* to) noexcept {
+  memcpy(to, work.esp, 4);
+  if (shape.esn) return store64(to + 4, work.number);
+  store32(to + 4, static_cast<uint32_t>(work.number));
 }
 
 }  // namespace hecto::router::esp

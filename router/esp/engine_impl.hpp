@@ -79,10 +79,12 @@ inline void prefetch(std::span<const Packet> block, bool inbound) noexcept {
   for (const Packet& packet : block) {
     if (packet.sa == last || packet.sa == nullptr) continue;
     last = packet.sa;
-    __builtin_prefetch(&last->shape());
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&last->shape()) + 64);
     __builtin_prefetch(&last->sequence, 1);
-    if (inbound) last->replay.prefetch();
+    __builtin_prefetch(&last->shape().salt);
+    if (inbound)
+      last->replay.prefetch();
+    else
+      __builtin_prefetch(&last->shape());
   }
 }
 

@@ -41,10 +41,10 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   if (esp_bytes < around + shape.block_bytes) return Reason::kEspMalformed;
   work.text_bytes = esp_bytes - around;
   if (work.text_bytes % shape.block_bytes != 0) return Reason::kEspMalformed;
-  if (memcmp(work.esp, shape.spi(), 4) != 0) return Reason::kEspMalformed;
+  if (load32(work.esp) != sa.id.spi) return Reason::kEspMalformed;
   work.number = sa.replay.extend(load32(work.esp + 4), shape.esn);
   if (sa.replay.check(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
-  if (shape.integrity == Integrity::kNone) write_aad(shape, work.number, work.aad);
+  if (shape.integrity == Integrity::kNone) write_aad(work, shape, work.aad);
   if (shape.iv_bytes == 8) {
     memcpy(work.iv, shape.salt.data(), 4);
     memcpy(work.iv + 4, work.esp + 8, 8);

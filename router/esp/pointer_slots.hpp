@@ -6,6 +6,9 @@
 // unless an empty slot follows. The size is fixed: who owns it makes a larger one when it is
 // crowded, publishes that, and frees the old one when all readers have passed (QSBR).
 //
+// Beside the slots lies one bit for each of four times as many hashes: small enough for the first
+// caches, it tells most of what is not here.
+//
 // An entry is known by `is(entry)`, which is asked about those whose hash may be the same. Owns
 // nothing of what it points at.
 #pragma once
@@ -26,9 +29,13 @@ class PointerSlots {
   // Room for half as many more, or as many that come and go, before it is crowded.
   explicit PointerSlots(uint64_t entries)
       : mask_(std::max(kMinSlots, std::bit_ceil(entries * 3)) - 1),
-        lines_(std::make_unique<Line[]>((mask_ + 1) / kSlotsInLine)) {}
+        lines_(std::make_unique<Line[]>((mask_ + 1) / kSlotsInLine)),
+        hashes_(std::make_unique<std::atomic<uint64_t>[]>((mask_ + 1) / kSlotsInWord)) {}
 
   // Readers.
+  bool may_have(uint64_t hash) const noexcept {
+    return (word(hash).load(std::memory_order_acquire) & bit(hash)) != 0;
+  }
   template <typename Is>
   T* find(uint64_t hash, Is&& is) const noexcept {
     for (uint64_t at = hash;; ++at) {
@@ -72,6 +79,7 @@ class PointerSlots {
       if (seen == kEmpty) break;
     }
     ++size_;
+    note(hash);
     if (place->load(std::memory_order_relaxed) == kEmpty) ++used_;
     place->store(pack(hash, entry), std::memory_order_release);
     return nullptr;
@@ -97,6 +105,9 @@ class PointerSlots {
     std::unique_ptr<PointerSlots> copy(new PointerSlots(*this));
     for (uint64_t at = 0; at <= mask_; ++at)
       copy->slot(at).store(slot(at).load(std::memory_order_relaxed), std::memory_order_relaxed);
+    for (uint64_t at = 0; at < (mask_ + 1) / kSlotsInWord; ++at)
+      copy->hashes_[at].store(hashes_[at].load(std::memory_order_relaxed),
+                              std::memory_order_relaxed);
     return copy;
   }
   // The same entries in a table for `entries`. hash_of(entry) is what each was put in with.
@@ -107,6 +118,7 @@ class PointerSlots {
       const uint64_t seen = slot(at).load(std::memory_order_relaxed);
       if (seen <= kTombstone) continue;
       uint64_t to = hash_of(*unpack(seen));
+      fresh->note(to);
       while (fresh->slot(to).load(std::memory_order_relaxed) != kEmpty) ++to;
       fresh->slot(to).store(seen, std::memory_order_relaxed);
     }
@@ -121,6 +133,7 @@ class PointerSlots {
   static constexpr unsigned kTagShift = 48;
   static constexpr uint64_t kMinSlots = 64;
   static constexpr unsigned kSlotsInLine = 8;
+  static constexpr unsigned kSlotsInWord = 16;  // of hashes_
   struct alignas(64) Line {
     std::array<std::atomic<uint64_t>, kSlotsInLine> slots{};
   };
@@ -128,11 +141,21 @@ class PointerSlots {
   PointerSlots(const PointerSlots& other)  // of its size and counts, empty
       : mask_(other.mask_),
         lines_(std::make_unique<Line[]>((mask_ + 1) / kSlotsInLine)),
+        hashes_(std::make_unique<std::atomic<uint64_t>[]>((mask_ + 1) / kSlotsInWord)),
         size_(other.size_),
         used_(other.used_) {}
 
   std::atomic<uint64_t>& slot(uint64_t at) const noexcept {
     return lines_[(at & mask_) / kSlotsInLine].slots[at % kSlotsInLine];
+  }
+  // By other bits of the hash than the slot.
+  std::atomic<uint64_t>& word(uint64_t hash) const noexcept {
+    return hashes_[(hash >> 38) & (mask_ / kSlotsInWord)];
+  }
+  static uint64_t bit(uint64_t hash) noexcept { return uint64_t{1} << (hash >> 32 & 63); }
+  void note(uint64_t hash) noexcept {
+    std::atomic<uint64_t>& of = word(hash);
+    of.store(of.load(std::memory_order_relaxed) | bit(hash), std::memory_order_release);
   }
   // Never 0, so that neither an empty slot nor a tombstone looks like it.
   static uint64_t tag(uint64_t hash) noexcept { return hash >> kTagShift | 1; }
@@ -145,6 +168,7 @@ class PointerSlots {
 
   const uint64_t mask_;
   const std::unique_ptr<Line[]> lines_;
+  const std::unique_ptr<std::atomic<uint64_t>[]> hashes_;  // bits are set, and go with the table
   uint64_t size_ = 0;
   uint64_t used_ = 0;  // slots with an entry or a tombstone
 };

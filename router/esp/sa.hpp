@@ -29,13 +29,15 @@ inline constexpr Reason kFirstSaReason = Reason::kEspMalformed;
 inline constexpr size_t kSaReasons =
     static_cast<size_t>(Reason::kEspNoRoom) - static_cast<size_t>(kFirstSaReason) + 1;
 
-// What every packet of an SA has in common on the wire, worked out once: two cache lines.
+// What every packet of an SA has in common on the wire, worked out once: two cache lines, of which
+// inbound needs the second alone.
 struct alignas(64) Shape {
   // Outer IP header and UDP header as far as there are any, SPI, a sequence number of 0. Total
   // length, id, TTL, traffic class, checksums and numbers are 0.
   std::array<uint8_t, 56> header{};
   uint32_t checksum = 0;  // sum of the outer IPv4 header's words, not folded
-  std::array<uint8_t, 4> salt{};
+
+  alignas(64) std::array<uint8_t, 4> salt{};
   uint8_t outer_bytes = 0;  // IP header of tunnel mode: 20, 40; 0 in transport mode
   uint8_t udp_bytes = 0;    // 8 or 0
   uint8_t iv_bytes = 0;
@@ -53,7 +55,6 @@ struct alignas(64) Shape {
   uint64_t iv_mask = 0;
   uint64_t hard_bytes = 0, hard_packets = 0;
 
-  const uint8_t* spi() const noexcept { return header.data() + outer_bytes + udp_bytes; }
   // In front of the ciphertext.
   uint32_t front_bytes() const noexcept { return outer_bytes + udp_bytes + 8U + iv_bytes; }
   // Ciphertext of `payload` bytes: padding, pad length and next header filled up to a block.

@@ -63,7 +63,10 @@ void Sad::find_batch(std::span<const SadKey> keys, Sa** found) const noexcept {
     }
     for (size_t i = 0; i < count; ++i) {
       const Sa* sa = slots.candidate(hashes[i]);
-      if (sa != nullptr) __builtin_prefetch(&sa->id);
+      if (sa == nullptr) continue;
+      __builtin_prefetch(&sa->id);
+      __builtin_prefetch(&sa->shape().salt);
+      __builtin_prefetch(&sa->sequence, 1);
     }
     for (size_t i = 0; i < count; ++i)
       found[i] = slots.find(hashes[i], [key = keys[i]](const Sa& sa) { return is(sa, key); });

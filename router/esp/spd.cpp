@@ -39,7 +39,7 @@ const Policy* Spd::find(const FlowKey& key, uint32_t if_id) const noexcept {
 template <size_t kWords>
 void Spd::search_batch(const Table<kWords>& table, Family family, std::span<const FlowKey> keys,
                        const uint32_t* if_ids, const Policy** found) const noexcept {
-  constexpr size_t kGroup = 32;
+  constexpr size_t kGroup = 64;
   struct Search {
     SpdWords<kWords> key, masked;
     uint64_t hash;
@@ -58,23 +58,25 @@ void Spd::search_batch(const Table<kWords>& table, Family family, std::span<cons
       search.place = static_cast<uint32_t>(at);
     }
     for (const ShapeView<kWords>& shape : list) {
-      const auto open = [&shape](const Search& search) {
-        return search.best == nullptr || shape.best < rank(*search.best);
-      };
-      for (size_t i = 0; i < count; ++i) {
-        if (!open(searches[i])) continue;
-        searches[i].masked = masked(searches[i].key, shape.mask);
-        searches[i].hash = spd_hash(searches[i].masked, seed_);
-        shape.slots->prefetch(searches[i].hash);
-      }
-      for (size_t i = 0; shape.slots->slots() >= kManySlots && i < count; ++i) {
-        if (!open(searches[i])) continue;
-        const Policy* candidate = shape.slots->candidate(searches[i].hash);
-        if (candidate != nullptr) prefetch<kWords>(candidate);
-      }
+      uint8_t open[kGroup];  // searches that this shape may answer
+      size_t open_count = 0;
       for (size_t i = 0; i < count; ++i) {
         Search& search = searches[i];
-        if (!open(search)) continue;
+        if (search.best != nullptr && shape.best >= rank(*search.best)) continue;
+        search.masked = masked(search.key, shape.mask);
+        search.hash = spd_hash(search.masked, seed_);
+        if (!shape.slots->may_have(search.hash)) continue;
+        shape.slots->prefetch(search.hash);
+        open[open_count++] = static_cast<uint8_t>(i);
+      }
+      if (shape.slots->slots() >= kManySlots) {
+        for (const uint8_t i : std::span(open, open_count)) {
+          const Policy* candidate = shape.slots->candidate(searches[i].hash);
+          if (candidate != nullptr) prefetch<kWords>(candidate);
+        }
+      }
+      for (const uint8_t i : std::span(open, open_count)) {
+        Search& search = searches[i];
         const Policy* policy = shape.slots->find(
             search.hash, [&search](const Policy& one) { return has_key(one, search.masked); });
         if (policy != nullptr && (search.best == nullptr || rank(*policy) < rank(*search.best)))

@@ -22,7 +22,7 @@ EspPacket packet_for_device(const esp::Work& work, uint64_t payload) {
   const esp::Shape& shape = work.sa->shape();
   EspPacket packet{};
   std::memcpy(packet.iv, work.esp + esp::kEspHeaderBytes, shape.iv_bytes);
-  esp::write_aad(shape, work.number, packet.aad);
+  esp::write_aad(work, shape, packet.aad);
   packet.aad_length = shape.esn ? 12 : 8;
   packet.key = work.sa->device_key;
   packet.payload = payload;

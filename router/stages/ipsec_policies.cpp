@@ -64,7 +64,8 @@ void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
     if (sa == nullptr) continue;
     __builtin_prefetch(&sa->id);
     __builtin_prefetch(&sa->shape());
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&sa->shape()) + 64);
+    __builtin_prefetch(&sa->shape().salt);
+    __builtin_prefetch(&sa->sequence, 1);
   }
 }
 
