@@ -90,26 +90,7 @@ std::string template_text(const IpsecTemplateConfig& wanted) {
   return map.text();
 }
 
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = static_cast<char>(c | 0x20);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 }  // namespace
-
-std::optional<SecretKey> SecretKey::parse(std::string_view hex) {
-  if (!hex.starts_with("0x") || hex.size() % 2 != 0 || hex.size() / 2 - 1 > kMost)
-    return std::nullopt;
-  hex.remove_prefix(2);
-  SecretKey key;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    const int high = digit(hex[i]), low = digit(hex[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    key.bytes_[key.size_++] = static_cast<uint8_t>(high << 4 | low);
-  }
-  return key;
-}
 
 std::span<const IpsecAlgorithm> ipsec_ciphers() noexcept {
   return kCiphers;

@@ -2,9 +2,7 @@
 // type that wipes itself and that nothing prints.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,29 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/secret_key.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::config {
-
-// A key's bytes; at most those of HMAC-SHA-512.
-class SecretKey {
- public:
-  static constexpr size_t kMost = 64;
-  SecretKey() = default;
-  ~SecretKey() { explicit_bzero(bytes_.data(), bytes_.size()); }
-  SecretKey(const SecretKey&) = default;
-  SecretKey& operator=(const SecretKey&) = default;
-
-  // "0x0123…", whole bytes; nothing when it is something else, or longer.
-  static std::optional<SecretKey> parse(std::string_view hex);
-  std::span<const uint8_t> bytes() const { return {bytes_.data(), size_}; }
-  size_t size() const { return size_; }
-  bool operator==(const SecretKey&) const = default;
-
- private:
-  std::array<uint8_t, kMost> bytes_{};
-  uint8_t size_ = 0;
-};
 
 struct IpsecAlgorithm {
   std::string_view name;

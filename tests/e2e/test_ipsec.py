@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+import yaml
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -232,3 +233,44 @@ def test_no_key_is_ever_shown(lab):
         said.append(json.dumps(pair.router.get(path)))
     for text in said:
         assert not any(secret in text.lower() for secret in secrets)
+
+
+def memory_of(process):
+    """What lies in its memory: where a core dump shows it, and where it was told not to."""
+    shown, hidden = [], []
+    with open(f"/proc/{process.pid}/smaps") as maps, open(f"/proc/{process.pid}/mem", "rb") as memory:
+        span = None
+        for line in maps:
+            if match := re.match(r"([0-9a-f]+)-([0-9a-f]+) (r[w-])", line):
+                span = [int(end, 16) for end in match.groups()[:2]]
+            elif re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                span = None
+            elif line.startswith("VmFlags:") and span is not None:
+                try:
+                    memory.seek(span[0])
+                    (hidden if " dd" in line else shown).append(memory.read(span[1] - span[0]))
+                except (OSError, ValueError):
+                    pass  # the kernel's own pages
+    return shown, hidden
+
+
+def test_no_key_of_a_key_file_is_where_a_core_dump_shows_it(lab, tmp_path):
+    tunnel = Tunnel(1, "aes-128-gcm", HERE[4], THERE[4], INSIDE[4], "10.100.1.0/24")
+    section = ipsec_section([tunnel])
+    for number, sa in enumerate(section["sas"]):
+        path = tmp_path / f"{number}.key"
+        path.write_text(sa.pop("key"))
+        path.chmod(0o600)
+        sa["key_file"] = str(path)
+    pair = start(lab, [], ipsec=section)
+    keys = [sa.key[:16] for sa in (tunnel.to_hecto, tunnel.from_hecto)]
+    secrets = keys + [key.hex().encode() for key in keys]
+    for reload in (False, True):
+        if reload:
+            config = yaml.safe_load(pair.router.file.read_text())
+            config["routes"].append({"to": "10.123.0.0/16", "type": "blackhole"})
+            pair.router.write(config)
+            pair.router.cli("reload")
+        shown, hidden = memory_of(pair.router.process)
+        assert all(any(key in part for part in hidden) for key in keys), "or nothing is looked at"
+        assert not any(secret in part for part in shown for secret in secrets)
