@@ -67,6 +67,7 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
   check("offload.deadline_us", text_of(c.deadline_us), text_of(d.deadline_us));
   check("offload.batch", text_of(c.batch), text_of(d.batch));
   check("ipsec.crypto", to_string(running.ipsec.crypto), to_string(wanted.ipsec.crypto));
+  check("ipsec.nic", to_string(running.ipsec.nic), to_string(wanted.ipsec.nic));
   check("ipsec.max_sas", text_of(running.ipsec.max_sas), text_of(wanted.ipsec.max_sas));
   check("ipsec.max_policies", text_of(running.ipsec.max_policies),
         text_of(wanted.ipsec.max_policies));

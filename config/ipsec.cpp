@@ -105,6 +105,10 @@ const char* to_string(IpsecCrypto crypto) noexcept {
   return kWords[static_cast<size_t>(crypto)];
 }
 
+const char* to_string(IpsecNic nic) noexcept {
+  return nic == IpsecNic::kAuto ? "auto" : "never";
+}
+
 const char* to_string(IpsecMode mode) noexcept {
   return mode == IpsecMode::kTunnel ? "tunnel" : "transport";
 }

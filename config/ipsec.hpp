@@ -83,8 +83,12 @@ struct IpsecPolicyConfig {
 // What encrypts; kAuto: ipsec-mb where the CPU has AES-NI.
 enum class IpsecCrypto : uint8_t { kAuto, kIpsecMb, kOpenSsl };
 
+// Crypto of ports' NICs; kAuto: where a port offers it.
+enum class IpsecNic : uint8_t { kAuto, kNever };
+
 struct IpsecConfig {
   IpsecCrypto crypto = IpsecCrypto::kAuto;
+  IpsecNic nic = IpsecNic::kAuto;
   uint32_t max_sas = 16384, max_policies = 16384;
   bool export_keys = false;  // to root, by `hecto capture --esp-keys`
   std::vector<IpsecSaConfig> sas;
@@ -109,6 +113,7 @@ inline auto key_of(const IpsecSaConfig& sa) {
 }
 
 const char* to_string(IpsecCrypto crypto) noexcept;
+const char* to_string(IpsecNic nic) noexcept;
 const char* to_string(IpsecMode mode) noexcept;
 const char* to_string(IpsecDirection direction) noexcept;
 const char* to_string(IpsecAction action) noexcept;

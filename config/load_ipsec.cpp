@@ -272,6 +272,10 @@ void load_ipsec(const Value& value, Loading& loading) {
                                            {"openssl", static_cast<int>(IpsecCrypto::kOpenSsl)}};
   if (const Value* crypto = fields.get("crypto"))
     if (auto word = crypto->one_of(kCrypto)) ipsec.crypto = static_cast<IpsecCrypto>(*word);
+  static constexpr Enumerator kNic[] = {{"auto", static_cast<int>(IpsecNic::kAuto)},
+                                        {"never", static_cast<int>(IpsecNic::kNever)}};
+  if (const Value* nic = fields.get("nic"))
+    if (auto word = nic->one_of(kNic)) ipsec.nic = static_cast<IpsecNic>(*word);
   read_integer(fields.get("max_sas"), 1, 1'000'000, ipsec.max_sas);
   read_integer(fields.get("max_policies"), 1, 1'000'000, ipsec.max_policies);
   if (const Value* value = fields.get("export_keys"))

@@ -134,6 +134,8 @@ constexpr auto kKeys = std::to_array<Key>({
    "Static SAs and policies, beside those of Linux."},
   {"ipsec.crypto", "word", "auto", "auto, ipsec-mb or openssl", kRestart,
    "What encrypts. auto: ipsec-mb where the CPU has AES-NI, else OpenSSL, which is slower."},
+  {"ipsec.nic", "word", "auto", "auto or never", kRestart,
+   "Whether NICs that can do so encrypt AES-GCM of their ports. never: no key is brought to a NIC."},
   {"ipsec.max_sas", "integer", "16384", "1 to 1000000", kRestart,
    "Most SAs, those of Linux and the API with them."},
   {"ipsec.max_policies", "integer", "16384", "1 to 1000000", kRestart,

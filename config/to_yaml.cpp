@@ -43,8 +43,10 @@ void write_list(Out out, const char* key, const Items& items, Text text) {
 
 void write_ipsec(Out out, const IpsecConfig& ipsec) {
   fmt::format_to(out,
-                 "ipsec:\n  crypto: {}\n  max_sas: {}\n  max_policies: {}\n  export_keys: {}\n",
-                 to_string(ipsec.crypto), ipsec.max_sas, ipsec.max_policies, ipsec.export_keys);
+                 "ipsec:\n  crypto: {}\n  nic: {}\n  max_sas: {}\n  max_policies: {}\n"
+                 "  export_keys: {}\n",
+                 to_string(ipsec.crypto), to_string(ipsec.nic), ipsec.max_sas, ipsec.max_policies,
+                 ipsec.export_keys);
   write_list(out, "  sas", ipsec.sas, [](const IpsecSaConfig& sa) { return to_string(sa); });
   write_list(out, "  policies", ipsec.policies,
              [](const IpsecPolicyConfig& policy) { return to_string(policy); });

@@ -157,6 +157,8 @@ std::vector<RestartCase> restart_cases() {
        "offload.batch: 1024 runs, 512" WANTED "; restart hectod"},
       {"ipsec.crypto", global("ipsec: {crypto: openssl}"),
        "ipsec.crypto: auto runs, openssl" WANTED "; restart hectod"},
+      {"ipsec.nic", global("ipsec: {nic: never}"),
+       "ipsec.nic: auto runs, never" WANTED "; restart hectod"},
       {"ipsec.max_sas", global("ipsec: {max_sas: 5}"),
        "ipsec.max_sas: 16384 runs, 5" WANTED "; restart hectod"},
       {"ipsec.export_keys", global("ipsec: {export_keys: true}"),

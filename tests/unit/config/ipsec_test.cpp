@@ -47,6 +47,14 @@ TEST(LoadIpsec, ReadsWhatEncrypts) {
     EXPECT_EQ(good(file(std::string("crypto: ") + to_string(crypto))).ipsec.crypto, crypto);
 }
 
+TEST(LoadIpsec, ReadsWhetherNicsEncrypt) {
+  EXPECT_EQ(good(file("max_sas: 5")).ipsec.nic, IpsecNic::kAuto);
+  EXPECT_EQ(good(file("nic: auto")).ipsec.nic, IpsecNic::kAuto);
+  const Config never = good(file("nic: never"));
+  EXPECT_EQ(never.ipsec.nic, IpsecNic::kNever);
+  EXPECT_NE(to_yaml(never).find("  nic: never\n"), std::string::npos);
+}
+
 TEST(LoadIpsec, ReadsAnSaWithEverything) {
   const Config config =
       good(one_sa(std::string(kEnds) +
@@ -122,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{file("crypto: aes-ni"),
                 ".crypto: aes-ni is not known; use auto, ipsec-mb or openssl"},
+        Refusal{file("nic: always"), ".nic: always is not known; use auto or never"},
         Refusal{file("max_sas: 0"), ".max_sas: 0 is out of range; use 1 to 1000000"},
         Refusal{file("sa: []"), ".sa: unknown key; did you mean sas?"},
         Refusal{gcm("sip: 1"), ".sas[0].sip: unknown key; did you mean spi?"},
