@@ -57,7 +57,7 @@ ApiResult RouterBackend::show(Noun noun) {
       case Noun::kOffload:
         return show_offload(router_);
       case Noun::kIpsec:
-        return show_ipsec(router_.ipsec(), router_.ipsec_found());
+        return show_ipsec(router_.ipsec(), router_.ipsec_found(), router_.nic());
       case Noun::kDrops:
         return show_drops(router_);
       case Noun::kPools:

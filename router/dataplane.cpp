@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "router/dpdk.hpp"
+#include "router/nic_crypto/sessions.hpp"
 #include "router/offload/offload.hpp"
 
 namespace hecto::router {
@@ -67,9 +68,11 @@ IpsecStages* Dataplane::make_ipsec(WorkerOffload* offload) {
 Dataplane::~Dataplane() {
   stop();
   for (const auto& worker : workers_) worker->drain();  // of who polled them himself
+  if (options_.nic != nullptr)
+    for (auto& [name, port] : ports_) options_.nic->withdraw(port->id());
   for (auto& [name, port] : ports_) port->stop();
   for (auto& [name, port] : ports_) {
-    port->close();
+    stop_and_close(*port);
     lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   }
   ports_.clear();
@@ -188,11 +191,13 @@ Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Place
   setup.tx_queues = static_cast<uint16_t>(workers_.size() + 1);
   setup.pool = (*pool)->get();
   setup.data_room_bytes = (*pool)->data_room_bytes();
+  setup.nic_crypto = options_.nic != nullptr && has_ipsec();
   const auto begin = [&] {
     Result<void> done = port->configure(setup);
     return done ? port->start() : done;
   };
   Result<void> done = begin();
+  if (!done && port->forgo_crypto(done.error().message)) done = begin();
   if (!done && port->can_fall_back()) {
     done = port->fall_back(done.error().message);
     if (done) done = begin();
@@ -206,9 +211,32 @@ Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Place
     lost_mbufs_[*pool] += port->lost_mbufs();
     return done;
   }
+  offer_crypto(*port);
   pool_by_port_[port->name()] = *pool;
   ports_[port->name()] = std::move(port);
   return {};
+}
+
+// What its NIC can do of ESP. Without memory for sessions it does nothing.
+void Dataplane::offer_crypto(const Port& port) {
+  const PortCrypto& crypto = port.crypto();
+  if (crypto.context == nullptr) return;
+  NicSessions::Port offered;
+  offered.id = port.id();
+  offered.name = port.name();
+  offered.context = crypto.context;
+  offered.opens = crypto.opens;
+  offered.seals = crypto.seals;
+  offered.link_up = [&port] { return port.link().up; };
+  if (auto done = options_.nic->add_port(offered); !done)
+    spdlog::warn("ipsec: {}; its ESP goes by CPU", done.error().message);
+}
+
+// Its rings are free of packets once it has stopped; the driver's context is there until the close.
+void Dataplane::stop_and_close(Port& port) {
+  port.stop();
+  if (options_.nic != nullptr) options_.nic->drop_port(port.id());
+  port.close();
 }
 
 void Dataplane::remove_port(const std::string& name) {
@@ -218,6 +246,7 @@ void Dataplane::remove_port(const std::string& name) {
   ports_.erase(found);
   queue_workers_.erase(name);
   auto handoff = handoffs_.extract(name);
+  if (options_.nic != nullptr) options_.nic->withdraw(port->id());
   std::erase_if(interfaces_, [&](const auto& entry) { return entry.second.port == port->id(); });
   publish();
   tables_.qsbr().synchronize();
@@ -228,7 +257,7 @@ void Dataplane::remove_port(const std::string& name) {
       ++lost_with_ports_;
     }
   }
-  port->close();
+  stop_and_close(*port);
   lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   pool_by_port_.erase(name);
   reclaim();

@@ -26,6 +26,7 @@
 
 namespace hecto::router {
 
+class NicSessions;
 class Offload;
 
 // An L3 interface as the data plane needs it.
@@ -46,6 +47,7 @@ class Dataplane {
     bool linux_side = false;
     Offload* offload = nullptr;
     std::optional<IpsecStages::Options> ipsec;  // none: no IPsec in this router
+    NicSessions* nic = nullptr;                 // null: NICs do no crypto
   };
   Dataplane(const Options& options, Tables& tables);
   ~Dataplane();  // stops workers, then ports; reports buffers that did not come home
@@ -101,6 +103,8 @@ class Dataplane {
   };
 
   Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
+  void offer_crypto(const Port& port);
+  void stop_and_close(Port& port);
   void assign_queues(const Port& port, const config::Placement& placement);
   Result<void> make_handoff(const Port& port);
   void free_unused_pools();

@@ -30,7 +30,26 @@ IpsecSelector reversed(IpsecSelector selector) {
   return selector;
 }
 
+void log_ipsec(LogLevel level, const std::string& line) {
+  spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
+}
+
 }  // namespace
+
+void Router::start_nic_crypto() {
+  if (config_.ipsec.nic == config::IpsecNic::kNever) return;
+  NicSessions::Options options;
+  options.own = [this](const IpAddress& address) {
+    const Interfaces& interfaces = routing().interfaces();
+    for (const auto& [id, state] : interfaces.all())
+      for (const IpPrefix& own : interfaces.addresses(state))
+        if (own.address == address) return true;
+    return false;
+  };
+  options.now_s = [this] { return now_s_.load(std::memory_order_relaxed); };
+  options.log = log_ipsec;
+  nic_ = std::make_unique<NicSessions>(std::move(options));
+}
 
 // Nothing, with a note, where this machine cannot: the router goes on without.
 std::optional<IpsecStages::Options> Router::start_ipsec() {
@@ -41,20 +60,20 @@ std::optional<IpsecStages::Options> Router::start_ipsec() {
   options.crypto = library_of(config_.ipsec.crypto);
   options.readers = &tables_->qsbr();
   if (offload_) options.device_keys = offload_->keys();
+  start_nic_crypto();
+  options.nic = nic_.get();
   options.now_s = [this] { return now_s_.load(std::memory_order_relaxed); };
-  options.log = [](LogLevel level, const std::string& line) {
-    spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
-  };
+  options.log = log_ipsec;
   const esp::CryptoLibrary crypto = options.crypto;
   ipsec_ = std::make_unique<Ipsec>(std::move(options));
-  IpsecStages::Options stages{ipsec_->view(), -1, &now_s_, crypto};
-  const auto field = register_sa_field();
-  const auto trial = field ? IpsecStages::create(stages) : tl::unexpected(field.error());
+  IpsecStages::Options stages{ipsec_->view(), {}, &now_s_, crypto};
+  const auto mark = register_sa_mark();
+  const auto trial = mark ? IpsecStages::create(stages) : tl::unexpected(mark.error());
   if (!trial) {
     ipsec_found_ = trial.error().message;
     return std::nullopt;
   }
-  stages.sa_field = *field;
+  stages.mark = *mark;
   ipsec_found_ = esp::describe(crypto);
   return stages;
 }
@@ -85,7 +104,7 @@ Result<void> Router::mirror_ipsec() {
 void Router::commit_ipsec() {
   now_s_.store(monotonic_s(), std::memory_order_relaxed);
   ipsec_->commit();
-  const bool wanted = !ipsec_->empty();
+  const bool wanted = !ipsec_->empty() || (nic_ && nic_->busy());
   bool& used = dataplane_->settings().ipsec;
   snapshot_dirty_ |= used != wanted;
   used = wanted;
@@ -98,6 +117,7 @@ void Router::publish_ipsec() {
 
 // What the kernel would have said, upon which the IKE daemon makes a new SA or forgets this one.
 void Router::watch_ipsec() {
+  if (nic_) nic_->tick();
   for (const Expiry& expiry : ipsec_->due(now_s_.load(std::memory_order_relaxed))) {
     spdlog::info("ipsec: SA {:#x} to {}: {} lifetime over ({})", expiry.id.spi,
                  expiry.id.destination.to_string(), expiry.hard ? "hard" : "soft",

@@ -61,6 +61,7 @@ Result<void> Router::add_ports(const config::Config& wanted, const config::Diffe
     auto port = Port::probe(config);
     if (!port) return tl::unexpected(port.error());
     if (auto done = dataplane_->add_port(std::move(*port), placement); !done) return done;
+    ipsec_->offer_to_nics();
     rollback.added.push_back(config.name);
     Port& running = *dataplane_->port(config.name);
     sampler_->reset_port(running.id());

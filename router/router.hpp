@@ -29,6 +29,7 @@
 #include "router/linux/xfrm_requests.hpp"
 #include "router/linux/xfrm_use.hpp"
 #include "router/linux_side.hpp"
+#include "router/nic_crypto/sessions.hpp"
 #include "router/offload/offload.hpp"
 #include "router/ports/eal.hpp"
 #include "router/show/sampler.hpp"
@@ -64,6 +65,7 @@ class Router {
   const Sampler& sampler() const { return *sampler_; }
   const Offload* offload() const { return offload_.get(); }
   Ipsec& ipsec() { return *ipsec_; }
+  const NicSessions* nic() const { return nic_.get(); }
   void publish_ipsec();  // what was added and removed there; else done at the end of each turn
   const std::string& ipsec_found() const { return ipsec_found_; }
   const std::string& offload_found() const { return offload_found_; }
@@ -141,6 +143,7 @@ class Router {
   // ipsec.cpp
   std::optional<IpsecStages::Options> start_ipsec();
   Result<void> mirror_ipsec();
+  void start_nic_crypto();
   void commit_ipsec();
   void watch_ipsec();  // once a second
   void report_usage();
@@ -169,6 +172,7 @@ class Router {
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Offload> offload_;  // null without a device
   std::string offload_found_;         // devices, or why there is none
+  std::unique_ptr<NicSessions> nic_;  // null: NICs are to do no crypto
   std::unique_ptr<Ipsec> ipsec_;
   std::atomic<uint32_t> now_s_{0};  // the clock of SAs' lifetimes, for workers too
   std::string ipsec_found_;         // what encrypts, or why nothing does

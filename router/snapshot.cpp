@@ -41,6 +41,8 @@ void Dataplane::fill_ports(Snapshot& snapshot) const {
     const MacAddress mac = port->mac();
     view.present = true;
     view.check_checksums = port->kernel_interface();
+    view.opens_esp = port->crypto().opens;
+    snapshot.seals_esp |= port->crypto().seals;
     std::memcpy(&view.mac, mac.data(), mac.size());
   }
   for (const auto& [id, interface] : interfaces_) {

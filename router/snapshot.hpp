@@ -44,6 +44,7 @@ struct InterfaceView {
 struct PortView {
   bool present = false;
   bool check_checksums = false;  // a kernel interface: watch for unfinished checksums
+  bool opens_esp = false;        // by its NIC, for SAs that say so (NicSa)
   uint64_t mac = 0;
   InterfaceId untagged = kNoInterface;
   std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
@@ -84,7 +85,8 @@ struct Snapshot {
   uint64_t generation = 0;
   unsigned features = 0;
   bool linux_side = false;
-  bool observed = false;  // somebody traces or captures
+  bool observed = false;   // somebody traces or captures
+  bool seals_esp = false;  // some port's NIC does
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;  // 0: poll without sleeping
   std::array<PortView, kMaxPorts> ports{};

@@ -142,7 +142,7 @@ Result<void> Router::start_tables() {
     offload_ = std::move(*offload);
     dataplane_ = std::make_unique<Dataplane>(
         Dataplane::Options{placement_.workers, config_.linux_side.enabled, offload_.get(),
-                           start_ipsec()},
+                           start_ipsec(), nic_.get()},
         *tables_);
   } catch (const std::exception& error) {
     return fail(error.what());
@@ -174,6 +174,7 @@ Result<void> Router::bring_up(std::unique_ptr<Port> port) {
   const std::string name = port->name();
   const config::PortConfig config = port->config();
   if (auto done = dataplane_->add_port(std::move(port), placement_); !done) return done;
+  ipsec_->offer_to_nics();
   Port& running = *dataplane_->port(name);
   if (sampler_) sampler_->reset_port(running.id());
   return add_interfaces(running, config);

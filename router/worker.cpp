@@ -171,6 +171,8 @@ void Worker::encap(Chunk& chunk) noexcept {
     poll_sealed();
     done = ipsec.encap_rest(chunk, options_.tables, observer);
   }
+  if (ipsec.has_for_nics()) [[unlikely]]
+    ipsec.leave_by_nic(transmitter_, *snapshot_, counters_.interfaces);
 }
 
 void Worker::drain() noexcept {

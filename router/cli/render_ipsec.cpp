@@ -52,6 +52,13 @@ std::string flags(const json& sa) {
   return words;
 }
 
+// Ports whose NICs have it, and its packets that went by one.
+std::string nic(const json& sa) {
+  if (!has(sa, "nic")) return {};
+  const json& of = at(sa, "nic");
+  return joined(list(of, "ports"), " ") + ": " + count(whole(of, "packets"));
+}
+
 std::string selector(const json& policy) {
   std::string words = text(policy, "source") + " -> " + text(policy, "destination");
   if (has(policy, "protocol")) words += " " + text(policy, "protocol");
@@ -88,12 +95,23 @@ std::string details_text(const json& answer, Style style) {
                {"reqid", Align::kRight},
                {"left", Align::kLeft, true},
                {"replay window", Align::kLeft, true},
+               {"nic", Align::kLeft, true},
                {"drops", Align::kLeft, true}});
   for (const json& sa : list(answer, "sas")) {
-    table.row({text(sa, "spi"), flags(sa), text(sa, "reqid"), left(sa), window(sa),
+    table.row({text(sa, "spi"), flags(sa), text(sa, "reqid"), left(sa), window(sa), nic(sa),
                Cell(drops(sa), Paint::kWarn)});
   }
   return table.text(style);
+}
+
+std::string nics_text(const json& answer) {
+  std::string words;
+  for (const json& nic : list(answer, "nics"))
+    words += fmt::format(
+        "nic of {}: {} sessions{}\n", text(nic, "port"), count(whole(nic, "sessions")),
+        whole(nic, "refused") == 0 ? ""
+                                   : fmt::format(", {} refused", count(whole(nic, "refused"))));
+  return words;
 }
 
 std::string policies_text(const json& answer, Style style) {
@@ -118,7 +136,7 @@ std::string policies_text(const json& answer, Style style) {
 }  // namespace
 
 std::string render_ipsec(const json& answer, Style style) {
-  std::string shown = fmt::format("crypto: {}\n", text(answer, "crypto"));
+  std::string shown = fmt::format("crypto: {}\n", text(answer, "crypto")) + nics_text(answer);
   if (list(answer, "sas").empty() && list(answer, "policies").empty())
     return shown + "no SA and no policy\n";
   for (const std::string& part :

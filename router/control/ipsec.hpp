@@ -46,12 +46,24 @@ class DeviceKeys {
   virtual void remove(uint32_t index) = 0;
 };
 
+// What ports' NICs do of ESP. Called on the control thread.
+class NicCrypto {
+ public:
+  virtual ~NicCrypto() = default;
+  // The SA is in the SAD. May be said again, also of SAs that NICs had no part in.
+  virtual void add(esp::Sa& sa, const std::shared_ptr<const esp::Keys>& keys) = 0;
+  virtual void leave(esp::Sa& sa) = 0;         // nobody finds it any more; workers may hold it
+  virtual void forget(const esp::Sa& sa) = 0;  // nobody holds it any more
+  virtual NicUse use(const esp::Sa& sa) const = 0;
+};
+
 struct IpsecOptions {
   uint32_t max_sas = esp::Sad::kDefaultMax;
   uint32_t max_policies = 16384;
   esp::CryptoLibrary crypto = esp::best_crypto();  // that the workers' engines have
   lookup::Reclaimer* readers = &lookup::Reclaimer::none();
   DeviceKeys* device_keys = nullptr;  // null: all ESP is done on CPUs
+  NicCrypto* nic = nullptr;           // null: no port's NIC has a part in it
   std::function<uint32_t()> now_s;    // the clock that workers use; default: CLOCK_MONOTONIC
   std::function<void(LogLevel, const std::string&)> log;  // one line an event
 };
@@ -96,6 +108,8 @@ class Ipsec final : public IpsecEvents {
   std::optional<SaView> find(const SaId& id) const;
   // By destination and SPI. What is called must leave no copy of a key behind.
   void each_key(const std::function<void(const SaState&, const esp::Keys&)>& call) const;
+  // Offers all SAs to the NICs: there is another one.
+  void offer_to_nics();
   std::vector<PolicyView> policies() const;  // by direction, as they are looked at
   IpsecStatistics statistics() const;
   bool empty() const { return sas_.empty() && policies_.empty(); }
@@ -130,12 +144,9 @@ class Ipsec final : public IpsecEvents {
   };
   using Templates = std::unordered_map<TemplateKey, Template, Hash>;
 
-  struct WipeKeys {
-    void operator()(esp::Keys* keys) const;
-  };
   struct Entry {
-    SaState state;                              // without its keys
-    std::unique_ptr<esp::Keys, WipeKeys> keys;  // in key memory: to know them again
+    SaState state;                          // without its keys
+    std::shared_ptr<const esp::Keys> keys;  // in key memory: to know them again
     std::unique_ptr<esp::Sa> sa;
     uint64_t serial = 0;  // newest is highest
     uint32_t added_s = 0;
@@ -185,6 +196,7 @@ class Ipsec final : public IpsecEvents {
   void learn_of_departed(SaState& state) const;
   void go_on(SaState& state, const Entry& from) const;
   void erase(Sas::iterator at);
+  void retire(std::unique_ptr<esp::Sa> sa);
   void enter_templates(Entry& entry);
   void leave_templates(Entry& entry);
   void touch_templates(const Entry& entry);

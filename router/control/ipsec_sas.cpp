@@ -41,11 +41,6 @@ std::string to_string(const SaId& id) {
   return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi);
 }
 
-void Ipsec::WipeKeys::operator()(esp::Keys* keys) const {
-  keys->~Keys();
-  esp::release_key_memory(keys, sizeof(esp::Keys));
-}
-
 Result<bool> Ipsec::add_sa(SaState state) {
   const auto at = sas_.find(state.id);
   if (at != sas_.end() && at->second.state.origin != state.origin) {
@@ -113,10 +108,9 @@ Result<bool> Ipsec::put(SaState state) {
     go_on(state, at->second);
   else
     learn_of_departed(state);
-  void* memory = esp::allocate_key_memory(sizeof(esp::Keys));
-  if (memory == nullptr)
+  std::shared_ptr<const esp::Keys> keys = esp::keep(state.keys);
+  if (keys == nullptr)
     return fail(fmt::format("SA {}: no memory for its keys", to_string(state.id)), ENOMEM);
-  std::unique_ptr<esp::Keys, WipeKeys> keys(new (memory) esp::Keys(state.keys));
   auto made = make(state);
   if (!made) return tl::unexpected(made.error());
   if (auto inserted = sad_.insert(made->get()); !inserted) {
@@ -127,7 +121,7 @@ Result<bool> Ipsec::put(SaState state) {
   if (there) {
     leave_templates(entry);
     if (goes_on) copy_use(*entry.sa, **made);
-    leaving_.sas.push_back(std::move(entry.sa));
+    retire(std::move(entry.sa));
   }
   entry.keys = std::move(keys);
   entry.state = std::move(state);
@@ -141,6 +135,7 @@ Result<bool> Ipsec::put(SaState state) {
   entry.generation = generation_;
   entry.soft_expired = entry.expired = false;
   enter_templates(entry);
+  if (options_.nic != nullptr) options_.nic->add(*entry.sa, entry.keys);
   return there;
 }
 
@@ -177,6 +172,7 @@ Result<std::unique_ptr<esp::Sa>> Ipsec::make(const SaState& state) {
 void Ipsec::forget(const esp::Sa& sa) {
   free_numbers_.push_back(sa.number);
   if (sa.device_key != esp::kNoDeviceKey) options_.device_keys->remove(sa.device_key);
+  if (options_.nic != nullptr) options_.nic->forget(sa);
 }
 
 // Out of the SAD now; out of the policies, and out of the workers' hands, with commit().
@@ -189,8 +185,18 @@ void Ipsec::erase(Sas::iterator at) {
                                             options_.now_s()};
   }
   leave_templates(entry);
-  leaving_.sas.push_back(std::move(entry.sa));
+  retire(std::move(entry.sa));
   sas_.erase(at);
+}
+
+void Ipsec::retire(std::unique_ptr<esp::Sa> sa) {
+  if (options_.nic != nullptr) options_.nic->leave(*sa);
+  leaving_.sas.push_back(std::move(sa));
+}
+
+void Ipsec::offer_to_nics() {
+  if (options_.nic == nullptr) return;
+  for (auto& [id, entry] : sas_) options_.nic->add(*entry.sa, entry.keys);
 }
 
 size_t Ipsec::erase_sas(const std::function<bool(const Entry&)>& which) {

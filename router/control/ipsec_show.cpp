@@ -134,6 +134,7 @@ SaView Ipsec::view(const Entry& entry) const {
   view.expired = entry.expired;
   view.path_mtu = entry.sa->path_mtu(options_.now_s());
   view.usage = usage_of(*entry.sa);
+  if (options_.nic != nullptr) view.nic = options_.nic->use(*entry.sa);
   for (size_t i = 0; i < view.drops.size(); ++i) view.drops[i] = entry.sa->drops[i].load(kRelaxed);
   if (view.usage.first_used_s != 0) view.used_s = options_.now_s() - view.usage.first_used_s;
   view.bytes_per_s = entry.bytes_per_s;

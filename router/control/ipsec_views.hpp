@@ -23,6 +23,12 @@ struct SaUsage {
   std::vector<uint32_t> replay_bitmap;
 };
 
+// What ports' NICs do of an SA.
+struct NicUse {
+  std::vector<std::string> ports;  // that have a session of it
+  uint64_t packets = 0;            // of the SA's, that went by one
+};
+
 struct SaView {
   SaId id;
   IpAddress source;
@@ -42,6 +48,7 @@ struct SaView {
   uint32_t path_mtu = 0;  // as routers on the path have told lately; 0: not
   uint32_t policies = 0;  // outbound ones that it protects now
   SaUsage usage;
+  NicUse nic;
   std::array<uint64_t, esp::kSaReasons> drops{};  // by reason, from esp::kFirstSaReason on
   uint64_t bytes_per_s = 0, packets_per_s = 0;    // between the last two calls of due()
 };

@@ -82,4 +82,13 @@ void release_key_memory(void* memory, size_t bytes) noexcept {
   pool.free = memory;
 }
 
+std::shared_ptr<const Keys> keep(const Keys& keys) {
+  void* memory = allocate_key_memory(sizeof(Keys));
+  if (memory == nullptr) return nullptr;
+  return {new (memory) Keys(keys), [](const Keys* kept) {
+            kept->~Keys();
+            release_key_memory(const_cast<Keys*>(kept), sizeof(Keys));
+          }};
+}
+
 }  // namespace hecto::router::esp

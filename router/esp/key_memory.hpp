@@ -6,11 +6,17 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+
+#include "router/esp/transform.hpp"
 
 namespace hecto::router::esp {
 
 // Zeroed; null when there is none.
 void* allocate_key_memory(size_t bytes) noexcept;
 void release_key_memory(void* memory, size_t bytes) noexcept;  // `bytes`: as it was asked for
+
+// A copy there, wiped when the last one lets go of it; null when there is no memory.
+std::shared_ptr<const Keys> keep(const Keys& keys);
 
 }  // namespace hecto::router::esp

@@ -22,6 +22,10 @@
 #include "router/esp/replay.hpp"
 #include "router/reason.hpp"
 
+namespace hecto::router {
+struct NicSa;
+}
+
 namespace hecto::router::esp {
 
 // The reasons that are counted for each SA.
@@ -113,6 +117,7 @@ class Sa {
  public:
   uint32_t number = 0;                 // dense, given by control: index of its counters in views
   uint32_t device_key = kNoDeviceKey;  // given by control: index of its keys on offload devices
+  std::atomic<NicSa*> nic{nullptr};    // given by control: what ports' NICs do of it
 
  private:
   Sa(const SaState& state, CryptoLibrary library, uint64_t iv_mask);

@@ -67,6 +67,30 @@ void Port::choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device,
   want("multi_segments", segments);
   sends_segments_ = segments;
   if (segments) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+  crypto_ = {};
+  if (setup.nic_crypto && !forgoes_crypto_) choose_crypto(conf, device);
+}
+
+void Port::choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device) {
+  void* context = rte_eth_dev_get_sec_ctx(id_);
+  crypto_.opens = context != nullptr && (device.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SECURITY) != 0;
+  crypto_.seals = context != nullptr && (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_SECURITY) != 0;
+  want("rx_esp", crypto_.opens);
+  want("tx_esp", crypto_.seals);
+  if (crypto_.opens) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SECURITY;
+  if (crypto_.seals) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_SECURITY;
+  if (crypto_.opens || crypto_.seals) crypto_.context = context;
+}
+
+bool Port::forgo_crypto(const std::string& why) {
+  if (crypto_.context == nullptr) return false;
+  forgoes_crypto_ = true;
+  crypto_ = {};
+  asked_.clear();
+  given_.clear();
+  refused_.clear();
+  refuse("inline crypto of ESP: " + why);
+  return true;
 }
 
 Result<void> Port::configure(const PortSetup& setup) {

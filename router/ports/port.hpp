@@ -25,6 +25,14 @@ struct PortSetup {
   uint16_t tx_queues = 1;  // workers + the slow path
   rte_mempool* pool = nullptr;
   uint32_t data_room_bytes = 0;  // of the pool, headroom included
+  bool nic_crypto = false;       // asks for inline crypto of ESP
+};
+
+// Inline crypto of ESP that the driver gave (rte_security); its context is there until the port is
+// closed.
+struct PortCrypto {
+  void* context = nullptr;
+  bool opens = false, seals = false;
 };
 
 struct LinkState {
@@ -49,6 +57,8 @@ class Port {
   // A kernel interface whose AF_XDP socket the kernel refused goes on with AF_PACKET.
   bool can_fall_back() const;
   Result<void> fall_back(const std::string& why);
+  // One whose driver gave inline crypto and did not start goes on without. False: that is not it.
+  bool forgo_crypto(const std::string& why);
   Result<void> configure(const PortSetup& setup);
   Result<void> start();
   void stop();
@@ -68,7 +78,8 @@ class Port {
   uint16_t mtu() const { return mtu_; }
   bool kernel_interface() const { return kernel_.has_value(); }
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
-  bool present() const;                                    // false once the device has gone
+  const PortCrypto& crypto() const { return crypto_; }
+  bool present() const;  // false once the device has gone
   LinkState link() const;
   PortStatistics statistics() const;
   bool af_xdp() const { return driver_ == "net_af_xdp"; }
@@ -91,6 +102,7 @@ class Port {
   Result<void> attach_af_packet(const std::string& why);
   Result<void> describe();
   Result<void> create_vdev(const std::string& name, const std::string& arguments);
+  void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
   void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
   Result<void> set_up_queues(const PortSetup& setup);
   void accept_multicast();
@@ -110,6 +122,8 @@ class Port {
   uint16_t mtu_ = 1500;
   uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
   bool sends_segments_ = false;
+  PortCrypto crypto_;
+  bool forgoes_crypto_ = false;
   uint32_t data_room_bytes_ = 0;
   rte_mempool* pool_ = nullptr;
   std::unique_ptr<AfXdpSockets> sockets_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "router/control/ipsec.hpp"
+#include "router/nic_crypto/sessions.hpp"
 #include "router/reason.hpp"
 #include "router/show/show.hpp"
 
@@ -73,6 +74,9 @@ json sa_json(const SaView& sa) {
           {"pps", sa.packets_per_s},
           {"sequence", usage.sequence},
           {"replay_top", usage.replay_top},
+          {"nic", sa.nic.ports.empty() && sa.nic.packets == 0
+                      ? json()
+                      : json({{"ports", sa.nic.ports}, {"packets", sa.nic.packets}})},
           {"lifetime", lifetime_json(sa.lifetime)},
           {"drops", drops_json(sa)}};
 }
@@ -116,12 +120,16 @@ json policy_json(const PolicyView& view) {
 
 }  // namespace
 
-json show_ipsec(const Ipsec& ipsec, const std::string& crypto) {
+json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic) {
+  json nics = json::array();
+  for (const NicPortView& port : nic == nullptr ? std::vector<NicPortView>{} : nic->ports())
+    nics.push_back({{"port", port.name}, {"sessions", port.sessions}, {"refused", port.refused}});
   json sas = json::array(), policies = json::array();
   for (const SaView& sa : ipsec.sas()) sas.push_back(sa_json(sa));
   for (const PolicyView& policy : ipsec.policies()) policies.push_back(policy_json(policy));
   const IpsecStatistics statistics = ipsec.statistics();
   return {{"crypto", crypto},
+          {"nics", std::move(nics)},
           {"sas", std::move(sas)},
           {"policies", std::move(policies)},
           {"max_sas", statistics.max_sas},

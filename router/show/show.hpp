@@ -11,6 +11,7 @@
 namespace hecto::router {
 
 class Ipsec;
+class NicSessions;
 class Router;
 
 nlohmann::json show_summary(Router& router);
@@ -20,7 +21,8 @@ nlohmann::json show_neighbors(Router& router);
 nlohmann::json show_next_hops(Router& router);
 nlohmann::json show_workers(Router& router);
 nlohmann::json show_offload(Router& router);
-nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto);
+// `nic`: null where NICs are to do no crypto.
+nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic);
 nlohmann::json show_drops(Router& router);
 nlohmann::json show_pools(Router& router);
 nlohmann::json show_config(Router& router);

@@ -13,6 +13,9 @@
 //   decap, encap ─ false: no room there ─► the caller polls ─► decap_rest, encap_rest …
 //   poll_opened, poll_sealed ─► a chunk of what came back, as decap and encap would have left it
 //
+// With a NIC (ipsec_nic.cpp), what it has opened goes the same way without the cipher, and what it
+// is to seal goes past rewrite, into the queue of that NIC's port alone: leave_by_nic().
+//
 // How a packet was protected goes with it in its mbuf, also through a device's batches.
 // One for each worker, and one for the slow path. Not thread-safe.
 #pragma once
@@ -21,26 +24,35 @@
 #include <memory>
 
 #include "router/chunk.hpp"
+#include "router/counters.hpp"
 #include "router/dpdk.hpp"
 #include "router/esp/engine.hpp"
 #include "router/esp/tables.hpp"
+#include "router/esp/work.hpp"
+#include "router/nic_crypto/nic_sa.hpp"
 #include "router/observer.hpp"
 #include "router/offload/esp_offload.hpp"
 #include "router/punt/token_bucket.hpp"
 #include "router/snapshot.hpp"
 #include "router/stages/reassembly.hpp"
+#include "router/stages/transmit.hpp"
 #include "router/table_views.hpp"
 
 namespace hecto::router {
 
-// Where the SA that a packet came by stands in its mbuf. Once, before ports are started.
-Result<int> register_sa_field();
+// How an mbuf says by which SA its packet came: NICs have a flag of their own for what they opened,
+// which says nothing of what we made of it. Once, before ports are started.
+struct SaMark {
+  int field = -1;     // the SA, where the flag is set
+  uint64_t flag = 0;  // in ol_flags
+};
+Result<SaMark> register_sa_mark();
 
 class IpsecStages {
  public:
   struct Options {
     esp::IpsecView tables;
-    int sa_field = -1;                             // of register_sa_field()
+    SaMark mark;                                   // of register_sa_mark()
     const std::atomic<uint32_t>* now_s = nullptr;  // a clock that control moves
     esp::CryptoLibrary crypto = esp::best_crypto();
   };
@@ -53,6 +65,10 @@ class IpsecStages {
              ReasonCounters& reasons, Observer* observer) noexcept;
   bool encap(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
              Observer* observer) noexcept;
+  // Behind encap(): what ports' NICs are to seal, into their queues.
+  bool has_for_nics() const noexcept { return by_nic_->leaving_count > 0; }
+  void leave_by_nic(Transmitter& transmitter, const Snapshot& snapshot,
+                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces) noexcept;
   // With a device. Between decap() and its end no other decap(), of encap() likewise.
   bool decap_rest(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
                   Observer* observer) noexcept;
@@ -128,6 +144,16 @@ class IpsecStages {
   static bool deliver_outer(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept;
   void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
 
+  // ipsec_nic.cpp
+  template <typename Address>
+  void gather_opened(Lane<Address>& lane, Chunk& chunk) noexcept;
+  Reason vouched(const rte_mbuf* packet, esp::Sa* sa) const noexcept;
+  void decap_opened(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                    Observer* observer) noexcept;
+  unsigned choose_nic(Chunk& chunk, const TableViews& tables) noexcept;
+  void encap_for_nics(Chunk& chunk, const TableViews& tables) noexcept;
+  bool give_to_nic(esp::Work& work, unsigned i) noexcept;
+
   bool decap_beside_device(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
                            Observer* observer) noexcept;
   bool encap_beside_device(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
@@ -138,7 +164,7 @@ class IpsecStages {
   uint32_t now_s() const noexcept { return options_.now_s->load(std::memory_order_relaxed); }
 
   const esp::Sa*& sa_of(rte_mbuf* packet) const noexcept {
-    return *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa**);
+    return *RTE_MBUF_DYNFIELD(packet, options_.mark.field, const esp::Sa**);
   }
   void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept;
   static Observer::SaPacket seen(unsigned i, const esp::Packet& packet,
@@ -157,6 +183,20 @@ class IpsecStages {
     EspFrame frames[kChunkSize];
   };
   std::unique_ptr<Waiting> waiting_;
+  // Of a chunk, what NICs have opened; then what they are to seal.
+  struct ByNic {
+    esp::Packet packets[kChunkSize];
+    EspFrame frames[kChunkSize];
+    esp::Work work[kChunkSize];
+    const lookup::NextHopRecord* ways[kChunkSize];  // read once: port, session and header go by it
+    const NicSession* sessions[kChunkSize];
+    struct Leaving {
+      rte_mbuf* packet;
+      const lookup::NextHopRecord* way;
+    } leaving[kChunkSize];
+    unsigned leaving_count = 0;
+  };
+  std::unique_ptr<ByNic> by_nic_ = std::make_unique<ByNic>();
   Question questions_[kChunkSize];
   esp::FlowKey keys_[kChunkSize];
   uint32_t came_if_id_[kChunkSize], ends_if_id_[kChunkSize];

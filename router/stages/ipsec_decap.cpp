@@ -11,12 +11,14 @@ namespace hecto::router {
 
 using esp::Packet;
 
-Result<int> register_sa_field() {
+Result<SaMark> register_sa_mark() {
   static constexpr rte_mbuf_dynfield kField = {"hecto_sa", sizeof(void*), alignof(void*), 0};
+  static constexpr rte_mbuf_dynflag kFlag = {"hecto_by_sa", 0};
   const int offset = rte_mbuf_dynfield_register(&kField);
-  if (offset < 0)
-    return fail(fmt::format("ipsec: no room in DPDK's mbufs: {}", dpdk_error(offset)));
-  return offset;
+  const int bit = rte_mbuf_dynflag_register(&kFlag);
+  if (offset < 0 || bit < 0)
+    return fail(fmt::format("ipsec: no room in DPDK's mbufs: {}", dpdk_error(rte_errno)));
+  return SaMark{offset, uint64_t{1} << bit};
 }
 
 IpsecStages::IpsecStages(const Options& options, std::unique_ptr<esp::Engine> engine,
@@ -137,7 +139,7 @@ bool IpsecStages::deliver_inner(const Packet& inner, const EspFrame& frame, Chun
   packet->data_len = static_cast<uint16_t>(inner.bytes + l2);
   packet->pkt_len = packet->data_len;
   packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
-  packet->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
+  packet->ol_flags |= options_.mark.flag;
   sa_of(packet) = inner.sa;
   classify_again(chunk, packet, frame.ingress, port, snapshot);
   return true;
@@ -146,6 +148,8 @@ bool IpsecStages::deliver_inner(const Packet& inner, const EspFrame& frame, Chun
 bool IpsecStages::decap(Chunk& chunk, const PortView& port, const TableViews& tables,
                         const Snapshot& snapshot, ReasonCounters& reasons,
                         Observer* observer) noexcept {
+  if (port.opens_esp) [[unlikely]]
+    decap_opened(chunk, port, snapshot, observer);
   count_ = 0;
   gather_esp(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
   gather_esp(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);

@@ -87,7 +87,7 @@ template <IpsecStages::From Source, typename Address>
 unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
   unsigned asked = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
-    const rte_mbuf* packet = lane.packets[i];
+    rte_mbuf* packet = lane.packets[i];
     const unsigned l2 = lane.ingress[i].l2_length();
     Question& question = questions_[asked];
     question = {static_cast<uint16_t>(i), false, nullptr};
@@ -101,8 +101,9 @@ unsigned IpsecStages::ask(const Lane<Address>& lane, const lookup::NextHopView& 
       if (record.own == 0 && !leaves(record)) continue;  // refused by its route all the same
       question.own = record.own != 0;
       ends_if_id_[asked] = record.if_id;
-      if ((packet->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0) {
-        question.sa = *RTE_MBUF_DYNFIELD(packet, options_.sa_field, const esp::Sa* const*);
+      if ((packet->ol_flags & options_.mark.flag) != 0) {
+        question.sa = sa_of(packet);
+        packet->ol_flags &= ~options_.mark.flag;  // no driver hands it on to another port
         came_if_id_[asked] = question.sa->if_id;
       }
     }
@@ -214,6 +215,8 @@ bool IpsecStages::encap(Chunk& chunk, const TableViews& tables, const Snapshot& 
   apply_policies<From::kPort>(chunk.v6, chunk, tables);
   if (count_ == 0) return true;
   protect(chunk, tables, snapshot, From::kPort, observer);
+  if (snapshot.seals_esp && observer == nullptr) [[unlikely]]
+    encap_for_nics(chunk, tables);
   if (device_ != nullptr) return encap_beside_device(chunk, tables, observer);
   seal_here(chunk, tables, observer);
   return true;

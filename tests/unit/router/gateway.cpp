@@ -25,9 +25,9 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : 
     options.device_keys = offload_->keys();
   }
   ipsec_ = std::make_unique<Ipsec>(std::move(options));
-  static const int kField = *register_sa_field();
+  static const SaMark kMark = *register_sa_mark();
   auto stages =
-      IpsecStages::create({ipsec_->view(), kField, &now_s}, offload_ ? device().esp() : nullptr);
+      IpsecStages::create({ipsec_->view(), kMark, &now_s}, offload_ ? device().esp() : nullptr);
   if (!stages) throw std::runtime_error(stages.error().message);
   stages_ = std::move(*stages);
   for (uint16_t port = 0; port < 2; ++port) {
