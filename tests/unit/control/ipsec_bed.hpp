@@ -52,10 +52,12 @@ class IpsecBed : public testing::Test {
     options.max_sas = max_sas;
     options.max_policies = max_policies;
     options.readers = &readers;
+    options.nic = nic;
     options.now_s = [this] { return now_s; };
     options.log = [this](LogLevel, const std::string& line) { lines.push_back(line); };
     ipsec = std::make_unique<Ipsec>(std::move(options));
   }
+  NicCrypto* nic = nullptr;
   void SetUp() override { make(); }
 
   const esp::Policy* out(const std::string& source = "10.1.0.1",

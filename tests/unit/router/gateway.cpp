@@ -17,7 +17,19 @@ IpAddress address(const std::string& text) {
 Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : side_(side) {
   pool();
   make_tables(outer_mtu);
+  NicSessions::Options nic;
+  nic.own = [this](const IpAddress& address) {
+    const Interfaces& interfaces = routing().interfaces();
+    for (const auto& [id, state] : interfaces.all())
+      for (const IpPrefix& own : state.addresses)
+        if (own.address == address) return true;
+    return false;
+  };
+  nic.now_s = [this] { return now_s.load(); };
+  nic.log = [](LogLevel, const std::string&) {};
+  nic_ = std::make_unique<NicSessions>(std::move(nic));
   IpsecOptions options;
+  options.nic = nic_.get();
   options.now_s = [this] { return now_s.load(); };
   if (!devices.empty()) {
     make_offload(std::move(devices));
@@ -41,6 +53,19 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : 
   snapshot_.interfaces[0].address4 = address(fmt::format("10.{}.0.254", side)).v4().value;
   snapshot_.interfaces[0].address6 = address(fmt::format("fd00:{}::fe", side)).v6();
   snapshot_.punt_pps[static_cast<size_t>(Reason::kTooBig)] = 1000;
+}
+
+void Gateway::plug(const NicSessions::Port& port) {
+  const auto added = nic_->add_port(port);
+  ASSERT_TRUE(added) << added.error().message;
+  snapshot_.ports[port.id].opens_esp = port.opens;
+  snapshot_.seals_esp |= port.seals;
+  ipsec_->offer_to_nics();
+}
+
+void Gateway::unplug(uint16_t port) {
+  nic_->withdraw(port);
+  nic_->drop_port(port);
 }
 
 void Gateway::make_offload(Offload::Devices devices) {
@@ -182,7 +207,20 @@ void Gateway::finish(Chunk& chunk) {
     poll_sealed();
     done = stages_->encap_rest(chunk, tables, watching());
   }
+  if (stages_->has_for_nics()) {
+    if (before_leaving) before_leaving();
+    stages_->leave_by_nic(*transmitter_, snapshot_, *interfaces_);
+    collect();
+  }
   leave(chunk);
+}
+
+void Gateway::collect() {
+  for (uint16_t port = 0; port < 2; ++port) {
+    const auto queued = transmitter_->queued(port);
+    sent_[port].insert(sent_[port].end(), queued.begin(), queued.end());
+    transmitter_->forget(port);
+  }
 }
 
 void Gateway::leave(Chunk& chunk) {
@@ -195,11 +233,7 @@ void Gateway::leave(Chunk& chunk) {
       std::copy_n(lane.groups + first, part.count, part.groups);
       std::copy_n(lane.ingress + first, part.count, part.ingress);
       rewrite<0>(part, chunk, next_hops, *transmitter_, snapshot_, *interfaces_);
-      for (uint16_t port = 0; port < 2; ++port) {
-        const auto queued = transmitter_->queued(port);
-        sent_[port].insert(sent_[port].end(), queued.begin(), queued.end());
-        transmitter_->forget(port);
-      }
+      collect();
     }
   };
   send(chunk.v4, part_->v4);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "router/control/ipsec.hpp"
+#include "router/nic_crypto/sessions.hpp"
 #include "router/offload/offload.hpp"
 #include "router/stages/classify.hpp"
 #include "router/stages/ipsec.hpp"
@@ -58,6 +59,13 @@ class Gateway {
   }
   IpsecStages& stages() { return *stages_; }
 
+  // A port's NIC does what it can of the SAs, those that come later too.
+  void plug(const NicSessions::Port& port);
+  void unplug(uint16_t port);
+  NicSessions& nic() { return *nic_; }
+  // Between encap and the queues of what NICs are to seal.
+  std::function<void()> before_leaving;
+
   // Of the devices: control's turn, all that is to do; a worker's; and until nothing is in flight.
   void tick();
   void poll();
@@ -76,6 +84,7 @@ class Gateway {
   void make_tables(uint16_t outer_mtu);
   void make_offload(Offload::Devices devices);
   void finish(Chunk& chunk);
+  void collect();
   void leave(Chunk& chunk);
   // Packets in flight hold SAs as they do in a worker.
   class InFlight final : public lookup::Reclaimer {
@@ -92,6 +101,7 @@ class Gateway {
   unsigned side_;
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Offload> offload_;  // null without devices
+  std::unique_ptr<NicSessions> nic_;
   std::unique_ptr<Ipsec> ipsec_;
   std::unique_ptr<IpsecStages> stages_;
   Snapshot snapshot_;
