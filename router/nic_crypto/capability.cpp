@@ -1,7 +1,6 @@
 #include "router/nic_crypto/capability.hpp"
 
-#include <rte_cryptodev.h>
-#include <rte_security.h>
+#include "router/nic_crypto/dpdk_security.hpp"
 
 namespace hecto::router {
 namespace {

@@ -1,12 +1,10 @@
+#define ALLOW_EXPERIMENTAL_API  // rte_security_set_pkt_metadata() of 22.11
 #include "router/nic_crypto/security.hpp"
 
-#define ALLOW_EXPERIMENTAL_API  // rte_security_set_pkt_metadata() of 22.11
 #include <fmt/format.h>
-#include <rte_flow.h>
-#include <rte_security.h>
 #include <string.h>
 
-#include "router/dpdk.hpp"
+#include "router/nic_crypto/dpdk_security.hpp"
 #include "router/ports/eal.hpp"
 
 namespace hecto::router {
@@ -124,6 +122,13 @@ Result<void> NicSecurity::destroy(void* session) {
   return {};
 }
 
+const void* security_action(void* session) {
+  static_assert(RTE_SECURITY_SESS_OPAQUE_DATA_OFF == 0 && sizeof(void*) == sizeof(uint64_t) &&
+                offsetof(rte_flow_action_security, security_session) == 0);
+  rte_security_session_opaque_data_set(session, reinterpret_cast<uint64_t>(session));
+  return session;
+}
+
 Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* session) {
   rte_flow_attr attributes{};
   attributes.ingress = 1;
@@ -156,7 +161,8 @@ Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* s
   pattern[next++] = {RTE_FLOW_ITEM_TYPE_ESP, &esp, nullptr, &esp_mask};
   pattern[next].type = RTE_FLOW_ITEM_TYPE_END;
   const std::array<rte_flow_action, 2> actions{
-      {{RTE_FLOW_ACTION_TYPE_SECURITY, session}, {RTE_FLOW_ACTION_TYPE_END, nullptr}}};
+      {{RTE_FLOW_ACTION_TYPE_SECURITY, security_action(session)},
+       {RTE_FLOW_ACTION_TYPE_END, nullptr}}};
   rte_flow_error error{};
   rte_flow* rule = rte_flow_create(port, &attributes, pattern.data(), actions.data(), &error);
   if (rule != nullptr) return rule;

@@ -48,6 +48,10 @@ class NicSecurity {
   rte_mempool* pool_;
 };
 
+// What a rule's action SECURITY points at. Drivers read it as the session, ixgbe since DPDK 26.03
+// as a struct with a pointer to it, as rte_flow.h has it: this is both.
+const void* security_action(void* session);
+
 // Gives a port's ESP of that SA to the session (action SECURITY). Null: the driver has no flow
 // rules, and goes by the session's own SPI.
 Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* session);

@@ -1,11 +1,11 @@
 #include "router/nic_crypto/sessions.hpp"
 
 #include <fmt/format.h>
-#include <rte_security.h>
 
 #include <algorithm>
 
 #include "router/nic_crypto/capability.hpp"
+#include "router/nic_crypto/dpdk_security.hpp"
 
 namespace hecto::router {
 

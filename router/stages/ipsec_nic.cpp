@@ -145,12 +145,10 @@ bool IpsecStages::give_to_nic(esp::Work& work, unsigned i) noexcept {
   packet->data_off = static_cast<uint16_t>(frame - static_cast<uint8_t*>(packet->buf_addr));
   packet->data_len = static_cast<uint16_t>(outer.bytes + l2);
   packet->pkt_len = packet->data_len;
-  const unsigned udp = work.sa->shape().udp_bytes;
   packet->tx_offload = 0;
   packet->l2_len = l2;
-  packet->l3_len = static_cast<unsigned>(work.esp - outer.ip) - udp;
-  packet->l4_len = udp;
-  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
+  packet->l3_len = static_cast<unsigned>(work.esp - outer.ip);  // UDP with it, as librte_ipsec does
+  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};        // the inner packet's
   packet->ol_flags |=
       RTE_MBUF_F_TX_SEC_OFFLOAD | (outer.ip[0] >> 4 == 4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6);
   return set_metadata(*by_nic_->sessions[i], packet, work.number);

@@ -158,6 +158,10 @@ Result<rte_flow*> ScriptedNic::create_rule(void* session) {
   if (!has_rules) return nullptr;
   Session* found = find(session);
   EXPECT_TRUE(found != nullptr && found->inbound);
+  rte_flow_action_security action;
+  std::memcpy(&action, security_action(session), sizeof action);
+  EXPECT_EQ(security_action(session), session);
+  EXPECT_EQ(action.security_session, session);
   calls.push_back("rule");
   return found->rule = static_cast<rte_flow*>(session);
 }
@@ -189,9 +193,7 @@ const ScriptedNic::Session* ScriptedNic::alive(uint32_t spi) const {
 bool ScriptedNic::seal(rte_mbuf* packet) {
   const auto found = queued.find(packet);
   if (found == queued.end() || (packet->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0) return false;
-  const uint32_t front = static_cast<uint32_t>(packet->l2_len) +
-                         static_cast<uint32_t>(packet->l3_len) +
-                         static_cast<uint32_t>(packet->l4_len);
+  const auto front = static_cast<uint32_t>(packet->l2_len + packet->l3_len);
   gcm(*found->second, rte_pktmbuf_mtod_offset(packet, uint8_t*, front), packet->data_len - front,
       numbers[packet]);
   queued.erase(found);

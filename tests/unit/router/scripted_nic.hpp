@@ -2,15 +2,15 @@
 // the part of the hardware, played by OpenSSL on what lies in the mbufs.
 #pragma once
 
-#include <rte_cryptodev.h>
-#include <rte_security.h>
+// clang-format off
+#include "router/nic_crypto/dpdk_security.hpp"
 #include <rte_security_driver.h>
+// clang-format on
 
 #include <array>
 #include <map>
 #include <vector>
 
-#include "router/dpdk.hpp"
 #include "router/nic_crypto/sessions.hpp"
 
 namespace hecto::router::test {
