@@ -79,7 +79,7 @@ void* security_context(uint16_t port) {
 Result<std::unique_ptr<NicSecurity>> NicSecurity::open(void* context, const std::string& name) {
   const unsigned bytes = rte_security_session_get_size(Context{context});
   if (bytes == 0) return fail(fmt::format("port {}: its driver has no sessions", name));
-  const std::string pool_name = "sec_" + name.substr(0, RTE_MEMPOOL_NAMESIZE - 8);
+  const std::string pool_name = fmt::format("esp_{:x}", reinterpret_cast<uintptr_t>(context));
   rte_mempool* pool =
       rte_mempool_create(pool_name.c_str(), kMostSessions, bytes, 0, 0, nullptr, nullptr, nullptr,
                          nullptr, SOCKET_ID_ANY, RTE_MEMPOOL_F_SP_PUT | RTE_MEMPOOL_F_SC_GET);

@@ -198,6 +198,17 @@ void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
   finish(chunk);
 }
 
+void Gateway::send_own(rte_mbuf* packet) {
+  Chunk& chunk = *chunk_;
+  chunk.v4.packets[0] = packet;
+  chunk.v4.ingress[0] = {1, kEthernetBytes};
+  chunk.v4.count = 1;
+  chunk.v6.count = 0;
+  EXPECT_TRUE(stages_->encap_own(chunk, tables_->views(0), snapshot_, nullptr));
+  EXPECT_FALSE(stages_->has_for_nics());
+  leave(chunk);
+}
+
 void Gateway::finish(Chunk& chunk) {
   const TableViews tables = tables_->views(0);
   lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);

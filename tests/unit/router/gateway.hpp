@@ -52,6 +52,7 @@ class Gateway {
 
   // Through classify, decap, look-up, encap and rewrite. Owned by the gateway until taken.
   void run(const std::vector<rte_mbuf*>& packets, uint16_t port);
+  void send_own(rte_mbuf* packet);             // as Linux does, of IPv4
   std::vector<rte_mbuf*> sent(uint16_t port);  // takes them
   std::vector<Reason> refused();               // frees those
   uint64_t dropped(Reason reason) const {

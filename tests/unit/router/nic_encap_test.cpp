@@ -191,6 +191,16 @@ TEST_F(NicGateways, ACaptureSeesWhatTheCpuSeals) {
   expect_sealed_by_cpu(left_.sent(1), sent);
 }
 
+TEST_F(NicGateways, WhatLinuxSendsIsSealedByCpu) {
+  left_.plug(nic_.port());
+  tunnels();
+  const Frame sent = ipv4_frame(from_host("10.1.0.254", "10.2.0.1", 200));
+  left_.send_own(packet(sent));
+  auto out = left_.sent(1);
+  ASSERT_EQ(out.size(), 1u);
+  expect_sealed_by_cpu(out, sent);
+}
+
 TEST_F(NicGateways, MetadataRefusedIsADropByName) {
   left_.plug(nic_.port());
   tunnels();
