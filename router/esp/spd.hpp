@@ -8,14 +8,11 @@
 // policy (IPv6: two). Of policies with the same selector the best is in the table, the others in a
 // list behind it.
 //
-// How it changes under its readers, of whom each holds a moment's list of shapes for one batch:
-//
-//   insert      a store into a slot; a shape that is new, crowded or better than before: a new list
-//   remove      from a copy of its shape's table, then a new list: who still has the old one finds
-//               in it what was there, also what was inserted before the removal
-//
-// So a packet meets the policies as they were or as they are: where one takes another's place, in
-// one change(), never neither of them.
+// How it changes under its readers, of whom each holds a moment's list of shapes for one batch: a
+// change of one policy, when nobody is left who could have seen less than all changes before it, is
+// a store into a slot. Any other goes by copies of the tables that it touches and a new list. So
+// each batch meets the policies as they were before a change or as they are behind it, never a
+// mixture, in which what is to be protected could go by a policy that no state had in force.
 //
 // One writer (control); any number of readers. The Spd does not own its policies: what was removed
 // may be destroyed when all readers have passed (QSBR).
@@ -83,7 +80,7 @@ class Spd {
   struct Shape {
     std::unique_ptr<Slots> slots = std::make_unique<Slots>(0);
     std::set<Rank> ranks;  // of all of its policies
-    bool fresh = false;    // `slots` are of this change(): no reader has them yet
+    bool fresh = true;     // `slots` are of this change(): no reader has them yet
   };
   template <size_t kWords>
   struct Table {
@@ -114,14 +111,19 @@ class Spd {
   void remove(Table<kWords>& table, Policy& policy);
   template <size_t kWords>
   std::unique_ptr<List<kWords>> publish(Table<kWords>& table);  // returns the one before
-  void replace(Shape& shape, std::unique_ptr<Slots> slots);
+  // What a change may write to.
+  template <size_t kWords>
+  Slots& writable(Table<kWords>& table, Shape& shape);
+  template <size_t kWords>
+  void replace(Table<kWords>& table, Shape& shape, std::unique_ptr<Slots> slots);
 
   lookup::Reclaimer& readers_;
   std::array<uint64_t, 6> seed_;
   Table<3> v4_;
   Table<6> v6_;
+  bool in_place_ = false;  // this change() is one store
   Retired leaving_;
-  std::deque<Retired> retired_;
+  std::deque<Retired> retired_;  // one for each change() that readers may not have seen
 };
 
 }  // namespace hecto::router::esp

@@ -50,10 +50,18 @@ Spd::Spd(lookup::Reclaimer& readers) : readers_(readers), seed_(random_words<6>(
   publish(v6_);
 }
 
-void Spd::replace(Shape& shape, std::unique_ptr<Slots> slots) {
+template <size_t kWords>
+void Spd::replace(Table<kWords>& table, Shape& shape, std::unique_ptr<Slots> slots) {
   std::swap(shape.slots, slots);
   shape.fresh = true;
+  table.dirty = true;
   leaving_.slots.push_back(std::move(slots));
+}
+
+template <size_t kWords>
+Spd::Slots& Spd::writable(Table<kWords>& table, Shape& shape) {
+  if (!in_place_ && !shape.fresh) replace(table, shape, shape.slots->copy());
+  return *shape.slots;
 }
 
 template <size_t kWords>
@@ -77,12 +85,12 @@ void Spd::insert(Table<kWords>& table, Policy& policy) {
   }
   policy.shadowed = best;
   if (shape.slots->crowded()) {
-    replace(shape, shape.slots->resized(shape.slots->size() + 1, [this](const Policy& other) {
+    const auto hash_of = [this](const Policy& other) {
       return spd_hash(key_of<kWords>(other), seed_);
-    }));
-    table.dirty = true;
+    };
+    replace(table, shape, shape.slots->resized(shape.slots->size() + 1, hash_of));
   }
-  shape.slots->put(hash, &policy, is);
+  writable(table, shape).put(hash, &policy, is);
 }
 
 template <size_t kWords>
@@ -100,14 +108,12 @@ void Spd::remove(Table<kWords>& table, Policy& policy) {
     while (before->shadowed != &policy) before = before->shadowed;
     before->shadowed = policy.shadowed;
   } else if (policy.shadowed != nullptr) {
-    shape.slots->put(hash, policy.shadowed, is);
+    writable(table, shape).put(hash, policy.shadowed, is);
   } else if (shape.ranks.empty()) {
     leaving_.slots.push_back(std::move(shape.slots));
     table.shapes.erase(at);
   } else {
-    if (!shape.fresh) replace(shape, shape.slots->copy());
-    shape.slots->take(hash, is);
-    table.dirty = true;
+    writable(table, shape).take(hash, is);
   }
 }
 
@@ -126,17 +132,17 @@ std::unique_ptr<Spd::List<kWords>> Spd::publish(Table<kWords>& table) {
 }
 
 void Spd::change(std::span<Policy* const> inserted, std::span<Policy* const> removed) {
+  reclaim();
+  if (inserted.empty() && removed.empty()) return;
+  in_place_ = inserted.size() + removed.size() == 1 && retired_.empty();
   for (Policy* policy : inserted)
     policy->selector.family == Family::kIpv4 ? insert(v4_, *policy) : insert(v6_, *policy);
   for (Policy* policy : removed)
     policy->selector.family == Family::kIpv4 ? remove(v4_, *policy) : remove(v6_, *policy);
   if (v4_.dirty) leaving_.list4 = publish(v4_);
   if (v6_.dirty) leaving_.list6 = publish(v6_);
-  if (leaving_.list4 != nullptr || leaving_.list6 != nullptr) {
-    leaving_.token = readers_.start();
-    retired_.push_back(std::exchange(leaving_, {}));
-  }
-  reclaim();
+  leaving_.token = readers_.start();
+  retired_.push_back(std::exchange(leaving_, {}));
 }
 
 void Spd::reclaim() {

@@ -255,32 +255,37 @@ TEST_F(SpdTest, ReadsNoMoreSlotsWithTenThousandPoliciesThanWithTen) {
   EXPECT_LT(many, ten * 2);
 }
 
-// One policy takes another's place, of the same shape or of another, while many come and go: a
-// packet of theirs always meets one, or it would leave unprotected.
-TEST(SpdReaders, AlwaysMeetAPolicyWhileAnotherTakesItsPlace) {
+// Policies that fit a packet come and go, many in one change or one by one. In every state between
+// two changes a good one is the best; whoever meets another one, or none, has seen a mixture.
+TEST(SpdReaders, NeverMeetAMixtureOfTwoStates) {
   lookup::Qsbr readers;
   Spd spd(readers);
+  // Two of each shape, so that no shape comes and goes with one of them.
   const IpsecSelector fits[] = {
       selector("10.0.0.0/8", "0.0.0.0/0"), selector("10.1.0.0/16", "192.0.2.0/24"),
       selector("10.0.0.0/8", "0.0.0.0/0", 6), selector("10.1.1.1/32", "192.0.2.1/32")};
   uint64_t serial = 0;
-  const auto make = [&](const IpsecSelector& selector) {
+  const auto make = [&](const IpsecSelector& selector, uint32_t priority, PolicyAction action) {
     auto policy = std::make_unique<Policy>();
     policy->selector = selector;
+    policy->priority = priority;
+    policy->action = action;
     policy->serial = ++serial;
     return policy;
   };
-  auto current = make(fits[0]);
-  std::vector<std::unique_ptr<Policy>> company;  // so that their shapes stay
-  std::vector<Policy*> first = {current.get()};
+  constexpr PolicyAction kGood = PolicyAction::kProtect, kBad = PolicyAction::kBypass;
+  std::vector<std::unique_ptr<Policy>> company;
   for (IpsecSelector shape : fits) {
     shape.source.address.bytes[0] = 172;
-    company.push_back(make(shape));
-    first.push_back(company.back().get());
+    company.push_back(make(shape, 1, kBad));
   }
+  auto good = make(fits[0], 4, kGood), bad = make(fits[1], 5, kBad);
+  std::vector<Policy*> first = {good.get(), bad.get()};
+  for (const auto& policy : company) first.push_back(policy.get());
   spd.change(first, {});
+
   std::atomic<bool> stop{false};
-  std::atomic<uint64_t> without{0}, batches{0};
+  std::atomic<uint64_t> wrong{0}, batches{0};
   std::thread reader([&] {
     const std::vector<FlowKey> keys(8, flow("10.1.1.1", "192.0.2.1", 6, 1, 2));
     const uint32_t if_ids[8] = {};
@@ -288,40 +293,45 @@ TEST(SpdReaders, AlwaysMeetAPolicyWhileAnotherTakesItsPlace) {
     while (!stop.load()) {
       spd.find_batch(keys, if_ids, found);
       for (const Policy* policy : found)
-        if (policy == nullptr || policy->selector.protocol == 17) without.fetch_add(1);
+        if (policy == nullptr || policy->action != kGood) wrong.fetch_add(1);
       batches.fetch_add(1);
       readers.quiescent();
     }
   });
   std::mt19937_64 random(test_seed());
   std::deque<std::pair<uint64_t, std::unique_ptr<Policy>>> gone;
-  std::vector<std::unique_ptr<Policy>> others;
-  for (int i = 0; i < 20'000 || (batches.load() < 20'000 && i < 10'000'000); ++i) {
-    std::vector<Policy*> inserted, removed;
-    std::vector<std::unique_ptr<Policy>> leaving;
-    auto next = make(fits[random() % 4]);
-    inserted.push_back(next.get());
-    std::swap(current, next);
-    removed.push_back(next.get());
-    leaving.push_back(std::move(next));
-    IpsecSelector other = selector("10.1.1.1/32", "192.0.2.1/32", 17);
-    other.source.address.bytes[3] = static_cast<uint8_t>(random());
-    others.push_back(make(other));
-    inserted.push_back(others.back().get());
-    if (others.size() > 100) {
-      std::swap(others[random() % others.size()], others.back());
-      removed.push_back(others.back().get());
-      leaving.push_back(std::move(others.back()));
-      others.pop_back();
-    }
+  const auto change = [&](std::vector<Policy*> inserted,
+                          std::vector<std::unique_ptr<Policy>*> leaving) {
+    std::vector<Policy*> removed;
+    for (const auto* policy : leaving) removed.push_back(policy->get());
     spd.change(inserted, removed);
     const uint64_t token = readers.start();
-    for (auto& policy : leaving) gone.emplace_back(token, std::move(policy));
+    for (auto* policy : leaving) gone.emplace_back(token, std::move(*policy));
     while (!gone.empty() && readers.passed(gone.front().first)) gone.pop_front();
+  };
+  for (int i = 0; i < 20'000 || (batches.load() < 20'000 && i < 10'000'000); ++i) {
+    auto better = make(fits[random() % 4], 1, kGood), worse = make(fits[random() % 4], 3, kBad);
+    if (random() % 2 == 0) {
+      change({better.get()}, {});
+      change({worse.get()}, {});
+      change({}, {&bad});
+      change({}, {&good});
+    } else {
+      change({worse.get(), better.get()}, {&good, &bad});
+    }
+    good = make(fits[random() % 4], 2, kGood);
+    bad = make(fits[random() % 4], 5, kBad);
+    if (random() % 2 == 0) {
+      change({good.get()}, {});
+      change({}, {&worse});
+      change({bad.get()}, {&better});
+    } else {
+      change({bad.get(), good.get()}, {&better, &worse});
+    }
   }
   stop.store(true);
   reader.join();
-  EXPECT_EQ(without.load(), 0u);
+  EXPECT_EQ(wrong.load(), 0u);
 }
 
 }  // namespace
