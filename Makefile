@@ -36,7 +36,7 @@ test-numa: $(BUILD)/build.ninja
 
 # IPsec against a real kernel and strongSwan in user-mode Linux: minutes. Says which packages it misses.
 test-ipsec: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto tests/unit/linux/linux_test
+	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto tests/unit/linux-test
 	@tests/xfrm/run.py $(BUILD)
 
 bench: build

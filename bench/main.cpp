@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "bench/command.hpp"
-#include "router/control/synthetic_table.hpp"
+#include "bench/lib/command.hpp"
+#include "bench/lib/synthetic_table.hpp"
 
 namespace hecto::bench {
 namespace {

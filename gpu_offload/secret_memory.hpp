@@ -1,16 +1,20 @@
-// Memory for keys on their way to a device: locked where the limits allow it, kept out of core
-// dumps, wiped when it is given back. Whole pages, so not for small things. Thread-safe.
+// Secret memory (base/secret_memory.hpp) for what takes a lookup::Memory. Thread-safe.
 #pragma once
 
-#include <memory_resource>
-
+#include "base/secret_memory.hpp"
 #include "lookup/memory.hpp"
 
 namespace hecto::gpu_offload {
 
-// As lookup::Memory::system() beside this. Nothing where the kernel would dump it.
-lookup::Memory& secret_memory() noexcept;
-// The same for containers; without memory it throws std::bad_alloc.
-std::pmr::memory_resource& secret_resource() noexcept;
+class SecretMemory final : public lookup::Memory {
+ public:
+  void* allocate(size_t bytes, int /*socket*/) noexcept override { return allocate_secret(bytes); }
+  void release(void* block, size_t bytes) noexcept override { release_secret(block, bytes); }
+};
+
+inline lookup::Memory& secret_memory() noexcept {
+  static SecretMemory memory;
+  return memory;
+}
 
 }  // namespace hecto::gpu_offload

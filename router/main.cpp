@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "config/load.hpp"
+#include "config/file/load.hpp"
+#include "router/api/backend/router_backend.hpp"
 #include "router/api/server.hpp"
-#include "router/backend.hpp"
-#include "router/router.hpp"
+#include "router/control/router.hpp"
 
 namespace {
 

@@ -10,13 +10,12 @@
 #include <fstream>
 #include <functional>
 
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::Result;
 
 struct Part {
   const char* name;
@@ -54,7 +53,7 @@ Result<void> write(const std::string& path, const Found& found) {
   const std::string today = fmt::format("{:%Y-%m-%d}", fmt::localtime(now));
   std::ofstream stream(path);
   stream << config::to_yaml(found.constants, machine_name(), today, note);
-  if (!stream.flush()) return router::fail(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!stream.flush()) return fail(fmt::format("{}: {}", path, std::strerror(errno)));
   return {};
 }
 

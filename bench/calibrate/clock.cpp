@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "bench/calibrate/parts.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -35,7 +35,7 @@ double tsc_ghz(std::chrono::milliseconds time) {
 
 }  // namespace
 
-router::Result<void> measure_clock(const CalibrateOptions& options, Found& found) {
+Result<void> measure_clock(const CalibrateOptions& options, Found& found) {
   using enum config::Constant;
   constexpr uint64_t kLoops = 20'000;
   const double tsc = tsc_ghz(std::chrono::milliseconds(options.quick ? 20 : 200));

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/bed/replay.hpp"
 #include "bench/calibrate/fit.hpp"
-#include "bench/forward/replay.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -5,8 +5,6 @@
 
 namespace hecto::bench {
 
-using router::fail;
-using router::Result;
 
 namespace {
 

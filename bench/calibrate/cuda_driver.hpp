@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "router/control/result.hpp"
+#include "base/result.hpp"
 
 namespace hecto::bench {
 
@@ -16,7 +16,7 @@ class CudaDriver {
  public:
   using DevicePointer = unsigned long long;
   // An error when there is no driver, or no GPU; says which.
-  static router::Result<std::unique_ptr<CudaDriver>> open();
+  static Result<std::unique_ptr<CudaDriver>> open();
   ~CudaDriver();
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
@@ -25,17 +25,17 @@ class CudaDriver {
   const std::string& pci() const { return pci_; }
 
   // Of the first GPU, in a context of its own. Errors name the call.
-  router::Result<void> prepare(size_t bytes);
+  Result<void> prepare(size_t bytes);
   // Each waits until it is done. `bytes` up to what was prepared.
-  router::Result<void> copy_down(size_t bytes);
-  router::Result<void> copy_up(size_t bytes);
+  Result<void> copy_down(size_t bytes);
+  Result<void> copy_up(size_t bytes);
   // A small job's way: `bytes` down, an empty kernel, `bytes` up, all queued at once.
-  router::Result<void> round_trip(size_t bytes);
+  Result<void> round_trip(size_t bytes);
 
  private:
   CudaDriver() = default;
   struct Calls;
-  router::Result<void> check(int code, const char* call) const;
+  Result<void> check(int code, const char* call) const;
 
   void* library_ = nullptr;
   std::unique_ptr<Calls> calls_;

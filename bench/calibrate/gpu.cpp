@@ -7,12 +7,11 @@
 
 #include "bench/calibrate/cuda_driver.hpp"
 #include "bench/calibrate/parts.hpp"
-#include "bench/statistics.hpp"
+#include "bench/lib/statistics.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::Result;
 
 constexpr size_t kLarge_bytes = 64u << 20;
 constexpr size_t kSmall_bytes = 256 * 4;  // the keys of a chunk

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/calibrate/parts.hpp"
-#include "bench/statistics.hpp"
+#include "bench/lib/statistics.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -117,8 +117,8 @@ struct Memory {
 
 }  // namespace
 
-router::Result<void> measure_memory(const CalibrateOptions& options,
-                                    const config::Topology& topology, Found& found) {
+Result<void> measure_memory(const CalibrateOptions& options, const config::Topology& topology,
+                            Found& found) {
   using enum config::Constant;
   const auto time = std::chrono::milliseconds(options.quick ? 50 : 500);
   const unsigned rounds = options.quick ? 3 : 15;
@@ -135,7 +135,7 @@ router::Result<void> measure_memory(const CalibrateOptions& options,
                       "{:.0f} ns",
                       cores, node, memory.gbyte_s.back(), memory.ns.back()));
     }
-  if (local.ns.empty()) return router::fail("no core of this process lies on any node");
+  if (local.ns.empty()) return fail("no core of this process lies on any node");
   found.set(kMemorySocketGbyteS, median(local.gbyte_s));
   found.set(kMemoryLatencyLocalNs, median(local.ns));
   if (remote.ns.empty()) {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "config/constants.hpp"
-#include "config/topology.hpp"
-#include "router/control/result.hpp"
+#include "base/result.hpp"
+#include "config/box/constants.hpp"
+#include "config/box/topology.hpp"
 
 namespace hecto::bench {
 
@@ -31,17 +31,17 @@ struct CalibrateOptions {
 
 // The worker's stages and memory ports (round.hpp), DPDK started in this process; on a box of
 // several nodes also what a packet on another socket costs (`scale`, in processes of its own).
-router::Result<void> measure_stages(const CalibrateOptions& options,
-                                    const config::Topology& topology, Found& found);
+Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
+                            Found& found);
 // The core's clock against the time-stamp counter's.
-router::Result<void> measure_clock(const CalibrateOptions& options, Found& found);
+Result<void> measure_clock(const CalibrateOptions& options, Found& found);
 // Bandwidth and latency of each node's memory, from its own cores and from another's.
-router::Result<void> measure_memory(const CalibrateOptions& options,
-                                    const config::Topology& topology, Found& found);
+Result<void> measure_memory(const CalibrateOptions& options, const config::Topology& topology,
+                            Found& found);
 // How the NICs' PCIe links run: no constants, the box knows them; said here because a link that
 // came up narrow is found by nobody else.
 void note_links(const config::Topology& topology, Found& found);
 // Copies over the GPU's link, and an empty kernel's round trip, by the driver alone (libcuda).
-router::Result<void> measure_gpu(const CalibrateOptions& options, Found& found);
+Result<void> measure_gpu(const CalibrateOptions& options, Found& found);
 
 }  // namespace hecto::bench

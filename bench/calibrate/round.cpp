@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {

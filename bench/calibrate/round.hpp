@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "bench/bed/slices.hpp"
 #include "bench/calibrate/copies.hpp"
 #include "bench/calibrate/parts.hpp"
-#include "bench/forward/slices.hpp"
 
 namespace hecto::bench {
 

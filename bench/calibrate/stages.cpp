@@ -4,15 +4,14 @@
 
 #include "bench/calibrate/parts.hpp"
 #include "bench/calibrate/round.hpp"
-#include "bench/self.hpp"
-#include "bench/statistics.hpp"
+#include "bench/lib/self.hpp"
+#include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::Result;
 
 // Of the point with one worker.
 Result<double> scale_cycles(const CalibrateOptions& options, const char* placement) {
@@ -72,8 +71,8 @@ Result<void> measure_stages(const CalibrateOptions& options, const config::Topol
     for (const config::ConstantInfo& row : config::constants_table())
       if (one.constants.is_set(row.id)) values[row.id].push_back(one.constants[row.id]);
   }
-  if (ipv4.empty()) return router::fail("no chunk was sampled: is something else on this core?");
-  if (!(*bed)->all_forwarded()) return router::fail("packets were dropped");
+  if (ipv4.empty()) return fail("no chunk was sampled: is something else on this core?");
+  if (!(*bed)->all_forwarded()) return fail("packets were dropped");
   for (const auto& [constant, list] : values) found.set(constant, median(list));
   note_conditions(**bed, quartile_spread(ipv4), found);
   return {};

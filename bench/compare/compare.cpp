@@ -10,16 +10,14 @@
 #include <csignal>
 
 #include "bench/compare/trial.hpp"
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
-#include "bench/text_table.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/text_table.hpp"
 
 namespace hecto::bench {
 namespace {
 
 using nlohmann::json;
-using router::fail;
-using router::Result;
 
 constexpr double kNoisySpread = 0.1;
 std::atomic<bool> stop_asked = false;

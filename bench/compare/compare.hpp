@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/compare/peer.hpp"
-#include "bench/statistics.hpp"
+#include "bench/lib/statistics.hpp"
 
 namespace hecto::bench {
 
@@ -53,7 +53,7 @@ struct CompareResult {
 };
 
 // Who takes part. An error names a peer that does not exist, or that nobody is there.
-router::Result<CompareResult> choose_peers(const CompareOptions& options);
+Result<CompareResult> choose_peers(const CompareOptions& options);
 
 nlohmann::json to_json(const CompareResult& result);
 std::string to_text(const CompareResult& result);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "lookup/prefix.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -56,7 +56,7 @@ const std::vector<Peer>& all_peers();
 
 // The paths of a peer's programs; of hectod that beside this program first. An error names what is
 // not there and the package.
-router::Result<std::vector<std::string>> find_peer(const Peer& peer);
+Result<std::vector<std::string>> find_peer(const Peer& peer);
 
 // `count` prefixes: /24 from 16.0.0.0 on, /32 from 2a00:: on.
 std::vector<std::string> compared_prefixes(lookup::Family family, unsigned count);

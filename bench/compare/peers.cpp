@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "bench/child.hpp"
 #include "bench/compare/peer.hpp"
+#include "bench/lib/child.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -221,7 +221,7 @@ const std::vector<Peer>& all_peers() {
   return peers;
 }
 
-router::Result<Words> find_peer(const Peer& peer) {
+Result<Words> find_peer(const Peer& peer) {
   Words found;
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -231,8 +231,7 @@ router::Result<Words> find_peer(const Peer& peer) {
       for (const fs::path& beside :
            {here / "../../../router/hectod", here / "../router/hectod", here / "hectod"})
         if (access(beside.c_str(), X_OK) == 0) path = beside.lexically_normal().string();
-    if (!path)
-      return router::fail(fmt::format("{} is not installed (package: {})", name, peer.package));
+    if (!path) return fail(fmt::format("{} is not installed (package: {})", name, peer.package));
     found.push_back(*path);
   }
   return found;

@@ -7,16 +7,14 @@
 #include <chrono>
 #include <fstream>
 
-#include "bench/child.hpp"
-#include "router/ports/eal.hpp"
+#include "bench/lib/child.hpp"
+#include "router/dataplane/ports/eal.hpp"
 
 namespace hecto::bench {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using router::fail;
-using router::Result;
 using Words = std::vector<std::string>;
 
 constexpr double kReady_s = 60;      // until a peer serves its ports

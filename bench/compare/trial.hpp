@@ -7,7 +7,7 @@
 namespace hecto::bench {
 
 // Adds what was measured to `peer`. An error is one line for its failures; sizes before it count.
-router::Result<void> measure_peer(const CompareResult& setting, PeerResult& peer,
-                                  const std::atomic<bool>& stop);
+Result<void> measure_peer(const CompareResult& setting, PeerResult& peer,
+                          const std::atomic<bool>& stop);
 
 }  // namespace hecto::bench

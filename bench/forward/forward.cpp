@@ -5,12 +5,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "bench/forward/slices.hpp"
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
-#include "bench/statistics.hpp"
+#include "bench/bed/slices.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "bench/forward/bed.hpp"
+#include "bench/bed/bed.hpp"
 
 namespace hecto::bench {
 

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
-#include "bench/statistics.hpp"
-#include "bench/stopwatch.hpp"
-#include "router/dpdk.hpp"
-#include "router/offload/offload.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/statistics.hpp"
+#include "bench/lib/stopwatch.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/offload/offload.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "router/dpdk.hpp"
-#include "router/esp/engine.hpp"
-#include "router/esp/sa.hpp"
-#include "router/stages/wire.hpp"
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/ipsec/esp/engine.hpp"
+#include "router/ipsec/esp/sa.hpp"
 
 namespace hecto::bench {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "router/control/ipsec_state.hpp"
-#include "router/control/result.hpp"
+#include "base/result.hpp"
+#include "router/ipsec/esp/sa_state.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -40,7 +40,7 @@ class EspAlone {
 };
 
 // Outbound SAs in tunnel mode over IPv4. Refused: what cannot be had here, with the reason.
-router::Result<std::unique_ptr<EspAlone>> own_engine(const router::SaState& sa);
-router::Result<std::unique_ptr<EspAlone>> librte_ipsec(const router::SaState& sa);
+Result<std::unique_ptr<EspAlone>> own_engine(const router::SaState& sa);
+Result<std::unique_ptr<EspAlone>> librte_ipsec(const router::SaState& sa);
 
 }  // namespace hecto::bench

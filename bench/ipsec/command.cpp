@@ -1,8 +1,8 @@
-#include "bench/command.hpp"
+#include "bench/lib/command.hpp"
 
 #include <memory>
 
-#include "bench/forward/bed_options.hpp"
+#include "bench/bed/bed_options.hpp"
 #include "bench/ipsec/ipsec.hpp"
 
 namespace hecto::bench {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <map>
 
-#include "bench/forward/slices.hpp"
+#include "bench/bed/slices.hpp"
 #include "bench/ipsec/ipsec.hpp"
 #include "bench/ipsec/tunnels.hpp"
-#include "bench/stopwatch.hpp"
-#include "router/dpdk.hpp"
-#include "router/show/sampler.hpp"
+#include "bench/lib/stopwatch.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/sampler.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <span>
 
-#include "bench/forward/bed.hpp"
+#include "bench/bed/bed.hpp"
 #include "bench/ipsec/report.hpp"
 
 namespace hecto::bench {
 
 // `ends`: of the tunnels that are there already when rates are taken. Leaves the router as it was.
-router::Result<IpsecControl> measure_control(Bed& bed, std::span<const router::IpAddress> ends);
+Result<IpsecControl> measure_control(Bed& bed, std::span<const router::IpAddress> ends);
 
 }  // namespace hecto::bench

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/child.hpp"
 #include "bench/ipsec/ipsec.hpp"
-#include "router/esp/transform.hpp"
+#include "bench/lib/child.hpp"
+#include "router/ipsec/esp/transform.hpp"
 
 namespace hecto::bench {
 

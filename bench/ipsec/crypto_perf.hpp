@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "bench/ipsec/report.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
 // Encryption of buffers of `bytes`, bursts of 64; `sizes`: numbers, others (imix) are left out.
-router::Result<std::vector<IpsecPeer>> run_crypto_perf(const std::string& algorithm,
-                                                       const std::vector<std::string>& sizes);
+Result<std::vector<IpsecPeer>> run_crypto_perf(const std::string& algorithm,
+                                               const std::vector<std::string>& sizes);
 
 // What it has printed with --csv-friendly: bytes and millions of operations a second, a line each.
 std::vector<IpsecPeer> parse_crypto_perf(const std::string& output);

@@ -6,19 +6,19 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "bench/child.hpp"
-#include "bench/forward/slices.hpp"
+#include "bench/bed/slices.hpp"
 #include "bench/ipsec/alone.hpp"
 #include "bench/ipsec/control.hpp"
 #include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/raw.hpp"
 #include "bench/ipsec/tunnels.hpp"
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
+#include "bench/lib/child.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/statistics.hpp"
 #include "bench/scale/scale.hpp"
-#include "bench/statistics.hpp"
-#include "router/dpdk.hpp"
-#include "router/worker.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/worker.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/forward/bed.hpp"
+#include "bench/bed/bed.hpp"
 #include "bench/ipsec/report.hpp"
-#include "router/esp/transform.hpp"
+#include "router/ipsec/esp/transform.hpp"
 
 namespace hecto::bench {
 
@@ -30,9 +30,9 @@ int ipsec(const IpsecBenchOptions& options);
 
 // "aes-128-gcm", "aes-128-cbc+hmac-sha1": a cipher, and an HMAC behind a plus.
 const std::vector<std::string>& ipsec_algorithms();
-router::Result<router::esp::Transform> ipsec_transform(const std::string& algorithm);
+Result<router::esp::Transform> ipsec_transform(const std::string& algorithm);
 
 // Bytes of one inner IP packet after another: as frame_sizes(), without Ethernet.
-router::Result<std::vector<uint16_t>> inner_sizes(const std::string& size);
+Result<std::vector<uint16_t>> inner_sizes(const std::string& size);
 
 }  // namespace hecto::bench

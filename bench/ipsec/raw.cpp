@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 

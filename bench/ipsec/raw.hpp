@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "router/esp/ipsec_mb.hpp"
+#include "router/ipsec/esp/ipsec_mb.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bench/text_table.hpp"
+#include "bench/lib/text_table.hpp"
 
 namespace hecto::bench {
 

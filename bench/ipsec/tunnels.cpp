@@ -8,8 +8,10 @@
 #include <random>
 #include <unordered_set>
 
-#include "router/dpdk.hpp"
-#include "router/stages/wire.hpp"
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 

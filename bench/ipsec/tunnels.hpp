@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "bench/forward/bed.hpp"
-#include "router/esp/engine.hpp"
-#include "router/esp/sa.hpp"
+#include "bench/bed/bed.hpp"
+#include "router/ipsec/esp/engine.hpp"
+#include "router/ipsec/esp/sa.hpp"
 
 namespace hecto::bench {
 
@@ -28,20 +28,20 @@ struct Tunnel {
 
   router::SaState outbound() const;
   router::SaState inbound() const;
-  router::IpsecPolicy policy(router::PolicyDirection direction) const;
+  router::IpsecPolicy policy(PolicyDirection direction) const;
 };
 
 // The routes of both private networks, once for each bed.
-router::Result<void> add_private_routes(Bed& bed);
+Result<void> add_private_routes(Bed& bed);
 // `count` different destinations of the bed's table.
-router::Result<std::vector<router::IpAddress>> far_ends(const Bed& bed, unsigned count);
+Result<std::vector<router::IpAddress>> far_ends(const Bed& bed, unsigned count);
 // Hosts behind the first `tunnels` at random, as many as the bed has destinations.
 std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count);
 
 // What tunnels' far ends send.
 class FarEnd {
  public:
-  static router::Result<std::unique_ptr<FarEnd>> create();
+  static Result<std::unique_ptr<FarEnd>> create();
   // A frame, without its MAC addresses, through an SA of ours (`inbound()`'s twin), from a host
   // behind it to one of ours.
   void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to);
@@ -54,9 +54,8 @@ class FarEnd {
 class Tunnels {
  public:
   // One for each end.
-  static router::Result<std::unique_ptr<Tunnels>> create(Bed& bed,
-                                                         const router::esp::Transform& transform,
-                                                         std::span<const router::IpAddress> ends);
+  static Result<std::unique_ptr<Tunnels>> create(Bed& bed, const router::esp::Transform& transform,
+                                                 std::span<const router::IpAddress> ends);
   ~Tunnels();  // takes them away again
   Tunnels(const Tunnels&) = delete;
   Tunnels& operator=(const Tunnels&) = delete;
@@ -66,11 +65,11 @@ class Tunnels {
   // Packets that its SAs have carried so far, out and in.
   uint64_t carried() const;
   // At least one frame of each tunnel, at least 256, in random order.
-  router::Result<WholeFrames> frames(const std::vector<uint16_t>& inner_bytes) const;
+  Result<WholeFrames> frames(const std::vector<uint16_t>& inner_bytes) const;
 
  private:
   explicit Tunnels(Bed& bed) : bed_(bed) {}
-  router::Result<void> install();
+  Result<void> install();
   Bed& bed_;
   std::vector<Tunnel> tunnels_;
   std::vector<std::unique_ptr<router::esp::Sa>> twins_;  // of the inbound SAs

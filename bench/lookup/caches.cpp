@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {

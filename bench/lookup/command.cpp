@@ -1,4 +1,4 @@
-#include "bench/command.hpp"
+#include "bench/lib/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -4,18 +4,16 @@
 
 #include <algorithm>
 
-#include "bench/destinations.hpp"
+#include "bench/lib/destinations.hpp"
+#include "bench/lib/statistics.hpp"
+#include "bench/lib/stopwatch.hpp"
 #include "bench/lookup/check.hpp"
 #include "bench/lookup/rte_memory.hpp"
 #include "bench/lookup/updates.hpp"
-#include "bench/statistics.hpp"
-#include "bench/stopwatch.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::fail;
-using router::Result;
 
 constexpr double kLongLoad_s = 10;  // a load that takes longer is not repeated
 constexpr uint64_t kDestinationSeed = 7, kUpdateSeed = 11;

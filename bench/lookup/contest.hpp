@@ -21,6 +21,6 @@ struct Contest {
 
 // Appends to `result`. An error where engines disagree, one refuses the table, or there is none.
 template <typename Family>
-router::Result<void> run(const Contest& contest, LookupResult& result);
+Result<void> run(const Contest& contest, LookupResult& result);
 
 }  // namespace hecto::bench

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "bench/lib/statistics.hpp"
+#include "bench/lib/stopwatch.hpp"
 #include "bench/lookup/updates.hpp"
-#include "bench/statistics.hpp"
-#include "bench/stopwatch.hpp"
 #include "lookup/nexthop.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -49,18 +49,18 @@ bool all_go_to(HectoEngine<Family>& engine, const NextHopTable& next_hops,
 }  // namespace
 
 template <typename Family>
-router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& routes,
-                                             unsigned batch, unsigned rounds) {
+Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& routes, unsigned batch,
+                                     unsigned rounds) {
   auto engine = HectoEngine<Family>::create(batch);
   if (!engine) return tl::unexpected(engine.error());
   RteMemory memory;
   auto next_hops = NextHopTable::create({}, memory, (*engine)->readers());
-  if (!next_hops) return router::fail("next hops: no memory");
+  if (!next_hops) return fail("next hops: no memory");
   const auto group = (*next_hops)->allocate();
   const auto other = (*next_hops)->allocate();
   if (!group || !other || !(*next_hops)->set(*other, record_to(kLivePort)) ||
       !add_all(**engine, routes, *group))
-    return router::fail("dead next hop: the table was refused");
+    return fail("dead next hop: the table was refused");
   std::vector<typename Family::Destination> destinations;
   for (const Route<Family>& route : routes)
     destinations.push_back(Family::destination(route.prefix.address));
@@ -73,7 +73,7 @@ router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& r
   for (unsigned round = 0; round < rounds; ++round) {
     if (!(*next_hops)->set(*group, record_to(kDeadPort)) ||
         !all_go_to(**engine, **next_hops, destinations, batch, kDeadPort))
-      return router::fail("dead next hop: not all routes use it");
+      return fail("dead next hop: not all routes use it");
     const uint64_t start = rte_rdtsc_precise();
     const bool set = (*next_hops)->set(*group, record_to(kLivePort)).has_value();
     const uint64_t cycles = rte_rdtsc_precise() - start;
@@ -85,14 +85,12 @@ router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& r
   row.change_ns = median(nanoseconds);
   row.change_ns_most = quantile(nanoseconds, 1);
   const Stopwatch stopwatch;
-  if (!add_all(**engine, routes, *other)) return router::fail("dead next hop: a route was refused");
+  if (!add_all(**engine, routes, *other)) return fail("dead next hop: a route was refused");
   row.route_by_route_s = stopwatch.seconds();
   return row;
 }
 
-template router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Ipv4>>&, unsigned,
-                                                      unsigned);
-template router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Ipv6>>&, unsigned,
-                                                      unsigned);
+template Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Ipv4>>&, unsigned, unsigned);
+template Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Ipv6>>&, unsigned, unsigned);
 
 }  // namespace hecto::bench

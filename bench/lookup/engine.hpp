@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "bench/lookup/family.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -51,7 +51,7 @@ const std::vector<std::string>& engine_names();
 
 // `name`: one of engine_names(). error_number ENOTSUP: not on this machine or with this DPDK.
 template <typename Family>
-router::Result<std::unique_ptr<Engine<Family>>> make_engine(const std::string& name,
-                                                            const EngineSize& size);
+Result<std::unique_ptr<Engine<Family>>> make_engine(const std::string& name,
+                                                    const EngineSize& size);
 
 }  // namespace hecto::bench

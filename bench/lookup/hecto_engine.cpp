@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 
 template <typename Family>
-router::Result<std::unique_ptr<HectoEngine<Family>>> HectoEngine<Family>::create(unsigned batch) {
+Result<std::unique_ptr<HectoEngine<Family>>> HectoEngine<Family>::create(unsigned batch) {
   std::unique_ptr<HectoEngine> engine(new HectoEngine);
   engine->socket_ = std::max(0, static_cast<int>(rte_socket_id()));
   lookup::FibOptions options;
   options.sockets = {engine->socket_};
   auto fib = Family::Fib::create(options, engine->memory_, engine->readers_);
-  if (!fib) return router::fail(fmt::format("hecto: {}", lookup::to_string(fib.error())));
+  if (!fib) return fail(fmt::format("hecto: {}", lookup::to_string(fib.error())));
   engine->fib_ = std::move(*fib);
   engine->groups_.resize(batch);
   return engine;

@@ -3,7 +3,7 @@
 
 #include "bench/lookup/engine.hpp"
 #include "bench/lookup/rte_memory.hpp"
-#include "router/tables.hpp"
+#include "router/dataplane/tables/tables.hpp"
 
 namespace hecto::bench {
 
@@ -15,7 +15,7 @@ class HectoEngine final : public Engine<Family> {
   using Prefix = typename Family::Prefix;
   using Destination = typename Family::Destination;
 
-  static router::Result<std::unique_ptr<HectoEngine>> create(unsigned batch);
+  static Result<std::unique_ptr<HectoEngine>> create(unsigned batch);
 
   bool add(const Prefix& prefix, lookup::GroupId group) override {
     return fib_->add(prefix, group).has_value();

@@ -9,12 +9,12 @@
 #include <fstream>
 #include <new>
 
+#include "bench/lib/machine.hpp"
 #include "bench/lookup/contest.hpp"
 #include "bench/lookup/report.hpp"
-#include "bench/machine.hpp"
 #include "lookup/kernels.hpp"
-#include "router/dpdk.hpp"
-#include "router/ports/eal.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/eal.hpp"
 // After dpdk.hpp, which knows what has to come first.
 #include <rte_vect.h>
 
@@ -22,8 +22,6 @@ namespace hecto::bench {
 namespace {
 
 using router::Eal;
-using router::fail;
-using router::Result;
 
 // So many that their lines are beyond a second-level cache: 32,768 packets, two lines each.
 constexpr size_t kPackets = 1 << 15;

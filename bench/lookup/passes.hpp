@@ -10,7 +10,7 @@
 
 #include "bench/lookup/caches.hpp"
 #include "bench/lookup/engine.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 

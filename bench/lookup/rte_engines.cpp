@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "bench/lookup/hecto_engine.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 // After dpdk.hpp, which knows what has to come first.
 #include <rte_fib.h>
 #include <rte_fib6.h>
@@ -13,8 +13,6 @@ namespace hecto::bench {
 namespace {
 
 using lookup::GroupId;
-using router::fail;
-using router::Result;
 
 // Room to change routes in.
 uint32_t node_count(uint32_t nodes) {

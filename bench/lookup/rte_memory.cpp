@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "router/control/route_file.hpp"
-#include "router/control/synthetic_table.hpp"
+#include "bench/lib/synthetic_table.hpp"
+#include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -38,8 +38,7 @@ void add(Table& table, const lookup::IpPrefix& prefix, unsigned next_hops) {
 
 }  // namespace
 
-router::Result<Table> read_table(const std::string& path, const std::string& root,
-                                 unsigned next_hops) {
+Result<Table> read_table(const std::string& path, const std::string& root, unsigned next_hops) {
   Table table;
   const std::string file =
       path.empty() ? router::find_real_table(root).value_or(std::string{}) : path;

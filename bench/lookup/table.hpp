@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "bench/lookup/family.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -24,8 +24,7 @@ struct Table {
 
 // `path`: a route file; empty: the real table where it is found from `root`, else the synthetic
 // one. Whatever next hops a file names, a prefix has group 1 + fnv1a32(its text) mod `next_hops`.
-router::Result<Table> read_table(const std::string& path, const std::string& root,
-                                 unsigned next_hops);
+Result<Table> read_table(const std::string& path, const std::string& root, unsigned next_hops);
 
 // Nodes of 256 entries that a table needs behind a root of 24 bits, 8 bits a step: one for each
 // head of 24, 32, 40... bits that a longer prefix has. `routes` ascending.

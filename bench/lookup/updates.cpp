@@ -6,8 +6,8 @@
 #include <chrono>
 #include <random>
 
-#include "bench/stopwatch.hpp"
-#include "router/dpdk.hpp"
+#include "bench/lib/stopwatch.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -19,8 +19,8 @@ constexpr unsigned kChangesPerPublish = 64;
 }  // namespace
 
 template <typename Family>
-router::Result<UpdateRate> change_routes(Engine<Family>& engine, std::vector<Route<Family>>& routes,
-                                         unsigned count, unsigned next_hops, uint64_t seed) {
+Result<UpdateRate> change_routes(Engine<Family>& engine, std::vector<Route<Family>>& routes,
+                                 unsigned count, unsigned next_hops, uint64_t seed) {
   std::mt19937_64 random(seed);
   UpdateRate rate;
   uint64_t published = 0;
@@ -38,7 +38,7 @@ router::Result<UpdateRate> change_routes(Engine<Family>& engine, std::vector<Rou
       rate.changes += 2;
     }
     if (!done)
-      return router::fail(fmt::format("change {} was refused, of {}", i, route.prefix.to_string()));
+      return fail(fmt::format("change {} was refused, of {}", i, route.prefix.to_string()));
     if (rate.changes - published < kChangesPerPublish) continue;
     engine.publish();
     published = rate.changes;
@@ -88,10 +88,10 @@ void Readers<Family>::stop() {
   threads_.clear();
 }
 
-template router::Result<UpdateRate> change_routes(Engine<Ipv4>&, std::vector<Route<Ipv4>>&,
-                                                  unsigned, unsigned, uint64_t);
-template router::Result<UpdateRate> change_routes(Engine<Ipv6>&, std::vector<Route<Ipv6>>&,
-                                                  unsigned, unsigned, uint64_t);
+template Result<UpdateRate> change_routes(Engine<Ipv4>&, std::vector<Route<Ipv4>>&, unsigned,
+                                          unsigned, uint64_t);
+template Result<UpdateRate> change_routes(Engine<Ipv6>&, std::vector<Route<Ipv6>>&, unsigned,
+                                          unsigned, uint64_t);
 template class Readers<Ipv4>;
 template class Readers<Ipv6>;
 

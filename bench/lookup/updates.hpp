@@ -25,8 +25,8 @@ struct UpdateRate {
 // (`routes` is kept up to date), half of the times it goes and comes back, which are two changes.
 // publish() after each 64 changes. The same seed makes the same changes.
 template <typename Family>
-router::Result<UpdateRate> change_routes(Engine<Family>& engine, std::vector<Route<Family>>& routes,
-                                         unsigned count, unsigned next_hops, uint64_t seed);
+Result<UpdateRate> change_routes(Engine<Family>& engine, std::vector<Route<Family>>& routes,
+                                 unsigned count, unsigned next_hops, uint64_t seed);
 
 // Threads that look up without pause from the constructor's end on, and report a quiescent state
 // after each batch, on `cpus`.
@@ -57,7 +57,7 @@ class Readers {
 
 // A FIB with all routes behind one group; the group's next hop dies `rounds` times.
 template <typename Family>
-router::Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& routes,
-                                             unsigned batch, unsigned rounds);
+Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& routes, unsigned batch,
+                                     unsigned rounds);
 
 }  // namespace hecto::bench

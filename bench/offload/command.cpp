@@ -1,4 +1,4 @@
-#include "bench/command.hpp"
+#include "bench/lib/command.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench/json_file.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/synthetic_table.hpp"
 #include "bench/lookup/table.hpp"
-#include "bench/machine.hpp"
 #include "bench/offload/offload.hpp"
-#include "router/control/synthetic_table.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -22,7 +22,7 @@ struct Command {
   bool quick = false;
 };
 
-router::Result<OffloadTable> table_of(const Command& command) {
+Result<OffloadTable> table_of(const Command& command) {
   OffloadTable table;
   if (command.quick && command.table.empty()) {
     table.name = "synthetic, small";
@@ -36,7 +36,7 @@ router::Result<OffloadTable> table_of(const Command& command) {
   for (const auto& route : read->v4) table.v4.push_back({route.prefix, route.group});
   for (const auto& route : read->v6) table.v6.push_back({route.prefix, route.group});
   if (table.v4.empty() || table.v6.empty())
-    return router::fail(command.table + ": has to have IPv4 and IPv6 routes");
+    return fail(command.table + ": has to have IPv4 and IPv6 routes");
   return table;
 }
 

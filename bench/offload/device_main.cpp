@@ -10,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "bench/lib/synthetic_table.hpp"
 #include "bench/offload/offload.hpp"
-#include "router/control/synthetic_table.hpp"
 #ifdef HECTO_OFFLOAD_CUDA
 #include "bench/offload/kernels.hpp"
 #endif

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "bench/statistics.hpp"
+#include "bench/lib/statistics.hpp"
 
 namespace hecto::bench {
 namespace {

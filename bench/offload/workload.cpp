@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "bench/destinations.hpp"
+#include "bench/lib/destinations.hpp"
 #include "gpu_offload/crypto/launch.hpp"
 #include "gpu_offload/esp_job.hpp"
 

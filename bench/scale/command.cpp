@@ -1,9 +1,9 @@
-#include "bench/command.hpp"
+#include "bench/lib/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "bench/forward/bed_options.hpp"
+#include "bench/bed/bed_options.hpp"
 #include "bench/scale/scale.hpp"
 
 namespace hecto::bench {

@@ -8,12 +8,12 @@
 #include <set>
 #include <thread>
 
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
-#include "bench/statistics.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
+#include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
-#include "router/dpdk.hpp"
-#include "router/show/sampler.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/sampler.hpp"
 
 namespace hecto::bench {
 namespace {

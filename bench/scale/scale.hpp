@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/forward/bed.hpp"
+#include "bench/bed/bed.hpp"
 
 namespace hecto::bench {
 

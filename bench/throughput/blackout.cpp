@@ -16,14 +16,14 @@ using std::chrono::steady_clock;
 
 constexpr double kSettle_s = 1;  // at most: what is under way when somebody else has the CPU
 
-router::Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double seconds,
-                                          const std::string& change, unsigned cpu,
-                                          const MakeChanges& make_changes) {
+Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double seconds,
+                                  const std::string& change, unsigned cpu,
+                                  const MakeChanges& make_changes) {
   Blackout result;
   result.change = change;
   result.pps = pps;
   std::atomic<bool> over = false;
-  std::optional<router::Error> refused;
+  std::optional<Error> refused;
   // Changes begin and, as far as they are short, end while packets are under way.
   const double lead = std::min(0.2, seconds / 10);
   std::thread changer([&] {

@@ -25,9 +25,9 @@ struct Blackout {
 
 // One round of changes, called again and again from another thread that runs on `cpu`; it gives how
 // many they were. Its error, or the runner's, is the error of all.
-using MakeChanges = std::function<router::Result<uint64_t>()>;
-router::Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double seconds,
-                                          const std::string& change, unsigned cpu,
-                                          const MakeChanges& make_changes);
+using MakeChanges = std::function<Result<uint64_t>()>;
+Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double seconds,
+                                  const std::string& change, unsigned cpu,
+                                  const MakeChanges& make_changes);
 
 }  // namespace hecto::bench

@@ -1,5 +1,5 @@
 // hecto-bench throughput
-#include "bench/command.hpp"
+#include "bench/lib/command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <map>

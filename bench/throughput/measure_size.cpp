@@ -60,7 +60,7 @@ class SizeMeasurement {
     for (size_t i = 0; i < std::min(kChurnRoutes, table.size()); ++i)
       list += fmt::format("{} via {}\n", table[i * table.size() / kChurnRoutes].to_string(),
                           next_hop(family, 1));
-    blackout("routes", pps, control_cpu, [&]() -> router::Result<uint64_t> {
+    blackout("routes", pps, control_cpu, [&]() -> Result<uint64_t> {
       const auto come = router_->change_routes("POST", list);
       if (!come) return come;
       const auto gone = router_->change_routes("DELETE", list);
@@ -99,7 +99,7 @@ class SizeMeasurement {
     size_.partial = true;
     size_.error = why;
   }
-  router::Result<uint64_t> reload(const RouterChanges& changes) {
+  Result<uint64_t> reload(const RouterChanges& changes) {
     if (auto done = router_->reload(changes); !done) return tl::unexpected(done.error());
     return uint64_t{1};
   }

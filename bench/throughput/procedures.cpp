@@ -30,12 +30,12 @@ struct Histograms {
 };
 
 // The longest burst of up to `longest` frames without loss; whole powers first, then by halves.
-router::Result<uint64_t> longest_burst(TrialRunner& runner, double pps, uint64_t longest) {
+Result<uint64_t> longest_burst(TrialRunner& runner, double pps, uint64_t longest) {
   uint64_t passes = 0, fails = longest + 1;
   for (uint64_t frames = std::min<uint64_t>(longest, 64); passes < longest;) {
     const auto result = runner.run({pps, static_cast<double>(frames) / pps, kSettle_s});
     if (!result) return tl::unexpected(result.error());
-    if (result->interrupted) return router::fail("interrupted");
+    if (result->interrupted) return fail("interrupted");
     (lost_of(*result) == 0 ? passes : fails) = frames;
     // To 1 part in 32, or single frames.
     if (fails - passes <= std::max<uint64_t>(1, fails / 32)) break;
@@ -60,8 +60,8 @@ Quantiles quantiles_of(const Histogram& histogram) {
   return q;
 }
 
-router::Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, double seconds,
-                                            const LoadReader& device) {
+Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, double seconds,
+                                    const LoadReader& device) {
   if (device) device();
   const auto result = runner.run({pps, seconds, kSettle_s});
   if (!result) return tl::unexpected(result.error());
@@ -82,8 +82,7 @@ router::Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, dou
   return loaded;
 }
 
-router::Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps,
-                                                double seconds) {
+Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, double seconds) {
   std::vector<LossRow> rows;
   unsigned lossless = 0;
   for (unsigned tenths = 10; tenths > 0 && lossless < 2; --tenths) {
@@ -103,8 +102,8 @@ router::Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_
   return rows;
 }
 
-router::Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
-                                        unsigned repetitions) {
+Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
+                                unsigned repetitions) {
   BackToBack result;
   result.pps = pps;
   const auto longest = std::max<uint64_t>(1, static_cast<uint64_t>(pps * longest_s));

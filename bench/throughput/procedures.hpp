@@ -47,8 +47,8 @@ struct LoadedResult {
   std::optional<DeviceLoad> device;
   bool interrupted = false;
 };
-router::Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, double seconds,
-                                            const LoadReader& device);
+Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, double seconds,
+                                    const LoadReader& device);
 
 struct LossRow {
   double part = 1;  // of the maximum
@@ -57,8 +57,7 @@ struct LossRow {
   double loss_ratio = 0;
 };
 // From the maximum down by tenths, until two rates in a row lose nothing.
-router::Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps,
-                                                double seconds);
+Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, double seconds);
 
 struct BackToBack {
   double frames = 0;  // mean of the longest bursts without loss
@@ -68,8 +67,8 @@ struct BackToBack {
   bool unlimited = false;  // none was lost of the longest burst that is tried
 };
 // Bursts at `pps` of at most `longest_s`.
-router::Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
-                                        unsigned repetitions);
+Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
+                                unsigned repetitions);
 
 struct SoakInterval {
   double at_s = 0;  // its end
@@ -84,7 +83,7 @@ struct SoakResult {
   uint64_t intervals = 0, lossy_intervals = 0;
   Quantiles latency_ns;
   bool interrupted = false;  // by a signal: no fault, but shorter than was asked for
-  std::optional<router::Error> error;
+  std::optional<Error> error;
 };
 // `each` is told after every interval.
 SoakResult soak(TrialRunner& runner, double pps, double seconds, double interval_s,

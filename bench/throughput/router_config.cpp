@@ -8,9 +8,9 @@
 #include <fstream>
 #include <map>
 
+#include "bench/lib/synthetic_table.hpp"
 #include "bench/lookup/table.hpp"
-#include "router/control/route_file.hpp"
-#include "router/control/synthetic_table.hpp"
+#include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -46,8 +46,7 @@ std::string workers_yaml(const std::vector<unsigned>& cpus) {
 
 }  // namespace
 
-router::Result<RouteSet> choose_routes(const std::string& file, const std::string& root,
-                                       uint64_t most) {
+Result<RouteSet> choose_routes(const std::string& file, const std::string& root, uint64_t most) {
   auto table = read_table(file, root, 1);
   if (!table) return tl::unexpected(table.error());
   RouteSet set;
@@ -73,8 +72,8 @@ std::string next_hop(lookup::Family family, unsigned index) {
                                          : fmt::format("2001:db8:2::{:x}", kFirstHost + index);
 }
 
-router::Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
-                                  const std::filesystem::path& file) {
+Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
+                          const std::filesystem::path& file) {
   std::ofstream out(file);
   for (const auto* prefixes : {&routes.v4, &routes.v6})
     for (const lookup::IpPrefix& prefix : *prefixes) {
@@ -82,7 +81,7 @@ router::Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
       out << text << " via " << next_hop(prefix.address.family, router::fnv1a32(text) % next_hops)
           << '\n';
     }
-  if (!out.flush()) return router::fail(file.string() + ": cannot be written");
+  if (!out.flush()) return fail(file.string() + ": cannot be written");
   return {};
 }
 

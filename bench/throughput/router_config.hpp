@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "config/config.hpp"
+#include "base/result.hpp"
+#include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -38,16 +38,15 @@ struct RouteSet {
 // `most` of each family, spread over the whole table; 0: all of it. `file`: empty for the real
 // table where it is found from `root`; where that has less than `most` or is not there, a synthetic
 // one.
-router::Result<RouteSet> choose_routes(const std::string& file, const std::string& root,
-                                       uint64_t most);
+Result<RouteSet> choose_routes(const std::string& file, const std::string& root, uint64_t most);
 
-inline constexpr config::MacAddress kRouterMac = {2, 0, 0, 0, 0, 1};  // gen0's
+inline constexpr MacAddress kRouterMac = {2, 0, 0, 0, 0, 1};  // gen0's
 
 // Next hop `index` of the table.
 std::string next_hop(lookup::Family family, unsigned index);
 // The table as `hecto load-routes` takes it, each prefix with its own next hop.
-router::Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
-                                  const std::filesystem::path& file);
+Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
+                          const std::filesystem::path& file);
 
 // What a reload may change while traffic runs.
 struct RouterChanges {

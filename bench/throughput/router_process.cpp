@@ -22,14 +22,14 @@ double now() {
 }
 
 // Beside hecto-bench, where an installation and a build folder have it.
-router::Result<std::string> find_hectod() {
+Result<std::string> find_hectod() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const fs::path& path :
        {here / "hectod", here / "../router/hectod", here / "../../../router/hectod"})
     if (access(path.c_str(), X_OK) == 0) return path.lexically_normal().string();
   if (auto found = find_program("hectod")) return *found;
-  return router::fail(
+  return fail(
       "hectod is not there, neither beside hecto-bench nor in PATH; name it with "
       "--hectod PATH");
 }
@@ -69,9 +69,9 @@ void remove_remains(pid_t pid) {
 
 }  // namespace
 
-router::Result<std::unique_ptr<RouterProcess>> RouterProcess::start(const RouterOptions& options,
-                                                                    const RouteSet& routes,
-                                                                    const std::atomic<bool>& stop) {
+Result<std::unique_ptr<RouterProcess>> RouterProcess::start(const RouterOptions& options,
+                                                            const RouteSet& routes,
+                                                            const std::atomic<bool>& stop) {
   std::unique_ptr<RouterProcess> process(new RouterProcess);
   process->options_ = options;
   if (options.program.empty()) {
@@ -83,10 +83,10 @@ router::Result<std::unique_ptr<RouterProcess>> RouterProcess::start(const Router
   return process;
 }
 
-router::Result<void> RouterProcess::launch(const RouteSet& routes, const std::atomic<bool>& stop) {
+Result<void> RouterProcess::launch(const RouteSet& routes, const std::atomic<bool>& stop) {
   std::string name = (fs::temp_directory_path() / "hecto-throughput-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr)
-    return router::fail("no folder for the router's files: " + name + " cannot be made", errno);
+    return fail("no folder for the router's files: " + name + " cannot be made", errno);
   folder_ = name;
   const fs::path config = folder_ / "hecto.yaml";
   std::ofstream(config) << router_yaml(options_, folder_);
@@ -105,10 +105,10 @@ router::Result<void> RouterProcess::launch(const RouteSet& routes, const std::at
           fmt::format("{}, {}", summary.value("version", "?"), summary.value("dpdk_version", "?"));
       break;
     }
-    if (stop) return router::fail("interrupted while hectod started");
+    if (stop) return fail("interrupted while hectod started");
     if (now() - started > kStart_s)
-      return router::fail(fmt::format("hectod did not answer within {} s; its log: {}", kStart_s,
-                                      fmt::join(last_lines(folder_ / "log", 3), " | ")));
+      return fail(fmt::format("hectod did not answer within {} s; its log: {}", kStart_s,
+                              fmt::join(last_lines(folder_ / "log", 3), " | ")));
     usleep(20'000);
   }
   load_seconds_ = now() - started;
@@ -124,33 +124,31 @@ RouterProcess::~RouterProcess() {
   if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
-router::Result<void> RouterProcess::alive(double patience_s) {
+Result<void> RouterProcess::alive(double patience_s) {
   const auto code = child_->wait(patience_s);
   if (!code) return {};
-  return router::fail(fmt::format("hectod (process {}) has ended: {}; its last words: {}",
-                                  child_->pid(), describe_exit(*code),
-                                  fmt::join(last_lines(folder_ / "log", 3), " | ")));
+  return fail(fmt::format("hectod (process {}) has ended: {}; its last words: {}", child_->pid(),
+                          describe_exit(*code), fmt::join(last_lines(folder_ / "log", 3), " | ")));
 }
 
-router::Result<std::string> RouterProcess::ask(const router::HttpRequest& request,
-                                               double seconds) const {
+Result<std::string> RouterProcess::ask(const router::HttpRequest& request, double seconds) const {
   const auto answer =
       router::http_request((folder_ / "api.sock").string(), request,
                            std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)));
   if (!answer) return tl::unexpected(answer.error());
   if (answer->status == 200) return answer->body;
   const json body = json::parse(answer->body, nullptr, false);
-  return router::fail(fmt::format("hectod refused {} {}: {}", request.method, request.path,
-                                  body.is_object() ? body.value("error", "?") : answer->body));
+  return fail(fmt::format("hectod refused {} {}: {}", request.method, request.path,
+                          body.is_object() ? body.value("error", "?") : answer->body));
 }
 
-router::Result<void> RouterProcess::wait_links(const std::atomic<bool>& stop) {
+Result<void> RouterProcess::wait_links(const std::atomic<bool>& stop) {
   for (const double started = now(); now() - started < kLinks_s && !stop; usleep(20'000)) {
     if (auto still = alive(); !still) return still;
     const auto answer = ask({"GET", "/v1/summary", {}, {}}, 5);
     if (answer && json::parse(*answer).value("ports_up", 0) == 2) return {};
   }
-  return router::fail(stop ? "interrupted" : "hectod does not see the generator's memif ports");
+  return fail(stop ? "interrupted" : "hectod does not see the generator's memif ports");
 }
 
 std::optional<DeviceLoad> RouterProcess::load() {
@@ -193,15 +191,14 @@ std::optional<RouterCounters> RouterProcess::counters() {
   return counters;
 }
 
-router::Result<void> RouterProcess::reload(const RouterChanges& changes) {
+Result<void> RouterProcess::reload(const RouterChanges& changes) {
   std::ofstream(folder_ / "hecto.yaml") << router_yaml(options_, folder_, changes);
   const auto answer = ask({"POST", "/v1/reload", {}, {}}, 60);
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }
 
-router::Result<uint64_t> RouterProcess::change_routes(const std::string& method,
-                                                      const std::string& list) {
+Result<uint64_t> RouterProcess::change_routes(const std::string& method, const std::string& list) {
   const bool add = method == "POST";
   const auto answer = ask({method, add ? "/v1/routes/load" : "/v1/routes", {}, list}, 60);
   if (!answer) return tl::unexpected(answer.error());
@@ -210,7 +207,7 @@ router::Result<uint64_t> RouterProcess::change_routes(const std::string& method,
              : body["changed"].get<uint64_t>();
 }
 
-router::Result<TrialResult> WatchedRunner::run(const TrialRequest& request) {
+Result<TrialResult> WatchedRunner::run(const TrialRequest& request) {
   auto result = runner_.run(request);
   // A generator that has lost its link knows before we do that the router ends.
   if (router_ != nullptr)

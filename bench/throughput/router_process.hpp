@@ -9,10 +9,10 @@
 #include <map>
 #include <memory>
 
-#include "bench/child.hpp"
+#include "bench/lib/child.hpp"
 #include "bench/throughput/procedures.hpp"
 #include "bench/throughput/router_config.hpp"
-#include "router/api/http.hpp"
+#include "router/api/http/http.hpp"
 
 namespace hecto::bench {
 
@@ -24,35 +24,35 @@ struct RouterCounters {
 class RouterProcess {
  public:
   // Waits until it answers. `stop` becomes true when the user wants no more.
-  static router::Result<std::unique_ptr<RouterProcess>> start(const RouterOptions& options,
-                                                              const RouteSet& routes,
-                                                              const std::atomic<bool>& stop);
+  static Result<std::unique_ptr<RouterProcess>> start(const RouterOptions& options,
+                                                      const RouteSet& routes,
+                                                      const std::atomic<bool>& stop);
   ~RouterProcess();
   RouterProcess(const RouterProcess&) = delete;
   RouterProcess& operator=(const RouterProcess&) = delete;
 
   // An error names how it ended, and its last words. It is given so long to end.
-  router::Result<void> alive(double patience_s = 0);
+  Result<void> alive(double patience_s = 0);
   pid_t pid() const { return child_->pid(); }
   const std::string& version() const { return version_; }
   std::string device(unsigned port) const { return generator_device(options_, folder_, port); }
   double load_seconds() const { return load_seconds_; }  // until it answered, its table loaded
 
   // Until it sees the links of both ports: the generator has connected.
-  router::Result<void> wait_links(const std::atomic<bool>& stop);
+  Result<void> wait_links(const std::atomic<bool>& stop);
   // Cycles per packet are those of its last second; the CPU time is that since the last call.
   std::optional<DeviceLoad> load();
   std::optional<RouterCounters> counters();
 
-  router::Result<void> reload(const RouterChanges& changes);
+  Result<void> reload(const RouterChanges& changes);
   // POST adds these routes by the API, or replaces them; DELETE takes them away. Gives how many
   // routes changed.
-  router::Result<uint64_t> change_routes(const std::string& method, const std::string& list);
+  Result<uint64_t> change_routes(const std::string& method, const std::string& list);
 
  private:
   RouterProcess() = default;
-  router::Result<void> launch(const RouteSet& routes, const std::atomic<bool>& stop);
-  router::Result<std::string> ask(const router::HttpRequest& request, double seconds) const;
+  Result<void> launch(const RouteSet& routes, const std::atomic<bool>& stop);
+  Result<std::string> ask(const router::HttpRequest& request, double seconds) const;
 
   RouterOptions options_;
   std::filesystem::path folder_;
@@ -66,7 +66,7 @@ class RouterProcess {
 class WatchedRunner : public TrialRunner {
  public:
   WatchedRunner(TrialRunner& runner, RouterProcess* router) : runner_(runner), router_(router) {}
-  router::Result<TrialResult> run(const TrialRequest& request) override;
+  Result<TrialResult> run(const TrialRequest& request) override;
 
  private:
   TrialRunner& runner_;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "bench/statistics.hpp"
+#include "bench/lib/statistics.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -112,7 +112,7 @@ bool Search::trial(double pps, double seconds) {
       if (each.short_of_load) most = std::max(most, each.offered_pps);
     // One that falls behind whatever it is asked for measures itself and not the device.
     if (++lowered_ > kLowered) {
-      result_.error = router::Error{fmt::format(
+      result_.error = Error{fmt::format(
           "the generator falls further and further behind ({:.2f} Mpps of {:.2f} at last): other "
           "work takes its CPU; stop that, or give it a CPU of its own and chrt -f 50",
           most / 1e6, pps / 1e6)};

@@ -76,7 +76,7 @@ struct SearchResult {
   double forwarding_spread = 0;  // (max - min) / median of the trials at the maximum
   double seconds = 0;
   bool interrupted = false;  // by a signal
-  std::optional<router::Error> error;
+  std::optional<Error> error;
   bool partial() const;
 };
 

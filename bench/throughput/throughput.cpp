@@ -12,15 +12,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "bench/json_file.hpp"
-#include "bench/machine.hpp"
+#include "bench/lib/json_file.hpp"
+#include "bench/lib/machine.hpp"
 #include "bench/traffic/generator.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::fail;
-using router::Result;
 
 std::atomic<bool> stop_wanted = false;
 
@@ -41,16 +39,6 @@ class Signals {
   static constexpr int kSignals[] = {SIGINT, SIGTERM};
   struct sigaction before_[2] = {};
 };
-
-std::optional<config::MacAddress> parse_mac(const std::string& text) {
-  config::MacAddress mac{};
-  int length = 0;
-  if (std::sscanf(text.c_str(), "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0], &mac[1], &mac[2],
-                  &mac[3], &mac[4], &mac[5], &length) != 6 ||
-      length != 17 || text.size() != 17)
-    return std::nullopt;
-  return mac;
-}
 
 // "A,B" is two; a device with commas of its own comes alone.
 std::vector<std::string> split_ports(const std::vector<std::string>& ports) {
@@ -196,7 +184,7 @@ Result<TrafficSpec> Throughput::spec_of(const std::string& size, unsigned family
   StreamSpec& stream = spec.streams[0];
   stream.sizes = sizes;
   stream.flows = options_.flows;
-  stream.destination_mac = router_ ? kRouterMac : *parse_mac(options_.mac);
+  stream.destination_mac = router_ ? kRouterMac : *parse_mac_address(options_.mac);
   stream.destinations.kind = kind_of(options_.destinations);
   stream.destinations.count = options_.destination_count;
   stream.destinations.prefixes = routes_.of(family_of(family));
@@ -278,7 +266,7 @@ std::optional<std::string> check(const ThroughputOptions& options) {
     return "--dut none wants --ports FROM,TO and the --mac that the device has there, or a "
            "--traffic FILE";
   if (none && options.blackout) return "--blackout changes hectod; it cannot with --dut none";
-  if (!options.mac.empty() && !parse_mac(options.mac))
+  if (!options.mac.empty() && !parse_mac_address(options.mac))
     return fmt::format("--mac: \"{}\" is no MAC address; use one like 02:00:00:00:00:01",
                        options.mac);
   for (const std::string& size : options.sizes)

@@ -56,7 +56,7 @@ struct Ipv6Record {
 static_assert(sizeof(Ipv6Record) == 32);
 
 struct MacPair {
-  config::MacAddress destination{}, source{};
+  MacAddress destination{}, source{};
 };
 
 struct StreamFrames {

@@ -37,15 +37,15 @@ struct GeneratorOptions {
 class Generator : public TrialRunner {
  public:
   // Starts DPDK, opens the ports, waits for their links, learns the MAC addresses.
-  static router::Result<std::unique_ptr<Generator>> create(const TrafficSpec& spec,
-                                                           const GeneratorOptions& options);
+  static Result<std::unique_ptr<Generator>> create(const TrafficSpec& spec,
+                                                   const GeneratorOptions& options);
   ~Generator() override;
 
   // Sizes, flows, destinations of further trials, over the same ports.
-  virtual router::Result<void> use(const std::vector<StreamSpec>& streams) = 0;
+  virtual Result<void> use(const std::vector<StreamSpec>& streams) = 0;
   // What the spec's rate is in packets a second, given the speed of the ports; 0: the most. An
   // error names the port that cannot do it.
-  virtual router::Result<double> pps(const TrafficRate& rate) const = 0;
+  virtual Result<double> pps(const TrafficRate& rate) const = 0;
 
   // The counts of the last trial, also of one that ended with an error.
   virtual const TrialResult& last() const = 0;

@@ -70,7 +70,7 @@ uint16_t icmp_checksum(const uint8_t* ip, size_t bytes) {
 }
 
 // The ICMPv6 message of one option that `frame` holds from `at` on, completed.
-void finish_discovery(uint8_t* ip, uint8_t option, const config::MacAddress& mac) {
+void finish_discovery(uint8_t* ip, uint8_t option, const MacAddress& mac) {
   constexpr size_t kMessage_bytes = kNeighbor_bytes + kOption_bytes;
   ip[0] = 0x60;
   ip[1] = ip[2] = ip[3] = 0;
@@ -128,7 +128,7 @@ size_t answer_neighbor(std::span<uint8_t> frame, const PortAddresses& own) {
   return whole;
 }
 
-std::vector<uint8_t> ask_neighbor(const config::MacAddress& mac, const IpAddress& from,
+std::vector<uint8_t> ask_neighbor(const MacAddress& mac, const IpAddress& from,
                                   const IpAddress& target, std::optional<uint16_t> vlan) {
   const bool v4 = from.family == Family::kIpv4;
   const size_t at = vlan ? 18 : 14;
@@ -163,10 +163,9 @@ std::vector<uint8_t> ask_neighbor(const config::MacAddress& mac, const IpAddress
   return frame;
 }
 
-std::optional<config::MacAddress> told_mac(std::span<const uint8_t> frame,
-                                           const IpAddress& target) {
+std::optional<MacAddress> told_mac(std::span<const uint8_t> frame, const IpAddress& target) {
   const Payload payload = payload_of(frame);
-  config::MacAddress mac;
+  MacAddress mac;
   uint16_t operation = 0;
   if (is_arp(frame, payload, operation)) {
     const uint8_t* arp = &frame[payload.at];

@@ -8,13 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "config/config.hpp"
+#include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::bench {
 
 struct PortAddresses {
-  config::MacAddress mac{};
+  MacAddress mac{};
   std::vector<lookup::IpAddress> addresses;
 };
 
@@ -23,11 +23,10 @@ struct PortAddresses {
 size_t answer_neighbor(std::span<uint8_t> frame, const PortAddresses& own);
 
 // Who has `target`? `from` is of the same family.
-std::vector<uint8_t> ask_neighbor(const config::MacAddress& mac, const lookup::IpAddress& from,
+std::vector<uint8_t> ask_neighbor(const MacAddress& mac, const lookup::IpAddress& from,
                                   const lookup::IpAddress& target, std::optional<uint16_t> vlan);
 
 // The MAC address that a frame tells of `target`, in an answer or a request of its own.
-std::optional<config::MacAddress> told_mac(std::span<const uint8_t> frame,
-                                           const lookup::IpAddress& target);
+std::optional<MacAddress> told_mac(std::span<const uint8_t> frame, const lookup::IpAddress& target);
 
 }  // namespace hecto::bench

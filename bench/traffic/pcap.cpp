@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "router/control/route_file.hpp"
+#include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -36,10 +36,10 @@ bool is_capture(std::string_view bytes) noexcept {
   return is_classic(magic) || is_classic(__builtin_bswap32(magic)) || magic == kPcapng;
 }
 
-router::Result<Capture> parse_capture(std::string_view bytes, const std::string& label,
-                                      const CaptureLimits& limits) {
+Result<Capture> parse_capture(std::string_view bytes, const std::string& label,
+                              const CaptureLimits& limits) {
   const auto refuse = [&](const std::string& text) {
-    return router::fail(fmt::format("{}: {}", label, text), EINVAL);
+    return fail(fmt::format("{}: {}", label, text), EINVAL);
   };
   if (!is_capture(bytes))
     return refuse("not a capture; use a file of `tcpdump -w` or another in the pcap format");
@@ -97,7 +97,7 @@ router::Result<Capture> parse_capture(std::string_view bytes, const std::string&
   return capture;
 }
 
-router::Result<Capture> read_capture(const std::string& file, const CaptureLimits& limits) {
+Result<Capture> read_capture(const std::string& file, const CaptureLimits& limits) {
   auto bytes = router::read_file(file, limits.bytes);
   if (!bytes) return tl::unexpected(bytes.error());
   return parse_capture(*bytes, file, limits);

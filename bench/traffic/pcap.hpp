@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "router/control/result.hpp"
+#include "base/result.hpp"
 
 namespace hecto::bench {
 
@@ -34,8 +34,8 @@ struct CaptureLimits {
 bool is_capture(std::string_view bytes) noexcept;  // begins as one, of whichever format
 
 // `label` names the input in errors. At least one frame.
-router::Result<Capture> parse_capture(std::string_view bytes, const std::string& label,
-                                      const CaptureLimits& limits = {});
-router::Result<Capture> read_capture(const std::string& file, const CaptureLimits& limits = {});
+Result<Capture> parse_capture(std::string_view bytes, const std::string& label,
+                              const CaptureLimits& limits = {});
+Result<Capture> read_capture(const std::string& file, const CaptureLimits& limits = {});
 
 }  // namespace hecto::bench

@@ -8,13 +8,11 @@
 #include <thread>
 
 #include "bench/traffic/pcap.hpp"
-#include "router/dpdk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
 
-using router::fail;
-using router::Result;
 using Time = std::chrono::steady_clock;
 
 constexpr uint32_t kRingOrFill_mbufs = 2048;  // that a device holds beside its descriptors
@@ -232,8 +230,8 @@ Result<void> PortSet::learn(size_t port, std::optional<uint16_t> vlan,
   return {};
 }
 
-std::optional<config::MacAddress> PortSet::gateway_mac(size_t port, std::optional<uint16_t> vlan,
-                                                       lookup::Family family) const {
+std::optional<MacAddress> PortSet::gateway_mac(size_t port, std::optional<uint16_t> vlan,
+                                               lookup::Family family) const {
   for (const lookup::IpAddress& gateway : specs_[port].gateways) {
     if (gateway.family != family) continue;
     const auto found = gateways_.find({port, vlan, gateway});

@@ -11,17 +11,17 @@
 
 #include "bench/traffic/generator.hpp"
 #include "bench/traffic/neighbors.hpp"
-#include "router/ports/eal.hpp"
-#include "router/ports/mempool.hpp"
-#include "router/ports/port.hpp"
+#include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/ports/mempool.hpp"
+#include "router/dataplane/ports/port.hpp"
 
 namespace hecto::bench {
 
 class PortSet {
  public:
-  static router::Result<std::unique_ptr<PortSet>> open(const TrafficSpec& spec,
-                                                       const GeneratorOptions& options,
-                                                       const std::vector<unsigned>& cpus);
+  static Result<std::unique_ptr<PortSet>> open(const TrafficSpec& spec,
+                                               const GeneratorOptions& options,
+                                               const std::vector<unsigned>& cpus);
 
   size_t size() const { return ports_.size(); }
   size_t index(const std::string& name) const;  // of a name that check_traffic has found
@@ -39,19 +39,18 @@ class PortSet {
 
   // Asks the gateways of a port, in a VLAN or none, for their MAC addresses, which are kept. While
   // it waits it answers, too, and throws away what else comes. `stop` ends it early.
-  router::Result<void> learn(size_t port, std::optional<uint16_t> vlan,
-                             const GeneratorOptions& options);
+  Result<void> learn(size_t port, std::optional<uint16_t> vlan, const GeneratorOptions& options);
   // A gateway's of that family, learned before.
-  std::optional<config::MacAddress> gateway_mac(size_t port, std::optional<uint16_t> vlan,
-                                                lookup::Family family) const;
+  std::optional<MacAddress> gateway_mac(size_t port, std::optional<uint16_t> vlan,
+                                        lookup::Family family) const;
 
  private:
   using Key = std::tuple<size_t, std::optional<uint16_t>, lookup::IpAddress>;
 
   PortSet() = default;
-  router::Result<void> start_eal(const std::vector<unsigned>& cpus);
-  router::Result<void> open_port(TrafficPort spec);
-  router::Result<void> wait_for_links(const GeneratorOptions& options) const;
+  Result<void> start_eal(const std::vector<unsigned>& cpus);
+  Result<void> open_port(TrafficPort spec);
+  Result<void> wait_for_links(const GeneratorOptions& options) const;
   void ask(size_t port, std::optional<uint16_t> vlan, const lookup::IpAddress& gateway);
   void listen(size_t port, std::optional<uint16_t> vlan);
 
@@ -60,7 +59,7 @@ class PortSet {
   std::vector<TrafficPort> specs_;
   std::vector<std::unique_ptr<router::Port>> ports_;
   std::vector<PortAddresses> own_;
-  std::map<Key, config::MacAddress> gateways_;
+  std::map<Key, MacAddress> gateways_;
   uint32_t transmit_mbufs_ = 0, receive_mbufs_ = 0, data_room_bytes_ = 0;
   uint16_t longest_frame_bytes_ = 0;
 };

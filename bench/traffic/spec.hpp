@@ -12,10 +12,10 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "bench/destinations.hpp"
-#include "config/config.hpp"
+#include "base/result.hpp"
+#include "bench/lib/destinations.hpp"
+#include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -60,7 +60,7 @@ struct StreamSpec {
   // 2001:2:0:1:: (RFC 2544, RFC 5180), or the first address of the port that sends.
   std::optional<lookup::IpAddress> source;
   TrafficDestinations destinations;
-  std::optional<config::MacAddress> destination_mac;  // default: learned from the port's gateways
+  std::optional<MacAddress> destination_mac;  // default: learned from the port's gateways
   // Frames of this capture as they are, in place of all above from `sizes` on, except the MAC
   // addresses. They are counted, but carry neither sequence numbers nor time stamps.
   std::string replay;

@@ -9,9 +9,9 @@
 #include "bench/traffic/pcap.hpp"
 #include "bench/traffic/spec.hpp"
 #include "bench/traffic/spec_problems.hpp"
-#include "config/load_sections.hpp"
-#include "config/reader.hpp"
-#include "router/control/route_file.hpp"
+#include "config/file/load_sections.hpp"
+#include "config/file/reader.hpp"
+#include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
 namespace {

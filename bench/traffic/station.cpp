@@ -1,6 +1,7 @@
 #include "bench/traffic/station.hpp"
 
-#include "router/dpdk.hpp"
+#include "base/bytes.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -21,12 +22,6 @@ uint8_t* begin_packet(rte_mbuf* mbuf, uint16_t length) noexcept {
   mbuf->data_len = length;
   mbuf->pkt_len = length;
   return static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
-}
-
-uint16_t load16(const uint8_t* at) noexcept {
-  uint16_t value = 0;
-  std::memcpy(&value, at, 2);
-  return value;
 }
 
 }  // namespace
@@ -244,10 +239,10 @@ void Station::end_run(RxStream& stream) noexcept {
 
 inline void Station::take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept {
   const auto* frame = rte_pktmbuf_mtod(mbuf, const uint8_t*);
-  uint16_t type = load16(frame + 12);
+  uint16_t type = load16_native(frame + 12);
   unsigned l3 = 14;
   if (type == kVlan_be) {
-    type = load16(frame + 16);
+    type = load16_native(frame + 16);
     l3 = 18;
   }
   const uint8_t* ip = frame + l3;
@@ -260,7 +255,8 @@ inline void Station::take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept 
              read_tag(ip + 48, tag) && tag.stream < receivers.size()) {
     count<false>(receivers[tag.stream], tag, now);
   } else if (type == kIpv6_be && bytes >= l3 + 40 + kShortTag_bytes && ip[6] == kNoNextHeader &&
-             load16(ip + 16) == kTagMagic && (tag.stream = load16(ip + 18)) < receivers.size()) {
+             load16_native(ip + 16) == kTagMagic &&
+             (tag.stream = load16_native(ip + 18)) < receivers.size()) {
     read_short_tag(ip + 40, tag);
     count<true>(receivers[tag.stream], tag, now);
   } else {

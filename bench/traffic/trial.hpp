@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "bench/traffic/histogram.hpp"
-#include "router/control/result.hpp"
 
 namespace hecto::bench {
 
@@ -52,7 +52,7 @@ class TrialRunner {
  public:
   virtual ~TrialRunner() = default;
   // An error is for good: a port has gone, the router has died. Loss is a result.
-  virtual router::Result<TrialResult> run(const TrialRequest& request) = 0;
+  virtual Result<TrialResult> run(const TrialRequest& request) = 0;
 };
 
 }  // namespace hecto::bench

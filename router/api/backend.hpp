@@ -14,9 +14,9 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "config/config.hpp"
+#include "base/secret_memory.hpp"
+#include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
-#include "router/linux/secret_buffer.hpp"
 
 namespace hecto::router {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "config/placement.hpp"
+#include "config/placement/placement.hpp"
 
 namespace hecto::router {
 

@@ -10,7 +10,7 @@
 
 #include "lookup/prefix.hpp"
 #include "router/api/backend.hpp"
-#include "router/api/http.hpp"
+#include "router/api/http/http.hpp"
 
 namespace hecto::router {
 

@@ -9,7 +9,6 @@ namespace {
 
 using config::NextHopConfig;
 using config::RouteConfig;
-using config::RouteType;
 using nlohmann::json;
 
 constexpr size_t kMostNextHops = 256;

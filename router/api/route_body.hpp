@@ -6,7 +6,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "config/config.hpp"
+#include "config/file/config.hpp"
 
 namespace hecto::router {
 

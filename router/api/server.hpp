@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "base/result.hpp"
 #include "router/api/backend.hpp"
-#include "router/api/http.hpp"
-#include "router/control/result.hpp"
+#include "router/api/http/http.hpp"
 
 namespace hecto::router {
 

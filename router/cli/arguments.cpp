@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "config/capacity.hpp"
+#include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
 #include "router/cli/help.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "config/capacity.hpp"
+#include "config/capacity/capacity.hpp"
 
 namespace hecto::cli {
 

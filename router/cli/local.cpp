@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/load.hpp"
+#include "config/file/load.hpp"
 #include "router/cli/commands.hpp"
 #include "router/cli/fields.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <tl/expected.hpp>
 
-#include "config/config.hpp"
+#include "config/file/config.hpp"
 #include "router/cli/session.hpp"
 
 namespace hecto::cli {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "config/capacity.hpp"
+#include "config/capacity/capacity.hpp"
 #include "router/api/plan_json.hpp"
 #include "router/cli/capacity_json.hpp"
 #include "router/cli/commands.hpp"

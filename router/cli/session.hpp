@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "router/api/http.hpp"
+#include "router/api/http/http.hpp"
 #include "router/cli/arguments.hpp"
 #include "router/cli/table.hpp"
 

@@ -1,167 +1,183 @@
-#include "router/control/interfaces.hpp"
-
+// The router's interfaces: made with their ports, followed through link changes, shown to Linux.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <limits>
+
+#include "router/control/router.hpp"
 
 namespace hecto::router {
 
-namespace {
-constexpr uint32_t kSmallestMtu = 68;  // RFC 791 section 3.2
-}
-
-Result<void> Interfaces::check(const InterfaceState& state) const {
-  if (state.id > kMaxInterfaceId) {
-    return fail(fmt::format("interface {}: number {} is out of range; use 0 to {}", state.name,
-                            state.id, kMaxInterfaceId));
-  }
-  if (state.vlan > 4094) {
-    return fail(fmt::format("interface {}: VLAN {} is out of range; use 1 to 4094", state.name,
-                            state.vlan));
-  }
-  auto other = state.ifindex == 0 ? by_ifindex_.end() : by_ifindex_.find(state.ifindex);
-  if (other != by_ifindex_.end() && other->second != state.id) {
-    return fail(fmt::format("interface {}: ifindex {} belongs to {}", state.name, state.ifindex,
-                            interfaces_.at(other->second).name));
+Result<void> Router::add_interfaces(Port& port, const config::PortConfig& config) {
+  Interface untagged;
+  untagged.name = config.name;
+  untagged.port_name = config.name;
+  untagged.port = port.id();
+  untagged.mac = port.mac();
+  untagged.mtu = port.mtu();
+  untagged.port_up = port.link().up;
+  untagged.urpf = config.urpf;
+  untagged.counters = config.counters;
+  untagged.addresses = config.addresses;
+  if (auto added = add_interface(untagged); !added) return tl::unexpected(added.error());
+  for (const config::VlanConfig& vlan : config.vlans) {
+    Interface tagged = untagged;
+    tagged.name = fmt::format("{}.{}", config.name, vlan.id);
+    tagged.vlan = vlan.id;
+    tagged.mtu = std::min(vlan.mtu.value_or(port.mtu()), port.mtu());
+    tagged.urpf = vlan.urpf;
+    tagged.addresses = vlan.addresses;
+    if (auto added = add_interface(tagged); !added) return tl::unexpected(added.error());
   }
   return {};
 }
 
-Result<void> Interfaces::add(const InterfaceState& state) {
-  if (interfaces_.contains(state.id)) {
-    return fail(fmt::format("interface {}: number {} is taken by {}", state.name, state.id,
-                            interfaces_.at(state.id).name));
+Result<Interface*> Router::add_interface(Interface interface) {
+  interface.id = interfaces_.free_id();
+  if (interface.id == kNoInterface)
+    return fail(fmt::format("interface {}: {} is the most there can be", interface.name,
+                            kMaxInterfaceId + 1));
+  if (linux_side_ && !interface.made_by_linux) {
+    const Mempool* pool = dataplane_->pool_of(interface.port_name);
+    auto twin = linux_side_->make_twin(interface, pool->get());
+    if (!twin) return tl::unexpected(twin.error());
+    interface.twin = std::move(*twin);
+    if (xfrm_mirror_)
+      if (auto done = exempt_from_xfrm(linux_side_->space(), interface.name); !done)
+        note("ipsec: " + done.error().message);
+    interface.ifindex = interface.twin->tap.ifindex();
+    (void)interface.twin->tap.set_carrier(interface.port_up);
   }
-  if (auto checked = check(state); !checked) return checked;
-  interfaces_.emplace(state.id, state);
-  if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
-  return {};
+  if (auto done = routing().add_interface(interface.state()); !done)
+    return tl::unexpected(done.error());
+  if (sampler_) sampler_->reset_interface(interface.id);
+  Interface& stored = interfaces_.insert(std::move(interface));
+  refresh_interface(stored);
+  return &stored;
 }
 
-Result<void> Interfaces::update(const InterfaceState& state) {
-  auto found = interfaces_.find(state.id);
-  if (found == interfaces_.end()) {
-    return fail(fmt::format("interface {}: there is no number {}", state.name, state.id));
-  }
-  if (auto checked = check(state); !checked) return checked;
-  if (found->second.ifindex != state.ifindex) {
-    by_ifindex_.erase(found->second.ifindex);
-    if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
-  }
-  found->second = state;
-  return {};
+void Router::remove_interface(InterfaceId id) {
+  (void)routing().remove_interface(id);
+  dataplane_->remove_interface(id);
+  interfaces_.erase(id);
+  snapshot_dirty_ = true;
 }
 
-Result<void> Interfaces::remove(InterfaceId id) {
-  auto found = interfaces_.find(id);
-  if (found == interfaces_.end()) return fail(fmt::format("there is no interface {}", id));
-  by_ifindex_.erase(found->second.ifindex);
-  interfaces_.erase(found);
-  return {};
+void Router::update_twins() {
+  dataplane_->set_twins(interfaces_.twins());
 }
 
-bool Interfaces::set_link(const LinuxLink& link, uint16_t generation) {
-  auto [found, fresh] = links_.try_emplace(link.ifindex);
-  Link& known = found->second;
-  bool changed = fresh || known.removed || !(known.link == link);
-  known = {link, generation, false};
-  return changed && (by_ifindex(link.ifindex) != kNoInterface || link.if_id != 0);
+void Router::refresh_interface(Interface& interface) {
+  const InterfaceState state = interface.state();
+  InterfaceSetup setup;
+  setup.id = interface.id;
+  setup.port = interface.port;
+  setup.vlan = interface.vlan;
+  setup.up = routing().interfaces().up(state);
+  setup.urpf = interface.urpf;
+  setup.counters = interface.counters;
+  setup.addresses = routing().interfaces().addresses(state);
+  dataplane_->set_interface(setup);
+  snapshot_dirty_ = true;
 }
 
-uint32_t Interfaces::if_id(int ifindex) const {
-  const auto found = links_.find(ifindex);
-  return found == links_.end() || !found->second.link.up ? 0 : found->second.link.if_id;
-}
-
-// A tombstone stays while the interface is ours, so that it counts as down.
-bool Interfaces::remove_link(int ifindex) {
-  if (by_ifindex(ifindex) == kNoInterface) {
-    const bool tunnel = if_id(ifindex) != 0;
-    links_.erase(ifindex);
-    return tunnel;
-  }
-  Link& link = links_[ifindex];
-  link.link.ifindex = ifindex;
-  return !std::exchange(link.removed, true);
-}
-
-bool Interfaces::set_address(const LinuxAddress& address, uint16_t generation) {
-  auto [found, fresh] = addresses_.try_emplace({address.ifindex, address.address});
-  found->second = generation;
-  return fresh && by_ifindex(address.ifindex) != kNoInterface;
-}
-
-bool Interfaces::remove_address(const LinuxAddress& address) {
-  return addresses_.erase({address.ifindex, address.address}) == 1 &&
-         by_ifindex(address.ifindex) != kNoInterface;
-}
-
-std::vector<LinuxLink> Interfaces::sweep(uint16_t generation, bool& changed) {
-  std::vector<LinuxLink> gone;
-  for (const auto& [ifindex, link] : links_) {
-    if (link.generation != generation && !link.removed) gone.push_back(link.link);
-  }
-  for (const LinuxLink& link : gone) changed |= remove_link(link.ifindex);
-  std::erase_if(links_, [&](const auto& entry) {
-    return entry.second.removed && by_ifindex(entry.first) == kNoInterface;
-  });
-  size_t removed = std::erase_if(
-      addresses_, [generation](const auto& entry) { return entry.second != generation; });
-  changed |= removed != 0;
-  return gone;
-}
-
-const InterfaceState* Interfaces::find(InterfaceId id) const {
-  auto found = interfaces_.find(id);
-  return found == interfaces_.end() ? nullptr : &found->second;
-}
-
-InterfaceId Interfaces::by_ifindex(int ifindex) const {
-  auto found = by_ifindex_.find(ifindex);
-  return found == by_ifindex_.end() ? kNoInterface : found->second;
-}
-
-InterfaceId Interfaces::covering(const IpAddress& address) const {
-  InterfaceId best = kNoInterface;
-  int best_length = -1;
-  for (const auto& [id, state] : interfaces_) {
-    for (const IpPrefix& own : addresses(state)) {
-      if (own.length <= best_length || !own.network().contains(address)) continue;
-      best = id;
-      best_length = own.length;
+void Router::poll_links() {
+  for (const auto& [name, port] : dataplane_->ports()) {
+    const bool up = port->present() && port->link().up;
+    for (auto& [id, interface] : interfaces_.all()) {
+      if (interface.port != port->id() || interface.port_up == up) continue;
+      interface.port_up = up;
+      if (interface.vlan == 0) spdlog::info("port {}: link {}", name, up ? "up" : "down");
+      (void)routing().update_interface(interface.state());
+      if (interface.twin) (void)interface.twin->tap.set_carrier(up);
+      refresh_interface(interface);
     }
   }
-  return best;
 }
 
-const Interfaces::Link* Interfaces::link_of(const InterfaceState& state) const {
-  if (state.ifindex == 0) return nullptr;
-  auto found = links_.find(state.ifindex);
-  return found == links_.end() ? nullptr : &found->second;
-}
-
-// The port's state and, once Linux told of the twin, the twin's.
-bool Interfaces::up(const InterfaceState& state) const {
-  const Link* link = link_of(state);
-  return state.up && (link == nullptr || (!link->removed && link->link.up && link->link.carrier));
-}
-
-uint16_t Interfaces::mtu(const InterfaceState& state) const {
-  const Link* link = link_of(state);
-  if (link == nullptr || link->link.mtu < kSmallestMtu) return state.mtu;
-  return static_cast<uint16_t>(std::min<uint32_t>(state.mtu, link->link.mtu));
-}
-
-std::vector<IpPrefix> Interfaces::addresses(const InterfaceState& state) const {
-  std::vector<IpPrefix> all = state.addresses;
-  if (state.ifindex == 0) return all;
-  auto at = addresses_.lower_bound({state.ifindex, IpPrefix{}});
-  for (; at != addresses_.end() && at->first.first == state.ifindex; ++at) {
-    const IpPrefix& address = at->first.second;
-    if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+// A VLAN device that somebody made on one of our TAPs is an interface of ours.
+void Router::adopt_vlan_device(const LinuxLink& link) {
+  Interface* parent = interfaces_.by_ifindex(link.parent);
+  if (parent == nullptr || parent->vlan != 0) return;
+  if (const Interface* taken = interfaces_.find(parent->port, link.vlan)) {
+    note(fmt::format("Linux's {}: VLAN {} of {} is {} already; left alone", link.name, link.vlan,
+                     parent->name, taken->name));
+    return;
   }
-  return all;
+  Interface interface;
+  interface.name = link.name;
+  interface.port_name = parent->port_name;
+  interface.port = parent->port;
+  interface.vlan = link.vlan;
+  interface.made_by_linux = true;
+  interface.mac = link.mac;
+  interface.mtu = parent->mtu;  // Linux's own counts, too, where it is less
+  interface.port_up = parent->port_up;
+  interface.ifindex = link.ifindex;
+  if (auto added = add_interface(interface); !added) {
+    note(added.error().message);
+    return;
+  }
+  spdlog::info("interface {}: VLAN {} of {}, made in Linux", link.name, link.vlan, parent->name);
+  update_twins();
+}
+
+// After the port's has changed: no interface of it sends more than the port does.
+void Router::update_mtus(const Port& port) {
+  for (auto& [id, interface] : interfaces_.all()) {
+    if (interface.port != port.id()) continue;
+    uint16_t mtu = port.mtu();
+    for (const config::VlanConfig& vlan : port.config().vlans)
+      if (vlan.id == interface.vlan) mtu = std::min(vlan.mtu.value_or(mtu), mtu);
+    if (interface.mtu == mtu) continue;
+    interface.mtu = mtu;
+    if (interface.twin && interface.vlan != 0) (void)interface.twin->tap.set_mtu(mtu);
+    (void)routing().update_interface(interface.state());
+  }
+}
+
+void Router::on_linux_link(const LinuxLink& link, bool removed) {
+  Interface* interface = interfaces_.by_ifindex(link.ifindex);
+  if (interface == nullptr) {
+    if (!removed && link.vlan != 0) adopt_vlan_device(link);
+    return;
+  }
+  if (removed && interface->made_by_linux) {
+    spdlog::info("interface {}: removed in Linux", interface->name);
+    remove_interface(interface->id);
+    update_twins();
+    return;
+  }
+  if (!removed && interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535) {
+    Port* port = dataplane_->port(interface->port_name);
+    const auto mtu = static_cast<uint16_t>(link.mtu);
+    if (auto done = port->set_mtu(mtu); done) {
+      spdlog::info("port {}: MTU {} from Linux", interface->name, mtu);
+      update_mtus(*port);
+    } else if (mtu > port->mtu()) {
+      note("Linux wants another MTU, the port keeps its own: " + done.error().message);
+    }
+  }
+  const bool was_up = dataplane_->snapshot().interfaces[interface->id].up;
+  refresh_interface(*interface);
+  // Setting a link down makes Linux forget IPv6 addresses and routes: the file's come back.
+  if (removed || was_up || !link.up || !link.carrier) return;
+  restore_linux_state(*interface);
+  write_file_routes(config_.routes, false);
+}
+
+void Router::restore_linux_state(const Interface& interface) {
+  if (!linux_side_ || interface.made_by_linux) return;
+  std::vector<std::string> refusals;
+  linux_side_->write_addresses(interface, refusals);
+  for (const std::string& refusal : refusals) note(refusal);
+  for (const config::NeighborConfig& neighbor : config_.neighbors) {
+    if (neighbor.interface != interface.name) continue;
+    if (auto done = linux_side_->requests().set_permanent_neighbor(interface.ifindex,
+                                                                   neighbor.address, neighbor.mac);
+        !done)
+      note(done.error().message);
+  }
 }
 
 }  // namespace hecto::router

@@ -6,8 +6,8 @@
 // Thread-safe: no state.
 #pragma once
 
-#include "router/control/route.hpp"
 #include "router/linux/attributes.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/secret_memory.hpp"
 #include "router/linux/attributes.hpp"
 #include "router/linux/netns.hpp"
-#include "router/linux/secret_buffer.hpp"
 
 namespace hecto::router {
 

@@ -97,23 +97,6 @@ Result<void> write_file(const std::string& path, std::string_view value) {
 
 }  // namespace
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int FileDescriptor::release() noexcept {
-  return std::exchange(fd_, -1);
-}
-
-void FileDescriptor::reset() noexcept {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 Result<NetworkNamespace> NetworkNamespace::current() {
   FileDescriptor fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno("cannot open the process's network namespace");

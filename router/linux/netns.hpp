@@ -9,27 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "router/control/result.hpp"
+#include "base/file_descriptor.hpp"
+#include "base/result.hpp"
 
 namespace hecto::router {
-
-// An owned file descriptor.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor() { reset(); }
-
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-  int release() noexcept;
-  void reset() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 // What becomes of a namespace that create() made when its object goes.
 enum class NamespaceLifetime { kKeep, kRemove };

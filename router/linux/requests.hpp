@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "router/control/route.hpp"
 #include "router/linux/netlink_exchange.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
-#include "router/control/route.hpp"
 #include "router/linux/netns.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 

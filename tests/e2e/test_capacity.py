@@ -103,7 +103,7 @@ def test_a_calibration_predicts_what_is_then_measured(bench):
 
 
 def test_a_gpu_is_measured_through_its_driver(bench):
-    fake = {**os.environ, "LD_LIBRARY_PATH": str(labs.BUILD / "tests/unit/bench")}
+    fake = {**os.environ, "LD_LIBRARY_PATH": str(labs.BUILD / "tests/unit")}
     said = bench("calibrate", "--quick", "--only", "gpu", env=fake).stdout
     assert "gpu: Scripted GPU at 0000:99:00.0" in said
     assert "gpu_launch_us: " in (bench.path / "calibration.yaml").read_text()

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "config/load.hpp"
+#include "config/file/load.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hecto::config;

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "router/esp/engine.hpp"
-#include "router/esp/headers.hpp"
-#include "router/esp/sa.hpp"
+#include "router/ipsec/esp/engine.hpp"
+#include "router/ipsec/esp/headers.hpp"
+#include "router/ipsec/esp/sa.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "lookup/direct_layout.hpp"
 #include "lookup/fib.hpp"
-#include "lookup/naive.hpp"
+#include "tests/beds/naive.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "router/stages/classify.hpp"
-#include "tests/unit/router/packets.hpp"
+#include "router/dataplane/stages/classify.hpp"
+#include "tests/beds/packets.hpp"
 
 using namespace hecto::router;
 

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "router/control/route_file.hpp"
+#include "router/rib/route_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hecto::router;

@@ -1,7 +1,7 @@
 // libFuzzer target: the XFRM decoders on arbitrary bytes.
 #include <cstdlib>
 
-#include "router/linux/xfrm_decode.hpp"
+#include "router/linux/xfrm/xfrm_decode.hpp"
 
 using namespace hecto::router;
 

@@ -7,7 +7,7 @@ import pytest
 import lab as labs
 import uml
 
-TEST = labs.BUILD / "tests" / "unit" / "linux" / "linux_test"
+TEST = labs.BUILD / "tests" / "unit" / "linux-test"
 
 
 def test_unit_tests_of_xfrm_on_a_kernel_with_esp():

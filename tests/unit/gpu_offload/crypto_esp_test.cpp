@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "tests/beds/seed.hpp"
 #include "tests/unit/gpu_offload/crypto_batch.hpp"
 #include "tests/unit/gpu_offload/crypto_launchers.hpp"
-#include "tests/unit/seed.hpp"
 
 namespace hecto::gpu_offload::crypto {
 namespace {

@@ -2,9 +2,9 @@
 // what it holds stays as it came.
 #include <gtest/gtest.h>
 
+#include "tests/beds/seed.hpp"
 #include "tests/unit/gpu_offload/crypto_batch.hpp"
 #include "tests/unit/gpu_offload/crypto_launchers.hpp"
-#include "tests/unit/seed.hpp"
 
 namespace hecto::gpu_offload::crypto {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "tests/unit/seed.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

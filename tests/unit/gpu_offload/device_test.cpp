@@ -14,9 +14,9 @@
 #include "gpu_offload/devices/plugin.hpp"
 #include "gpu_offload/kernels.hpp"
 #include "lookup/memory_block.hpp"
-#include "tests/unit/lookup/random_table.hpp"
-#include "tests/unit/lookup/test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

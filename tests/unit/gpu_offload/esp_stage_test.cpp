@@ -10,8 +10,8 @@
 #include "gpu_offload/devices/scripted.hpp"
 #include "gpu_offload/esp_job.hpp"
 #include "gpu_offload/stage.hpp"
+#include "tests/beds/seed.hpp"
 #include "tests/unit/gpu_offload/crypto_batch.hpp"
-#include "tests/unit/seed.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

@@ -7,11 +7,11 @@
 #include "gpu_offload/kernels.hpp"
 #include "gpu_offload/table_feed.hpp"
 #include "lookup/arena_header.hpp"
-#include "lookup/naive.hpp"
-#include "tests/unit/lookup/qsbr.hpp"
-#include "tests/unit/lookup/random_table.hpp"
-#include "tests/unit/lookup/test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/naive.hpp"
+#include "tests/beds/qsbr.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "fixture.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/unit/gpu_offload/fixture.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

@@ -2,9 +2,9 @@
 #include <chrono>
 #include <thread>
 
-#include "fixture.hpp"
 #include "gpu_offload/devices/host.hpp"
 #include "gpu_offload/shader.hpp"
+#include "tests/unit/gpu_offload/fixture.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "gpu_offload/kernels.hpp"
-#include "lookup/naive.hpp"
-#include "tests/unit/lookup/random_table.hpp"
-#include "tests/unit/lookup/real_table.hpp"
-#include "tests/unit/lookup/test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/naive.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/real_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::gpu_offload {
 namespace {

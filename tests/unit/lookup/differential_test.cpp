@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "lookup/naive.hpp"
-#include "random_table.hpp"
-#include "test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/naive.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::lookup {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/unit/seed.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::lookup {
 namespace {

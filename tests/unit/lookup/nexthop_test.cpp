@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "qsbr.hpp"
+#include "tests/beds/qsbr.hpp"
 
 namespace hecto::lookup {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "random_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::lookup {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "random_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::lookup {
 namespace {

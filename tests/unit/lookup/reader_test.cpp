@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "lookup/nexthop.hpp"
-#include "qsbr.hpp"
-#include "random_table.hpp"
-#include "test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/qsbr.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::lookup {
 namespace {

@@ -1,13 +1,13 @@
 // Every kind of table with the whole table of a real router.
-#include "real_table.hpp"
+#include "tests/beds/real_table.hpp"
 
 #include <gtest/gtest.h>
 
-#include "lookup/naive.hpp"
 #include "lookup/radix_tree.hpp"
-#include "random_table.hpp"
-#include "test_table.hpp"
-#include "tests/unit/seed.hpp"
+#include "tests/beds/naive.hpp"
+#include "tests/beds/random_table.hpp"
+#include "tests/beds/seed.hpp"
+#include "tests/beds/test_table.hpp"
 
 namespace hecto::lookup {
 namespace {

@@ -1,0 +1,52 @@
+// Words of networks that every room needs: addresses of stations, numbers of interfaces, what
+// routes and policies do. The text of each is as iproute2 writes it. Values only; thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hecto {
+
+struct MacAddress : std::array<uint8_t, 6> {};
+std::string to_string(const MacAddress& mac);                        // 02:00:00:00:00:01
+std::optional<MacAddress> parse_mac_address(std::string_view text);  // the same, in either case
+
+// Index of an L3 interface (a port, or a VLAN of a port) in the router's tables. Dense, reused.
+using InterfaceId = uint16_t;
+inline constexpr InterfaceId kNoInterface = 0xffff;
+
+// Who said so. Lower wins among routes of one prefix when the metrics are equal; the kernel's
+// local table comes before everything, as in Linux.
+enum class RouteOrigin : uint8_t {
+  kLinux,     // mirrored by netlink
+  kFile,      // of the configuration
+  kApi,       // `hecto load-routes`, POST /v1/routes
+  kNeighbor,  // host route of a resolved neighbor, made by Routing itself
+};
+std::string_view to_string(RouteOrigin origin) noexcept;
+
+enum class RouteType : uint8_t {
+  kUnicast,
+  kLocal,
+  kBroadcast,
+  kMulticast,
+  kBlackhole,
+  kUnreachable,
+  kProhibit
+};
+std::string_view to_string(RouteType type) noexcept;
+
+enum class UrpfMode : uint8_t { kOff, kLoose, kStrict };  // RFC 3704
+std::string_view to_string(UrpfMode mode) noexcept;
+
+enum class IpsecMode : uint8_t { kTransport, kTunnel };
+std::string_view to_string(IpsecMode mode) noexcept;
+enum class PolicyDirection : uint8_t { kOut, kIn, kForward };  // as in `ip xfrm policy`
+std::string_view to_string(PolicyDirection direction) noexcept;
+enum class PolicyAction : uint8_t { kProtect, kBypass, kDiscard };  // RFC 4301 §4.4.1
+std::string_view to_string(PolicyAction action) noexcept;
+
+}  // namespace hecto

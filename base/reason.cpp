@@ -1,0 +1,77 @@
+#include "base/reason.hpp"
+
+namespace hecto {
+namespace {
+
+constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
+    {"none", Stage::kReceive, false, 0, ""},
+    {"arp", Stage::kClassify, true, 2000, "ARP for Linux"},
+    {"local", Stage::kLookup, true, 100000, "to one of the router's own addresses"},
+    {"multicast", Stage::kClassify, true, 5000, "multicast: routing protocols, neighbor discovery"},
+    {"broadcast", Stage::kClassify, true, 1000, "broadcast: DHCP"},
+    {"link_local", Stage::kClassify, true, 1000, "link-local addresses are not forwarded"},
+    {"options", Stage::kClassify, true, 500, "IPv4 options or an IPv6 hop-by-hop header"},
+    {"ttl_expired", Stage::kClassify, true, 500, "TTL or hop limit at its end"},
+    {"too_big", Stage::kRewrite, true, 500, "longer than the egress MTU"},
+    {"glean", Stage::kLookup, true, 2000, "neighbor not resolved yet"},
+    {"no_route", Stage::kLookup, true, 100, "no route to the destination"},
+    {"unreachable", Stage::kLookup, true, 100, "a route of type unreachable"},
+    {"prohibit", Stage::kLookup, true, 100, "a route of type prohibit"},
+    {"other_protocol", Stage::kClassify, true, 500, "neither ARP nor IP: LLDP, LACP, MPLS"},
+    {"truncated", Stage::kClassify, false, 0, "shorter than its headers"},
+    {"bad_version", Stage::kClassify, false, 0, "IP version is not the EtherType's"},
+    {"bad_header_length", Stage::kClassify, false, 0, "IPv4 header length below 20 bytes"},
+    {"bad_total_length", Stage::kClassify, false, 0, "total length and real length disagree"},
+    {"bad_checksum", Stage::kClassify, false, 0, "IPv4 header checksum"},
+    {"martian_source", Stage::kClassify, false, 0, "a source address that cannot be"},
+    {"martian_destination", Stage::kClassify, false, 0, "a destination that cannot be"},
+    {"looped", Stage::kClassify, false, 0, "our own source MAC, or source equals destination"},
+    {"not_for_us", Stage::kClassify, false, 0, "another station's MAC"},
+    {"unknown_vlan", Stage::kClassify, false, 0, "no interface for this VLAN tag"},
+    {"interface_down", Stage::kRewrite, false, 0, "the interface is down"},
+    {"blackhole", Stage::kLookup, false, 0, "a route of type blackhole"},
+    {"urpf", Stage::kLookup, false, 0, "no route back to the source (uRPF)"},
+    {"split_header", Stage::kClassify, false, 0, "headers not in the first segment"},
+    {"no_linux", Stage::kPunt, false, 0, "for Linux, but there is no Linux side"},
+    {"punt_queue_full", Stage::kPunt, false, 0, "the slow path does not keep up"},
+    {"tap_full", Stage::kPunt, false, 0, "Linux did not take the packet from the TAP"},
+    {"transmit_full", Stage::kTransmit, false, 0, "the port's transmit queue is full"},
+    {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
+    {"esp_malformed", Stage::kDecap, false, 0,
+     "ESP shorter than its headers, or not as its SA says"},
+    {"esp_replay", Stage::kDecap, false, 0, "ESP number seen before, or older than the window"},
+    {"esp_bad_icv", Stage::kDecap, false, 0, "ESP forged, damaged or of another key"},
+    {"esp_expired", Stage::kDecap, false, 0, "the SA's lifetime or its numbers are used up"},
+    {"esp_dummy", Stage::kDecap, false, 0, "ESP dummy packet: traffic flow confidentiality"},
+    {"esp_keepalive", Stage::kDecap, false, 0, "NAT keep-alive of ESP in UDP"},
+    {"esp_fragment", Stage::kDecap, false, 0, "ESP in fragments that were not put together"},
+    {"esp_joined", Stage::kDecap, false, 0, "fragments of ESP that went on as part of another"},
+    {"esp_no_room", Stage::kEncap, false, 0, "no room in the buffer for what ESP adds"},
+    {"esp_of_linux", Stage::kEncap, false, 0, "ESP that Linux made by an SA that is hectod's"},
+    {"tunnel_too_big", Stage::kEncap, false, 0, "longer than the tunnel takes, sender not told"},
+    {"policy_no_sa", Stage::kEncap, false, 0, "its IPsec policy has no SA (yet)"},
+    {"policy_mismatch", Stage::kDecap, false, 0,
+     "without the protection its IPsec policy asks for"},
+    {"policy_discard", Stage::kEncap, false, 0, "an IPsec policy of action discard"},
+}};
+
+constexpr std::array<std::string_view, 8> kStages = {"receive", "classify", "decap",    "lookup",
+                                                     "encap",   "rewrite",  "transmit", "punt"};
+
+}  // namespace
+
+const ReasonInfo& info(Reason reason) noexcept {
+  return kInfo[static_cast<size_t>(reason)];
+}
+
+std::string_view name(Stage stage) noexcept {
+  return kStages[static_cast<size_t>(stage)];
+}
+
+Reason reason_by_name(std::string_view name) noexcept {
+  for (size_t i = 1; i < kReasonCount; ++i)
+    if (kInfo[i].name == name) return static_cast<Reason>(i);
+  return Reason::kNone;
+}
+
+}  // namespace hecto

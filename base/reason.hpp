@@ -1,0 +1,93 @@
+// Why a packet left the fast path: every drop and every punt has a name, a place and a counter.
+//
+// A punt reason doubles as the drop reason of packets over its token bucket. The order is the
+// order of `hecto show drops` among equals; numbers are not stable between versions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace hecto {
+
+enum class Stage : uint8_t {
+  kReceive,
+  kClassify,
+  kDecap,
+  kLookup,
+  kEncap,
+  kRewrite,
+  kTransmit,
+  kPunt
+};
+
+enum class Reason : uint8_t {
+  kNone = 0,
+  // Punts: Linux knows what to do.
+  kArp,            // RFC 826
+  kLocal,          // to one of the router's own addresses
+  kMulticast,      // 224.0.0.0/4, ff00::/8: routing protocols, ND
+  kBroadcast,      // 255.255.255.255 or a link's broadcast address: DHCP
+  kLinkLocal,      // 169.254.0.0/16 and fe80::/10 are never forwarded (RFC 3927, RFC 4291)
+  kOptions,        // IPv4 options, IPv6 hop-by-hop header
+  kTtlExpired,     // RFC 1812 §5.3.1, RFC 8200 §3
+  kTooBig,         // does not fit the egress MTU: fragment, or ICMP to the sender
+  kGlean,          // on-link, neighbor not resolved yet
+  kNoRoute,        // Linux answers "network unreachable"
+  kUnreachable,    // a route of type unreachable
+  kProhibit,       // a route of type prohibit
+  kOtherProtocol,  // any other EtherType: LLDP, LACP, MPLS
+  // Drops.
+  kTruncated,        // shorter than its headers, or than its headers say
+  kBadVersion,       // IP version does not match the EtherType
+  kBadHeaderLength,  // IHL below 5
+  kBadTotalLength,   // below the header length, or beyond the bytes there are
+  kBadChecksum,      // IPv4 header checksum
+  kMartianSource,    // RFC 1812 §5.3.7, RFC 6890
+  kMartianDestination,
+  kLooped,         // our own source MAC, or source equals destination
+  kNotForUs,       // another station's MAC
+  kUnknownVlan,    // no interface for this tag
+  kInterfaceDown,  // ingress or egress interface is down
+  kBlackhole,      // a route of type blackhole
+  kUrpf,           // no (strict: no such) route back to the source
+  kSplitHeader,    // headers not in the first segment
+  kNoLinux,        // to be punted, but there is no Linux side
+  kPuntQueueFull,  // the slow path does not keep up
+  kTapFull,        // Linux did not take the packet from the TAP
+  kTransmitFull,   // the port's transmit queue is full
+  // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
+  kEspUnknownSpi,   // ESP to one of our addresses, no such SA
+  kEspMalformed,    // shorter than its headers, wrong padding, or not what its SA says
+  kEspReplay,       // number seen, or older than the window
+  kEspBadIcv,       // forged, damaged, or another key
+  kEspExpired,      // the SA's hard lifetime is over, or its sequence numbers used up
+  kEspDummy,        // traffic flow confidentiality (RFC 4303 §2.6)
+  kEspKeepalive,    // NAT keep-alive (RFC 3948 §2.3)
+  kEspFragment,     // ESP in fragments that were not put together
+  kEspJoined,       // a fragment of ESP: it went on as part of another packet
+  kEspNoRoom,       // no room in the buffer for ESP's headers or trailer
+  kEspOfLinux,      // Linux made it by an SA that hectod has: its numbers must not go out twice
+  kTunnelTooBig,    // does not fit the tunnel, and its sender is told too often or not at all
+  kPolicyNoSa,      // a policy asks for an SA that is not there (yet)
+  kPolicyMismatch,  // came in without the protection that its policy asks for, or with another
+  kPolicyDiscard,   // a policy of action discard
+  kCount
+};
+inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCount);
+
+struct ReasonInfo {
+  std::string_view name;  // snake_case, as in `hecto show drops`
+  Stage stage;
+  bool punt;
+  uint32_t default_pps;          // of the punt's token bucket; 0 for drops
+  std::string_view description;  // one line
+};
+
+const ReasonInfo& info(Reason reason) noexcept;
+std::string_view name(Stage stage) noexcept;
+// kNone when there is no such name.
+Reason reason_by_name(std::string_view name) noexcept;
+
+}  // namespace hecto

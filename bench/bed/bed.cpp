@@ -1,0 +1,221 @@
+#include "bench/bed/bed.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <random>
+
+#include "bench/lib/destinations.hpp"
+#include "bench/lib/synthetic_table.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+
+namespace hecto::bench {
+
+using namespace router;
+
+namespace {
+
+constexpr unsigned kIpOverhead_bytes = 14;
+constexpr uint64_t kSeed = 7;
+
+config::PortConfig make_port(const std::string& name, const std::string& device, uint16_t mtu,
+                             const std::string& a4, const std::string& a6) {
+  config::PortConfig port;
+  port.name = name;
+  port.device = device;
+  port.kind = config::DeviceKind::kVdev;
+  port.mtu = mtu;
+  port.addresses = {*lookup::IpPrefix::parse_interface(a4), *lookup::IpPrefix::parse_interface(a6)};
+  return port;
+}
+
+// A receive port for each worker, two egress ports, half of the next hops on each, all neighbors
+// known.
+config::Config make_config(const BedOptions& options) {
+  config::Config c;
+  c.linux_side.enabled = false;
+  c.log_level = "error";
+  c.idle = options.workers.empty() ? config::IdleMode::kPoll : config::IdleMode::kSleep;
+  c.idle_sleep_us = 1000;
+  c.burst = static_cast<uint16_t>(options.burst);
+  c.ipsec.max_sas = c.ipsec.max_policies = 65536;  // of 10,000 tunnels: two of each
+  for (const auto& [socket, core] : options.workers) c.workers[socket].push_back(core);
+  uint16_t largest = kLeastFrame_bytes;
+  for (const ReplayFrames& kind : options.frames)
+    largest = std::max(largest, *std::max_element(kind.sizes.begin(), kind.sizes.end()));
+  const auto mtu =
+      static_cast<uint16_t>(std::max<unsigned>(options.mtu, largest - kIpOverhead_bytes));
+  const std::string size = fmt::format("size={}", kLeastFrame_bytes);
+  const size_t receivers = std::max<size_t>(1, options.workers.size());
+  for (size_t i = 0; i < receivers; ++i)
+    c.ports.push_back(make_port(fmt::format("in{}", i), fmt::format("net_null{},{}", i, size), mtu,
+                                fmt::format("198.18.{}.254/24", i),
+                                fmt::format("2001:2:0:{:x}::fe/64", i)));
+  for (size_t side = 0; side < 2; ++side) {
+    const auto device = fmt::format("net_null{},{},no-rx=1", receivers + side, size);
+    c.ports.push_back(make_port(fmt::format("out{}", side), device, mtu,
+                                fmt::format("100.64.{}.254/24", side),
+                                fmt::format("2001:db8:{}::fe/64", side)));
+  }
+  for (unsigned i = 0; i < options.next_hops; ++i) {
+    const unsigned side = i % 2;
+    const auto host = i / 2 + 1;
+    const MacAddress mac = {0x02, 0, 0, 1, static_cast<uint8_t>(side), static_cast<uint8_t>(host)};
+    for (const std::string& address :
+         {fmt::format("100.64.{}.{}", side, host), fmt::format("2001:db8:{}::{:x}", side, host)})
+      c.neighbors.push_back({*lookup::IpAddress::parse(address), fmt::format("out{}", side), mac});
+  }
+  return c;
+}
+
+Result<RouteFile> read_table(const BedOptions& options, Router& router, std::string& name) {
+  RouteFileOptions parse;
+  for (const config::NeighborConfig& neighbor : router.config().neighbors) {
+    auto hop = router.next_hop({neighbor.address, neighbor.interface, 1});
+    if (!hop) return tl::unexpected(hop.error());
+    parse.via.push_back(*hop);
+  }
+  const std::string path =
+      options.table.empty() ? find_real_table(options.root).value_or("") : options.table;
+  name = path.empty() ? "synthetic" : std::filesystem::path(path).filename().string();
+  if (path.empty()) return with_next_hops(synthetic_prefixes(), parse);
+  return read_routes(path, parse);
+}
+
+// At most `count` of each family, the same ones each time.
+void choose_routes(RouteTable& table, size_t count) {
+  std::mt19937_64 random(kSeed);
+  std::shuffle(table.entries.begin(), table.entries.end(), random);
+  size_t kept[2] = {0, 0};
+  std::erase_if(table.entries, [&](const RouteTable::Entry& entry) {
+    return kept[entry.prefix.address.family == lookup::Family::kIpv4 ? 0 : 1]++ >= count;
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bed>> Bed::create(const BedOptions& options) {
+  spdlog::set_level(spdlog::level::err);
+  auto topology = config::read_topology();
+  if (!topology) return fail("topology: " + topology.error());
+  if (options.wrong_sockets) {
+    const auto& sockets = topology->sockets;
+    for (config::Core& core : topology->cores) {
+      const auto at = std::find(sockets.begin(), sockets.end(), core.socket) - sockets.begin();
+      core.socket = sockets[(static_cast<size_t>(at) + 1) % sockets.size()];
+    }
+  }
+  std::unique_ptr<Bed> bed(new Bed(options));
+  auto router = Router::create(make_config(options), std::move(*topology));
+  if (!router) return tl::unexpected(router.error());
+  bed->router_ = std::move(*router);
+  if (auto done = bed->load_table(); !done) return tl::unexpected(done.error());
+  if (auto done = bed->make_ports(); !done) return tl::unexpected(done.error());
+  return bed;
+}
+
+Result<void> Bed::load_table() {
+  auto file = read_table(options_, *router_, table_name_);
+  if (!file) return tl::unexpected(file.error());
+  if (options_.routes > 0) choose_routes(file->table, options_.routes);
+  std::vector<lookup::Prefix4> v4;
+  std::vector<lookup::Prefix6> v6;
+  for (const RouteTable::Entry& entry : file->table.entries)
+    if (entry.prefix.address.family == lookup::Family::kIpv4)
+      v4.push_back(entry.prefix.v4());
+    else
+      v6.push_back(entry.prefix.v6());
+  if (v4.empty() || v6.empty())
+    return fail(fmt::format("table {}: {} IPv4 and {} IPv6 prefixes; some of both are needed",
+                            table_name_, v4.size(), v6.size()));
+  routes_ = file->table.entries.size();
+  const unsigned count = options_.destinations;
+  destinations_ = replay_destinations(make_destinations(Destinations::kInTable, v4, count, kSeed),
+                                      make_destinations(Destinations::kInTable, v6, count, kSeed));
+  const auto start = std::chrono::steady_clock::now();
+  auto counts =
+      router_->routing().load(std::make_shared<const RouteTable>(std::move(file->table)), {});
+  if (!counts) return tl::unexpected(counts.error());
+  if (counts->refused > 0) return fail(counts->first_error);
+  router_->routing().commit();
+  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+Result<void> Bed::make_ports() {
+  Dataplane& dataplane = router_->dataplane();
+  for (size_t worker = 0; worker < workers(); ++worker) {
+    const Port& port = *dataplane.port(fmt::format("in{}", worker));
+    in_.push_back(port.id());
+    replays_.push_back(
+        std::make_unique<Replay>(port.id(), port.mac(), destinations_, options_.frames));
+    // Workers that run are told when.
+    replays_.back()->set_active(options_.workers.empty());
+    dataplane.worker(static_cast<unsigned>(worker)).refresh();
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    out_[side] = dataplane.port(fmt::format("out{}", side))->id();
+    const bool any =
+        std::any_of(options_.frames.begin(), options_.frames.end(),
+                    [](const ReplayFrames& kind) { return kind.copied || kind.swept; });
+    for (uint16_t queue = 0; any && queue < workers(); ++queue)
+      sinks_.push_back(std::make_unique<Sink>(out_[side], queue));
+  }
+  select_frames(0);
+  return {};
+}
+
+void Bed::select_frames(size_t kind) {
+  for (auto& replay : replays_) replay->select_frames(kind);
+  for (auto& sink : sinks_) sink->select_frames(options_.frames[kind]);
+}
+
+uint64_t Bed::sweep_cycles() const {
+  uint64_t sum = 0;
+  for (const auto& replay : replays_) sum += replay->sweep_cycles();
+  for (const auto& sink : sinks_) sum += sink->sweep_cycles();
+  return sum;
+}
+
+rte_mempool* Bed::pool(size_t worker) {
+  return router_->dataplane().pool_of(fmt::format("in{}", worker))->get();
+}
+
+bool Bed::all_forwarded() {
+  const Totals totals = collect(router_->dataplane());
+  if (totals.dropped_total() == 0 && totals.punted_total() == 0) return true;
+  std::fflush(stdout);  // so that the reason comes last
+  for (size_t i = 1; i < kReasonCount; ++i) {
+    if (totals.dropped[i] == 0) continue;
+    fmt::print(stderr, "dropped {} packets: {}\n", totals.dropped[i],
+               info(static_cast<Reason>(i)).name);
+  }
+  return false;
+}
+
+Result<std::vector<uint16_t>> frame_sizes(const std::string& size) {
+  if (size == "imix") {
+    constexpr uint16_t kSmall = 64, kMiddle = 590, kLarge = 1514;
+    return std::vector<uint16_t>{kSmall, kMiddle, kSmall,  kMiddle, kSmall,  kSmall,
+                                 kLarge, kSmall,  kMiddle, kSmall,  kMiddle, kSmall};
+  }
+  unsigned bytes = 0;
+  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
+  if (error != std::errc() || end != size.data() + size.size() || bytes < kLeastFrame_bytes ||
+      bytes > kLargestFrame_bytes)
+    return fail(fmt::format("--size {}: use imix, or {} to {} bytes", size, kLeastFrame_bytes,
+                            kLargestFrame_bytes));
+  return std::vector<uint16_t>{static_cast<uint16_t>(bytes)};
+}
+
+double mean_bytes(const std::vector<uint16_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(sizes.size());
+}
+
+}  // namespace hecto::bench

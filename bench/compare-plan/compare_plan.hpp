@@ -1,0 +1,47 @@
+// `hecto-bench compare-plan`: what the capacity model predicts for one worker over memory ports,
+// what is measured, and the error, for every size and both families.
+//
+// A shared machine's speed changes within seconds, so that constants and what they are to predict
+// take turns, round by round, in one process: the error is the median of the rounds' errors.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/capacity/cycles.hpp"
+
+namespace hecto::bench {
+
+struct ComparePlanOptions {
+  std::string calibration;  // file; empty: this machine is calibrated in each round
+  std::vector<std::string> sizes = {"64", "128", "256", "512", "1024", "1518", "9000", "imix"};
+  std::string table;       // route file; empty: the real one where it is found, else synthetic
+  std::string root = ".";  // where ../shared/data is looked for
+  bool quick = false;
+  std::string json;  // file to write, - for standard output; empty: none
+};
+
+struct PlanRow {
+  std::string size, series;  // floor, ipv4, ipv6
+  double predicted_cycles = 0, measured_cycles = 0;
+  double predicted_mpps = 0, measured_mpps = 0;
+  double error = 0;         // of the rate: predicted / measured - 1, median of the rounds
+  double error_spread = 0;  // how far the middle half of the rounds' errors lies apart
+  double spread = 0;        // the same of the measured cycles, as a part of their median
+  std::map<std::string, double> terms = {};  // cycles that the prediction is the sum of
+};
+
+// The model's cycles for packets of these sizes, copied in and out by their ports. `series`: floor
+// (receive and transmit alone), ipv4 or ipv6.
+config::PacketCycles predict(const config::Constants& constants, const std::string& series,
+                             const std::vector<uint16_t>& sizes);
+
+// One size, in this process; DPDK starts in it.
+Result<std::vector<PlanRow>> compare_size(const ComparePlanOptions& options,
+                                          const std::string& size);
+// All of them, each in a process of its own.
+int compare_plan(const ComparePlanOptions& options);
+
+}  // namespace hecto::bench

@@ -1,0 +1,101 @@
+// A box as the capacity model sees it: places and limits, no measurements. Read from a short YAML
+// file, made from a Topology (this machine, or an hwloc export), or by hand in a test.
+//
+//   name: "two sockets, 2 x 100G"
+//   sockets: 2                                    # each with what the next four lines say
+//   cores: 32
+//   threads: 2                                    # a core, default 1
+//   ghz: 2.6                                      # that all cores hold under load
+//   memory: {channels: 8, mt_s: 4800}
+//   pcie_lanes: 80                                # of a socket, or of a hub where there are hubs
+//   ddio: true                                    # DMA into the cache; default true
+//   intersocket: {gbyte_s: 48, links: 3}          # each direction of each link
+//   hubs: {ioh0: {socket: 0}}                     # chips between slots and socket, as in 2010
+//   slots: {s1: {socket: 0, gen: 5, lanes: 16}}   # or {hub: ioh0, ...}
+//   nics: {wan: {slot: s1, ports: 2, gbit_s: 100, mpps: 200}}   # or {socket: 0, ...}: no PCIe
+//                                                 # also gen, lanes: of the card, if less than
+//                                                 # the slot's; pci: [ADDRESS of each port]
+//   gpus: {g0: {slot: s2}}
+//   constants: {nic_rx_cycles: 30}                # of this box
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "config/box/constants.hpp"
+#include "config/box/topology.hpp"
+#include "config/file/config.hpp"
+#include "config/file/reader.hpp"
+
+namespace hecto::config {
+
+struct BoxSocket {
+  int id = 0;  // NUMA node
+  unsigned cores = 0;
+  unsigned threads = 1;                  // of a core
+  double ghz = 0;                        // 0: not known; the constants' core_ghz is taken
+  std::optional<double> memory_gbyte_s;  // channels x MT/s x 8
+};
+
+struct BoxHub {
+  std::string name;
+  size_t socket = 0;  // position in Box::sockets
+};
+
+struct BoxSlot {
+  std::string name;
+  size_t socket = 0;
+  std::optional<size_t> hub;    // position in Box::hubs; else the socket's own lanes
+  unsigned gen = 0, lanes = 0;  // 0: not known
+  double gbit_s = 0;            // each direction, coded
+  std::string link;             // "PCIe 4.0 x16"
+};
+
+struct BoxNic {
+  std::string name;
+  size_t socket = 0;
+  std::optional<size_t> slot;  // position in Box::slots; none: not on PCIe that anyone can see
+  double link_gbit_s = 0;      // as slot and card agree
+  std::string link;
+  std::vector<std::string> pci;  // address of each port
+  double gbit_s = 0;             // of each port
+  bool rate_known = true;        // else taken from the link
+  std::optional<double> mpps;    // of all ports, each direction
+};
+
+struct BoxGpu {
+  std::string name;
+  size_t slot = 0;
+};
+
+struct Box {
+  std::string source;  // the file, or "this machine"
+  std::string name;    // in words; may be empty
+  std::vector<BoxSocket> sockets;
+  std::optional<double> intersocket_gbyte_s;  // each direction, all links
+  std::vector<BoxHub> hubs;
+  std::vector<BoxSlot> slots;
+  std::vector<BoxNic> nics;
+  std::vector<BoxGpu> gpus;
+  bool ddio = true;
+  bool slots_known = true;         // the free ones, too
+  Constants constants;             // with the box's own
+  std::vector<std::string> notes;  // what had to be assumed, one line each
+};
+
+// Unknown keys and contradictions are refused, each with file, line, key and what would be right.
+tl::expected<Box, Problems> read_box(const std::string& file);
+tl::expected<Box, Problems> parse_box(std::string_view yaml, const std::string& file_name);
+
+// Functions of a card become the ports of one NIC.
+Box box_of(const Topology& topology, const Constants& constants = {});
+
+// A box file as the placement sees it: cores numbered socket by socket, first threads first.
+Topology topology_of(const Box& box);
+
+// One port for each of the box's NICs' ports, everything else by default.
+Config default_config(const Box& box);
+
+}  // namespace hecto::config

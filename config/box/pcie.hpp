@@ -1,0 +1,34 @@
+// What a packet costs on its NIC's PCIe link: data and descriptors as TLPs with their headers,
+// after Neugebauer et al., "Understanding PCIe performance for end host networking" (SIGCOMM 2018).
+#pragma once
+
+#include <string>
+
+#include "config/box/constants.hpp"
+
+namespace hecto::config {
+
+// The two directions of a link, or of what lies behind it.
+struct Directions {
+  double to_memory = 0;
+  double from_memory = 0;
+  Directions& operator+=(const Directions& other);
+  Directions operator*(double factor) const { return {to_memory * factor, from_memory * factor}; }
+};
+
+// Bytes on the link, for a frame of so many bytes with FCS (which the NIC keeps).
+Directions link_bytes_received(const Constants& constants, double frame_bytes);
+Directions link_bytes_transmitted(const Constants& constants, double frame_bytes);
+
+// Bytes behind the link, in an I/O hub: TLP headers end at the link, and whole cache lines move.
+Directions hub_bytes_received(const Constants& constants, double frame_bytes);
+Directions hub_bytes_transmitted(const Constants& constants, double frame_bytes);
+
+// Of one direction after line coding: generations 1 and 2 code 8 bits in 10, later ones 128 in 130.
+double link_gbit_s(double gt_s, unsigned lanes);
+// 2.5, 5, 8, 16, 32, 64 for generations 1 to 6.
+double gt_s_of_generation(unsigned generation);
+
+std::string link_words(double gt_s, unsigned lanes);  // "PCIe 4.0 x16"
+
+}  // namespace hecto::config

@@ -1,0 +1,138 @@
+// The capacity part of `hecto plan`'s text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "config/capacity/capacity.hpp"
+#include "config/placement/columns.hpp"
+
+namespace hecto::config {
+namespace {
+
+constexpr size_t kLabelColumns = 22;
+constexpr size_t kCellColumns = 9;
+
+char letter(ResourceKind kind) {
+  constexpr char kLetters[] = "cwnphmslg";
+  return kLetters[static_cast<size_t>(kind)];
+}
+
+std::string label(const Box& box, const Point& point) {
+  if (!point.traffic) return std::string(name_of(point.experiment));
+  constexpr std::string_view kNames[] = {"IPv4", "IPv6", "IPsec"};
+  const std::string_view name = kNames[static_cast<size_t>(*point.traffic)];
+  if (box.sockets.size() == 1) return fmt::format("{} forwarding", name);
+  return fmt::format(
+      "{} {}", name,
+      point.experiment == Experiment::kForwardLocal ? "within a socket" : "across sockets");
+}
+
+std::string size_words(size_t size) {
+  const std::string_view name = packet_sizes()[size].name;
+  return name == "imix" ? "IMIX" : fmt::format("{} B", name);
+}
+
+std::string heading(const std::string& words) {
+  std::string out = pad(words, kLabelColumns);
+  for (const PacketSize& size : packet_sizes())
+    out += fmt::format("{:>{}}", size.name == "imix" ? "IMIX" : size.name, kCellColumns);
+  out += '\n';
+  return out;
+}
+
+std::string number(double value) {
+  return value < 99.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
+}
+
+// One row for each experiment and traffic, a cell for each size.
+template <typename Cell>
+std::string rows(const Box& box, const Capacity& capacity, const Cell& cell) {
+  std::string out;
+  for (size_t i = 0; i + kSizes <= capacity.points.size(); i += kSizes) {
+    std::string line = pad(label(box, capacity.points[i]), kLabelColumns);
+    for (size_t size = 0; size < kSizes; ++size)
+      line += fmt::format("{:>{}}", cell(capacity.points[i + size]), kCellColumns);
+    out += line;
+    out += '\n';
+  }
+  return out;
+}
+
+std::string legend(const Capacity& capacity) {
+  std::map<ResourceKind, bool> seen;
+  bool gpu = false;
+  for (const Point& point : capacity.points) {
+    seen[capacity.resources[point.bottleneck].kind] = true;
+    gpu |= point.gpu;
+  }
+  std::string out = "What stops it:";
+  for (const auto& [kind, _] : seen) out += fmt::format(" {} {},", letter(kind), name_of(kind));
+  out.back() = '.';
+  return fmt::format("{}{}\n", out, gpu ? " * with the GPUs." : "");
+}
+
+// The tightest resource of each kind.
+std::string headroom(const Capacity& capacity, const Point& point) {
+  std::map<ResourceKind, size_t> tightest;
+  for (size_t r = 0; r < capacity.resources.size(); ++r) {
+    if (point.headroom[r] == 0) continue;
+    const auto [at, fresh] = tightest.emplace(capacity.resources[r].kind, r);
+    if (!fresh && point.headroom[r] < point.headroom[at->second]) at->second = r;
+  }
+  std::vector<size_t> order;
+  for (const auto& [kind, resource] : tightest) order.push_back(resource);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return point.headroom[a] < point.headroom[b]; });
+  std::string out;
+  for (size_t r : order)
+    out += cut(fmt::format("{:>7}  {}", number(point.headroom[r] * point.mpps),
+                           capacity.resources[r].name),
+               kColumns - 18) +
+           fmt::format("  ({:.0f}% used)\n", 100 / point.headroom[r]);
+  return out;
+}
+
+}  // namespace
+
+std::string describe(const Box& box, const Setup& setup, const Capacity& capacity, size_t size,
+                     Traffic traffic) {
+  if (capacity.points.empty()) return "";
+  double wires = 0;
+  for (const UsedPort& port : setup.ports) wires += port.gbit_s;
+  const std::string all = wires > 0 ? fmt::format("all ports together (wires: {:g} Gb/s)", wires)
+                                    : "all ports together";
+
+  std::string out = fmt::format("Gb/s on the wire, {}\n", all);
+  out += heading("bytes, with FCS");
+  out += rows(box, capacity, [&](const Point& point) {
+    return fmt::format("{}{}{}", number(point.gbit_s),
+                       letter(capacity.resources[point.bottleneck].kind), point.gpu ? "*" : "");
+  });
+  out += legend(capacity);
+  out += '\n';
+  out += heading("Mpps");
+  out += rows(box, capacity, [](const Point& point) { return number(point.mpps); });
+  if (wires > 0) {
+    double cores = 0;
+    for (double each : setup.cores) cores += each;
+    out += '\n';
+    out += heading("cores for line rate");
+    out += rows(box, capacity,
+                [](const Point& point) { return fmt::format("{}", point.cores_needed); });
+    out += fmt::format("Cores at work in this plan: {:g}.\n", cores);
+  }
+  if (const Point* point = capacity.find(Experiment::kForwardLocal, traffic, size)) {
+    out += fmt::format("\n{}, {}: {} Mpps, {} Gb/s. Each alone would carry, Mpps:\n",
+                       label(box, *point), size_words(size), number(point->mpps),
+                       number(point->gbit_s));
+    out += headroom(capacity, *point);
+  }
+  out += "\n";
+  for (const std::string& note : box.notes) out += fmt::format("! {}\n", wrapped(note));
+  for (const std::string& line : advice(box, setup, capacity))
+    out += fmt::format("! {}\n", wrapped(line));
+  return out;
+}
+
+}  // namespace hecto::config

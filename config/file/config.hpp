@@ -1,0 +1,152 @@
+// What the operator wrote, checked and with defaults filled in. Plain values: no DPDK, no pointers.
+// docs/configuration.md is the reference of every key; load.cpp reads them, diff.cpp compares two.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/net.hpp"
+#include "config/file/ipsec.hpp"
+#include "lookup/prefix.hpp"
+
+namespace hecto::config {
+
+using lookup::IpAddress;
+using lookup::IpPrefix;
+
+// How a port's `device` names it.
+enum class DeviceKind : uint8_t {
+  kPci,     // "0000:17:00.0", or 17:00.0
+  kVdev,    // "net_memif0,role=server,...": a DPDK vdev string, starts with net_ or eth_
+  kKernel,  // "eth1": a kernel interface, AF_XDP where it works, else AF_PACKET
+};
+
+enum class IdleMode : uint8_t { kSleep, kPoll };
+
+// A VLAN sub-interface of a port; its interface is named "<port>.<id>".
+struct VlanConfig {
+  uint16_t id = 0;  // 1 to 4094
+  std::vector<IpPrefix> addresses;
+  std::optional<uint16_t> mtu;  // default: the port's
+  UrpfMode urpf = UrpfMode::kOff;
+  bool operator==(const VlanConfig&) const = default;
+};
+
+struct PortConfig {
+  std::string name;
+  std::string device;
+  DeviceKind kind = DeviceKind::kKernel;
+  uint16_t mtu = 1500;                // bytes of L3 packet, 576 (1280 with IPv6) to 9000
+  std::vector<IpPrefix> addresses;    // host bits kept
+  std::optional<uint16_t> rx_queues;  // default: one per worker of the port's socket
+  uint16_t rx_descriptors = 1024;
+  uint16_t tx_descriptors = 1024;
+  std::optional<MacAddress> mac;
+  bool promiscuous = false;
+  UrpfMode urpf = UrpfMode::kOff;
+  bool counters = false;  // per-interface packet and byte counters
+  std::vector<VlanConfig> vlans;
+  bool operator==(const PortConfig&) const = default;
+};
+
+struct LinuxConfig {
+  bool enabled = true;               // `linux: off` gives the static mode
+  std::string name_space = "hecto";  // key: namespace; created when it is not there
+  bool mirror_addresses = true;
+  bool mirror_routes = true;
+  bool mirror_neighbors = true;
+  bool mirror_ipsec = true;
+  bool operator==(const LinuxConfig&) const = default;
+};
+
+struct NextHopConfig {
+  IpAddress gateway;
+  std::string interface;  // empty: found by the interface addresses
+  uint16_t weight = 1;    // 1 to 256
+  bool operator==(const NextHopConfig&) const = default;
+};
+
+struct RouteConfig {
+  IpPrefix to;
+  RouteType type = RouteType::kUnicast;
+  std::vector<NextHopConfig> via;  // empty unless unicast
+  uint32_t metric = 0;
+  bool operator==(const RouteConfig&) const = default;
+};
+
+struct NeighborConfig {
+  IpAddress address;
+  std::string interface;
+  MacAddress mac{};
+  bool operator==(const NeighborConfig&) const = default;
+};
+
+// How IPv4's main table is stored: DIR-24-8, or a trie that takes a quarter of its memory.
+enum class Ipv4Engine : uint8_t { kAuto, kDirect, kCompact };
+inline constexpr uint64_t kDirectFib_bytes = 48ull << 20;  // what DIR-24-8 grows to, and no further
+
+struct TablesConfig {
+  Ipv4Engine ipv4_engine = Ipv4Engine::kAuto;
+  std::optional<uint64_t> memory_bytes;  // of one family's FIB on one socket; default: no limit
+  uint32_t groups = 16384;               // next-hop groups
+  bool operator==(const TablesConfig&) const = default;
+};
+
+// Whether a kind of work goes to the offload device.
+enum class OffloadMode : uint8_t { kAuto, kNever, kAlways };
+
+// Batches of one worker and one kind of work that may be on their way at once: of a family's
+// look-ups, and of ESP's kinds (GCM and CBC, sealed and opened), which hold packets' bytes as well.
+inline constexpr unsigned kOffloadBatches = 8;
+inline constexpr unsigned kOffloadEspBatches = 4;
+inline constexpr unsigned kOffloadEspKinds = 4;
+inline constexpr uint32_t kMostOffloadEspBatch = 4096;  // packets, whatever offload.batch says
+
+struct OffloadConfig {
+  // "auto" (every GPU that is found), "none", or names as "cuda:0" and "host" (CPU threads).
+  std::vector<std::string> devices = {"auto"};
+  OffloadMode lookup = OffloadMode::kAuto;
+  OffloadMode ipsec = OffloadMode::kAuto;
+  bool shader = false;             // a thread for each device merges the workers' batches
+  uint32_t latency_bound_us = 50;  // of gathering and the device's answer
+  uint32_t deadline_us = 2000;     // what is not answered by then is done on the CPU
+  uint32_t batch = 1024;           // packets of one job, gathered by one worker
+  bool operator==(const OffloadConfig&) const = default;
+};
+
+// Where a file says something; not part of what it says.
+struct SourceLine {
+  uint32_t number = 0;  // 0: nowhere
+  bool operator==(const SourceLine&) const { return true; }
+};
+
+struct Config {
+  std::string file;  // where it was read from
+  // Cores by NUMA socket; empty: `auto`.
+  std::map<int, std::vector<unsigned>> workers;
+  std::optional<unsigned> control_core;  // default: placement chooses
+  IdleMode idle = IdleMode::kSleep;
+  uint32_t idle_sleep_us = 50;    // longest sleep of an idle worker
+  uint16_t burst = 64;            // packets asked from a queue at once, 4 to 256
+  std::vector<PortConfig> ports;  // in the file's order
+  LinuxConfig linux_side;         // key: linux (a macro in GNU mode)
+  std::vector<RouteConfig> routes;
+  std::vector<std::string> route_files;  // loaded at start, like `hecto load-routes`
+  std::vector<NeighborConfig> neighbors;
+  std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
+  uint32_t spare_mbufs = 0;                  // per socket, for ports added later
+  TablesConfig tables;
+  OffloadConfig offload;
+  IpsecConfig ipsec;
+  std::string api_socket = "/run/hecto/hecto.sock";
+  std::string log_level = "info";
+  std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan
+  SourceLine memory_line;
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace hecto::config

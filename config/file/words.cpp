@@ -1,0 +1,132 @@
+#include "config/file/words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
+
+namespace hecto::config {
+
+const char* to_string(IdleMode mode) noexcept {
+  return mode == IdleMode::kPoll ? "poll" : "sleep";
+}
+
+const char* to_string(Ipv4Engine engine) noexcept {
+  switch (engine) {
+    case Ipv4Engine::kDirect:
+      return "direct";
+    case Ipv4Engine::kCompact:
+      return "compact";
+    case Ipv4Engine::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+const char* to_string(OffloadMode mode) noexcept {
+  switch (mode) {
+    case OffloadMode::kNever:
+      return "never";
+    case OffloadMode::kAlways:
+      return "always";
+    case OffloadMode::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+std::string to_string(const RouteConfig& route) {
+  std::string out = fmt::format("{{to: {}", quoted(route.to.to_string()));
+  if (route.type != RouteType::kUnicast) out += fmt::format(", type: {}", to_string(route.type));
+  const auto plain = [](const NextHopConfig& hop) {
+    return hop.interface.empty() && hop.weight == 1;
+  };
+  if (route.via.size() == 1 && plain(route.via[0])) {
+    out += fmt::format(", via: {}", quoted(route.via[0].gateway.to_string()));
+  } else if (!route.via.empty()) {
+    std::vector<std::string> hops;
+    for (const NextHopConfig& hop : route.via) {
+      std::string text = fmt::format("{{gateway: {}", quoted(hop.gateway.to_string()));
+      if (!hop.interface.empty()) text += fmt::format(", interface: {}", quoted(hop.interface));
+      if (hop.weight != 1) text += fmt::format(", weight: {}", hop.weight);
+      hops.push_back(text + "}");
+    }
+    out += fmt::format(", via: [{}]", fmt::join(hops, ", "));
+  }
+  if (route.metric != 0) out += fmt::format(", metric: {}", route.metric);
+  return out + "}";
+}
+
+std::string to_string(const NeighborConfig& neighbor) {
+  return fmt::format("{{address: {}, interface: {}, mac: {}}}",
+                     quoted(neighbor.address.to_string()), quoted(neighbor.interface),
+                     quoted(to_string(neighbor.mac)));
+}
+
+std::string core_list(const std::vector<unsigned>& cores) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < cores.size();) {
+    size_t end = i;
+    while (end + 1 < cores.size() && cores[end + 1] == cores[end] + 1) ++end;
+    parts.push_back(end > i ? fmt::format("{}-{}", cores[i], cores[end])
+                            : fmt::format("{}", cores[i]));
+    i = end + 1;
+  }
+  return fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
+std::string workers_text(const std::map<int, std::vector<unsigned>>& workers) {
+  if (workers.empty()) return "auto";
+  std::vector<std::string> sockets;
+  for (const auto& [socket, cores] : workers)
+    sockets.push_back(fmt::format("{}: {}", socket, core_list(cores)));
+  return fmt::format("{{{}}}", fmt::join(sockets, ", "));
+}
+
+std::string linux_text(const LinuxConfig& linux_side) {
+  if (!linux_side.enabled) return "off";
+  std::vector<const char*> parts;
+  if (linux_side.mirror_addresses) parts.push_back("addresses");
+  if (linux_side.mirror_routes) parts.push_back("routes");
+  if (linux_side.mirror_neighbors) parts.push_back("neighbors");
+  if (linux_side.mirror_ipsec) parts.push_back("ipsec");
+  return fmt::format("{{namespace: {}, mirror: [{}]}}", quoted(linux_side.name_space),
+                     fmt::join(parts, ", "));
+}
+
+std::string offload_devices_text(const OffloadConfig& offload) {
+  const std::string all = fmt::format("{}", fmt::join(offload.devices, ", "));
+  return offload.devices.size() == 1 ? all : fmt::format("[{}]", all);
+}
+
+std::string offload_text(const OffloadConfig& offload) {
+  return fmt::format(
+      "{{device: {}, lookup: {}, ipsec: {}, shader: {}, latency_bound_us: {}, deadline_us: {}, "
+      "batch: {}}}",
+      offload_devices_text(offload), to_string(offload.lookup), to_string(offload.ipsec),
+      offload.shader, offload.latency_bound_us, offload.deadline_us, offload.batch);
+}
+
+std::string addresses_text(const std::vector<IpPrefix>& addresses) {
+  std::vector<std::string> parts;
+  for (const IpPrefix& address : addresses) parts.push_back(quoted(address.to_string()));
+  return fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
+std::string quoted(const std::string& text) {
+  bool plain =
+      !text.empty() && (std::isalnum(static_cast<unsigned char>(text[0])) != 0 || text[0] == '/');
+  for (unsigned char c : text)
+    plain = plain && (std::isalnum(c) != 0 || c == '.' || c == '/' || c == '_' || c == '-');
+  for (const char* word : {"null", "off", "on", "auto", "true", "false"})
+    plain = plain && text != word;
+  if (plain) return text;
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace hecto::config

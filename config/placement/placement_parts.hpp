@@ -1,0 +1,34 @@
+// The parts of placement.cpp: where each port lies, and what its pools cost.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/placement/placement.hpp"
+
+namespace hecto::config {
+
+// A port as the box sees it.
+struct Located {
+  const PortConfig* port = nullptr;
+  const Nic* nic = nullptr;  // null when the box has none of this name
+  int socket = -1;           // of the NIC; -1: none, or not known
+  uint16_t max_queues = 0;   // 0: not known
+  bool hardware = false;     // a NIC bound to DPDK: its queues follow the workers
+};
+
+std::vector<Located> locate(const Config& config, const Topology& topology,
+                            const std::vector<PortCapability>& capabilities);
+
+// The core that holds the hardware thread; null when the box has no such thread.
+const Core* core_of(const Topology& topology, unsigned cpu);
+
+// Fills pools, sockets, memory and memory_bytes from workers and ports.
+void size_memory(const Config& config, Placement& placement);
+
+// Appends what crosses sockets and what runs short.
+void add_warnings(const Config& config, const Topology& topology,
+                  const std::vector<Located>& located, Placement& placement);
+
+}  // namespace hecto::config

@@ -1,0 +1,163 @@
+// What `hecto plan` puts behind a "!": crossings and shortages, each with what to do.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "config/box/pcie.hpp"
+#include "config/placement/placement_parts.hpp"
+
+namespace hecto::config {
+namespace {
+
+constexpr uint64_t kPage_bytes = 2ull << 20;
+
+using Lines = std::vector<std::string>;
+
+void warn_workers(const Config& config, const Topology& topology, const Placement& placement,
+                  Lines& lines) {
+  for (const auto& [socket, cpus] : config.workers)
+    for (unsigned cpu : cpus)
+      if (int real = core_of(topology, cpu)->socket; real != socket)
+        lines.push_back(fmt::format("workers: core {} is on socket {}, not on {} as the file says.",
+                                    cpu, real, socket));
+  std::map<const Core*, unsigned> first_thread;
+  for (const WorkerPlacement& worker : placement.workers) {
+    const Core* core = core_of(topology, worker.cpu);
+    auto [other, fresh] = first_thread.emplace(core, worker.cpu);
+    if (!fresh)
+      lines.push_back(fmt::format("Workers {} and {} are two threads of one core and share it.",
+                                  other->second, worker.cpu));
+    if (!core->allowed)
+      lines.push_back(fmt::format("Core {} is outside this process's affinity mask.", worker.cpu));
+    if (worker.cpu == placement.control_cpu)
+      lines.push_back(
+          fmt::format("Core {} is control's and a worker's: packets wait while routes "
+                      "change.",
+                      worker.cpu));
+    if (worker.queues.empty() && !placement.ports.empty())
+      lines.push_back(fmt::format("Core {} has no queue to poll.", worker.cpu));
+  }
+}
+
+void warn_place(const Located& located, const PortPlacement& placed, const Topology& topology,
+                const Placement& placement, Lines& lines) {
+  const std::string& name = located.port->name;
+  if (located.hardware && located.nic == nullptr)
+    lines.push_back(fmt::format("{}: {} has no network device {}.", name, topology.source,
+                                located.port->device));
+  if (located.socket < 0) {
+    if (located.hardware)
+      lines.push_back(fmt::format("{}: the socket of {} is not known; taken as {}.", name,
+                                  located.port->device, placed.socket));
+    return;
+  }
+  std::set<int> pollers;
+  for (const WorkerPlacement& worker : placement.workers)
+    for (const QueuePlacement& queue : worker.queues)
+      if (queue.port == name && worker.socket != located.socket) pollers.insert(worker.socket);
+  if (!pollers.empty())
+    lines.push_back(
+        fmt::format("{} is on socket {}, which has no worker: its queues are polled "
+                    "across sockets, from {}.",
+                    name, located.socket, fmt::join(pollers, " and ")));
+}
+
+void warn_queues(const Located& located, const PortPlacement& placed, const Placement& placement,
+                 Lines& lines) {
+  const PortConfig& port = *located.port;
+  if (port.rx_queues && *port.rx_queues > placed.rx_queues)
+    lines.push_back(fmt::format("{}: {} queues asked, the device has {}: using {}.", port.name,
+                                *port.rx_queues, placed.rx_queues, placed.rx_queues));
+  std::set<unsigned> workers;
+  for (const WorkerPlacement& worker : placement.workers)
+    for (const QueuePlacement& queue : worker.queues)
+      if (queue.port == port.name) workers.insert(worker.id);
+  if (placed.rx_queues > workers.size())
+    lines.push_back(fmt::format("{}: {} queues for {} {}: some poll several.", port.name,
+                                placed.rx_queues, workers.size(),
+                                workers.size() == 1 ? "worker" : "workers"));
+}
+
+void warn_pcie(const Located& located, Lines& lines) {
+  if (located.nic == nullptr) return;
+  const Nic& nic = *located.nic;
+  const std::string& name = located.port->name;
+  bool known = nic.pcie_gt_s && nic.pcie_lanes;
+  std::optional<double> have = nic.pcie_gbit_s;
+  if (known) have = link_gbit_s(*nic.pcie_gt_s, *nic.pcie_lanes);
+  std::string where = known ? link_words(*nic.pcie_gt_s, *nic.pcie_lanes) : "a PCIe link";
+  if (have && nic.gbit_s && *have < *nic.gbit_s)
+    lines.push_back(
+        fmt::format("{} sits on {} of {:.0f} Gb/s, below the port's {:.0f} Gb/s. Move "
+                    "it to a faster slot.",
+                    name, where, *have, *nic.gbit_s));
+  else if (known && nic.pcie_max_gt_s && nic.pcie_max_lanes &&
+           *have < 0.99 * link_gbit_s(*nic.pcie_max_gt_s, *nic.pcie_max_lanes))
+    lines.push_back(fmt::format("{} sits on {} and could use {}. Move it to such a slot.", name,
+                                where, link_words(*nic.pcie_max_gt_s, *nic.pcie_max_lanes)));
+}
+
+void warn_crossing(const std::vector<Located>& located, Lines& lines) {
+  std::map<int, std::vector<std::string>> by_socket;
+  for (const Located& l : located)
+    if (l.socket >= 0) by_socket[l.socket].push_back(l.port->name);
+  if (by_socket.size() < 2) return;
+  std::vector<std::string> parts;
+  for (const auto& [socket, names] : by_socket)
+    parts.push_back(fmt::format("{} (socket {})", fmt::join(names, " "), socket));
+  lines.push_back(fmt::format("Traffic between {} crosses sockets.", fmt::join(parts, " and ")));
+}
+
+std::string reserve_command(const Topology& topology, size_t index, uint64_t pages) {
+  if (topology.sockets.size() == 1)
+    return fmt::format("sysctl -w vm.nr_hugepages={}", topology.hugepages_2m[index] + pages);
+  return fmt::format(
+      "echo {} > /sys/devices/system/node/node{}/hugepages/hugepages-2048kB/nr_hugepages",
+      topology.hugepages_2m[index] + pages, topology.sockets[index]);
+}
+
+void warn_memory(const Config& config, const Topology& topology, const Placement& placement,
+                 Lines& lines) {
+  auto mib = [](uint64_t bytes) { return (bytes + (1u << 20) - 1) >> 20; };
+  if (config.memory_bytes && *config.memory_bytes < placement.memory_bytes)
+    lines.push_back(fmt::format("memory: {} MiB is less than the {} MiB of this plan; use auto.",
+                                mib(*config.memory_bytes), mib(placement.memory_bytes)));
+  for (const SocketMemory& need : placement.memory) {
+    auto found = std::find(topology.sockets.begin(), topology.sockets.end(), need.socket);
+    auto index = static_cast<size_t>(found - topology.sockets.begin());
+    if (found == topology.sockets.end()) continue;
+    uint64_t sum = need.bytes + need.table_bytes;
+    if (index < topology.memory_bytes.size() && topology.memory_bytes[index] > 0 &&
+        sum > topology.memory_bytes[index])
+      lines.push_back(fmt::format("Socket {} has {} MiB of memory, {} MiB are needed.", need.socket,
+                                  mib(topology.memory_bytes[index]), mib(sum)));
+    if (index >= topology.hugepage_bytes.size() || index >= topology.hugepages_2m.size()) continue;
+    uint64_t have = topology.hugepage_bytes[index];
+    if (have >= need.bytes) continue;
+    uint64_t pages = (need.bytes - have + kPage_bytes - 1) / kPage_bytes;
+    lines.push_back(fmt::format(
+        "Hugepages on socket {}: {} MiB free, {} MiB needed. Reserve them: "
+        "{}",
+        need.socket, have >> 20, mib(need.bytes), reserve_command(topology, index, pages)));
+  }
+}
+
+}  // namespace
+
+void add_warnings(const Config& config, const Topology& topology,
+                  const std::vector<Located>& located, Placement& placement) {
+  Lines& lines = placement.warnings;
+  warn_workers(config, topology, placement, lines);
+  for (size_t i = 0; i < located.size(); ++i) {
+    warn_place(located[i], placement.ports[i], topology, placement, lines);
+    warn_queues(located[i], placement.ports[i], placement, lines);
+    warn_pcie(located[i], lines);
+  }
+  warn_crossing(located, lines);
+  warn_memory(config, topology, placement, lines);
+}
+
+}  // namespace hecto::config

@@ -1,0 +1,120 @@
+// How many mbufs of which size lie on which socket, and what all memory comes to.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "config/placement/placement_parts.hpp"
+
+namespace hecto::config {
+namespace {
+
+constexpr uint32_t kHeadroom = 128;  // RTE_PKTMBUF_HEADROOM
+constexpr uint16_t kStandardMtu = 1900;
+constexpr uint32_t kStandardRoom = 2048 + kHeadroom;
+// An AF_XDP chunk is one page: mempool header, mbuf and data room together.
+constexpr uint16_t kPageMtu = 3400;
+constexpr uint32_t kPageRoom = 3840;
+// AF_PACKET's 10,240-byte frames, which carry 9000 bytes and their own header.
+constexpr uint32_t kJumboRoom = 10240 + 2 * kHeadroom;
+
+constexpr uint32_t kMempoolCache = 768;  // 512, times the 1.5 that a cache may run over
+constexpr uint32_t kPuntQueue = 4096;    // to and from Linux
+constexpr uint64_t kMbufOverhead_bytes = 128 + 64 + 8;  // rte_mbuf, object header, ring slot
+constexpr uint64_t kDescriptor_bytes = 64;              // hardware's and software's
+constexpr uint64_t kBase_bytes = 64ull << 20;           // DPDK itself, rings, counters
+
+// Arenas grow: room for half more than a full table (900,000 IPv4 and 160,000 IPv6 prefixes take
+// 8 and 3.5 MB as tries, IPv4 11 MB when loaded under readers), twice, for the larger copy while
+// one grows.
+constexpr uint64_t kCompactFib_bytes = 16ull << 20, kIpv6Fib_bytes = 6ull << 20;
+constexpr uint64_t kGroup_bytes = 2 * (64 + 4);  // two records, while one is replaced
+
+uint64_t replica_bytes(const TablesConfig& tables) {
+  uint64_t ipv4 = tables.ipv4_engine == Ipv4Engine::kCompact ? kCompactFib_bytes : kDirectFib_bytes;
+  return 2 * (ipv4 + kIpv6Fib_bytes) + tables.groups * kGroup_bytes;
+}
+
+// A mempool uses its memory best at 2^n - 1 (rte_mempool_create).
+uint32_t round_pool(uint64_t mbufs) {
+  return static_cast<uint32_t>(std::bit_ceil(std::min<uint64_t>(mbufs + 1, 1u << 30)) - 1);
+}
+
+const PortPlacement& placed(const Placement& placement, const std::string& port) {
+  return *std::find_if(placement.ports.begin(), placement.ports.end(),
+                       [&](const PortPlacement& p) { return p.port == port; });
+}
+
+// Of one worker, on their way to a device and back: batches of IPv4, of IPv6, and of ESP.
+uint64_t offload_mbufs(const Config& config, const Placement& placement) {
+  const uint64_t lookups = placement.offload_lookup ? 2 * kOffloadBatches : 0;
+  const uint64_t esp = placement.offload_ipsec ? kOffloadEspKinds * kOffloadEspBatches : 0;
+  const uint32_t batch = config.offload.batch;
+  return lookups * batch + esp * std::min(batch, kMostOffloadEspBatch);
+}
+
+// A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives
+// into; the control core's likewise.
+uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placement& placement) {
+  uint64_t receive = 0, transmit_per_user = 0, users = 1;
+  std::set<std::string> members(pool.ports.begin(), pool.ports.end());
+  for (const PortConfig& port : config.ports) {
+    transmit_per_user += port.tx_descriptors;
+    if (members.contains(port.name))
+      receive += uint64_t{placed(placement, port.name).rx_queues} * port.rx_descriptors;
+  }
+  for (const WorkerPlacement& worker : placement.workers)
+    users += std::any_of(worker.queues.begin(), worker.queues.end(),
+                         [&](const QueuePlacement& q) { return members.contains(q.port); });
+  uint64_t in_flight =
+      users * (2u * config.burst + kMempoolCache + offload_mbufs(config, placement));
+  return round_pool(receive + users * transmit_per_user + in_flight + kPuntQueue);
+}
+
+}  // namespace
+
+uint32_t data_room_bytes(uint16_t mtu) noexcept {
+  if (mtu <= kStandardMtu) return kStandardRoom;
+  return mtu <= kPageMtu ? kPageRoom : kJumboRoom;
+}
+
+void size_memory(const Config& config, Placement& placement) {
+  std::map<std::pair<int, uint32_t>, PoolPlacement> pools;
+  for (const PortConfig& port : config.ports) {
+    int socket = placed(placement, port.name).socket;
+    uint32_t room = data_room_bytes(port.mtu);
+    PoolPlacement& pool = pools[{socket, room}];
+    pool.socket = socket;
+    pool.data_room_bytes = room;
+    pool.ports.push_back(port.name);
+  }
+  std::map<int, SocketMemory> memory;
+  std::set<int> spared;
+  for (auto& [key, pool] : pools) {
+    pool.mbufs = mbufs_of(pool, config, placement);
+    // The spare ones go to the socket's first pool, that of the smallest packets.
+    if (config.spare_mbufs > 0 && spared.insert(pool.socket).second)
+      pool.mbufs = round_pool(uint64_t{pool.mbufs} + config.spare_mbufs);
+    memory[pool.socket].bytes +=
+        pool.mbufs * (uint64_t{pool.data_room_bytes} + kMbufOverhead_bytes);
+    placement.pools.push_back(pool);
+  }
+  std::set<int> sockets;
+  for (const WorkerPlacement& worker : placement.workers) sockets.insert(worker.socket);
+  placement.sockets.assign(sockets.begin(), sockets.end());
+  for (int socket : sockets) memory[socket].table_bytes = replica_bytes(config.tables);
+  for (const PortPlacement& port : placement.ports) {
+    const auto same = [&](const PortConfig& p) { return p.name == port.port; };
+    const PortConfig& c = *std::find_if(config.ports.begin(), config.ports.end(), same);
+    memory[port.socket].bytes += kDescriptor_bytes * (uint64_t{port.rx_queues} * c.rx_descriptors +
+                                                      uint64_t{port.tx_queues} * c.tx_descriptors);
+  }
+  if (!sockets.empty()) memory[*sockets.begin()].bytes += kBase_bytes;
+  for (auto& [socket, need] : memory) {
+    need.socket = socket;
+    placement.memory.push_back(need);
+    placement.memory_bytes += need.bytes;
+  }
+}
+
+}  // namespace hecto::config

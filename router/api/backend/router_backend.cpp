@@ -1,0 +1,255 @@
+#include "router/api/backend/router_backend.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "config/file/load.hpp"
+#include "router/api/show/show.hpp"
+#include "router/ipsec/ipsec_config.hpp"
+#include "router/rib/route_file.hpp"
+
+namespace hecto::router {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxRouteFileBytes = size_t{512} << 20;  // unpacked
+
+ApiResult stopping() {
+  return api_fail(503, "the router is stopping; try again");
+}
+
+json changed(size_t count, Router& router) {
+  return {{"changed", count},
+          {"routes", router.routing().counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)]}};
+}
+
+}  // namespace
+
+ApiResult RouterBackend::on_control(std::function<ApiResult()> work) {
+  auto answer = router_.commands().call<ApiResult>(std::move(work));
+  return answer ? std::move(*answer) : stopping();
+}
+
+json RouterBackend::version() {
+  return {
+      {"name", "hectod"}, {"version", HECTO_VERSION}, {"dpdk_version", Eal::version()}, {"api", 1}};
+}
+
+ApiResult RouterBackend::show(Noun noun) {
+  return on_control([this, noun]() -> ApiResult {
+    switch (noun) {
+      case Noun::kSummary:
+        return show_summary(router_);
+      case Noun::kPorts:
+        return show_ports(router_);
+      case Noun::kInterfaces:
+        return show_interfaces(router_);
+      case Noun::kNeighbors:
+        return show_neighbors(router_);
+      case Noun::kNextHops:
+        return show_next_hops(router_);
+      case Noun::kWorkers:
+        return show_workers(router_);
+      case Noun::kOffload:
+        return show_offload(router_);
+      case Noun::kIpsec:
+        return show_ipsec(router_.ipsec(), router_.ipsec_found(), router_.nic());
+      case Noun::kDrops:
+        return show_drops(router_);
+      case Noun::kPools:
+        return show_pools(router_);
+      case Noun::kConfig:
+        return show_config(router_);
+      case Noun::kPlan:
+        return show_plan(router_);
+    }
+    return api_fail(404, "no such noun");
+  });
+}
+
+ApiResult RouterBackend::routes(const RoutesQuery& query) {
+  return on_control([this, query]() -> ApiResult {
+    if (query.address) return show_explanation(router_, router_.routing().explain(*query.address));
+    RouteFilter filter;
+    filter.within = query.prefix;
+    return show_page(router_, router_.routing().routes(query.after, query.limit, filter));
+  });
+}
+
+// The file is read and checked on the caller's thread; only the change itself takes control's time.
+ApiResult RouterBackend::reload(const std::optional<std::string>& file) {
+  std::string path;
+  if (file) {
+    path = *file;
+  } else {
+    auto running = router_.commands().call<std::string>([this] { return router_.config().file; });
+    if (!running) return stopping();
+    path = *running;
+  }
+  const auto refused = [&path](const std::vector<std::string>& problems) {
+    return api_fail(409,
+                    fmt::format("{} is refused: {} problem{}, nothing was changed", path,
+                                problems.size(), problems.size() == 1 ? "" : "s"),
+                    problems);
+  };
+  auto wanted = config::load(path);
+  if (!wanted) return refused(wanted.error());
+  if (log_level_) wanted->log_level = *log_level_;
+  return on_control([&]() -> ApiResult {
+    auto changes = router_.reload(*wanted);
+    if (!changes) return refused(changes.error());
+    return json{{"file", path}, {"changes", *changes}};
+  });
+}
+
+void RouterBackend::reload_running_file() {
+  auto done = reload(std::nullopt);
+  if (done) return;
+  spdlog::error("reload: {}", done.error().message);
+  for (const std::string& problem : done.error().problems) spdlog::error("{}", problem);
+}
+
+ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
+  return on_control([&]() -> ApiResult {
+    auto added = router_.add_route(route, RouteOrigin::kApi);
+    if (!added) return api_fail(409, added.error().message);
+    return changed(1, router_);
+  });
+}
+
+ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) {
+  return on_control([&]() -> ApiResult {
+    auto removed = router_.remove_route(to, metric.value_or(0), RouteOrigin::kApi);
+    if (!removed) return api_fail(404, removed.error().message);
+    return changed(1, router_);
+  });
+}
+
+namespace {
+
+ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int status) {
+  if (!done) return api_fail(status, done.error().message);
+  ipsec.commit();
+  const IpsecStatistics statistics = ipsec.statistics();
+  return json{{"changed", 1}, {"sas", statistics.sas}, {"policies", statistics.policies}};
+}
+
+}  // namespace
+
+ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa) {
+  return on_control([&]() -> ApiResult {
+    auto state = sa_state(sa, RouteOrigin::kApi);
+    if (!state) return api_fail(400, state.error().message);
+    auto added = router_.ipsec().add_sa(std::move(*state));
+    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+  });
+}
+
+ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) {
+  return on_control([&]() -> ApiResult {
+    return ipsec_changed(router_.ipsec(),
+                         router_.ipsec().remove_sa({destination, spi}, RouteOrigin::kApi), 404);
+  });
+}
+
+ApiResult RouterBackend::add_ipsec_policy(const config::IpsecPolicyConfig& policy) {
+  return on_control([&]() -> ApiResult {
+    auto added = router_.ipsec().add_policy(ipsec_policy(policy, RouteOrigin::kApi));
+    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+  });
+}
+
+ApiResult RouterBackend::delete_ipsec_policy(const config::IpsecPolicyConfig& policy) {
+  return on_control([&]() -> ApiResult {
+    return ipsec_changed(router_.ipsec(),
+                         router_.ipsec().remove_policy(ipsec_policy(policy, RouteOrigin::kApi)),
+                         404);
+  });
+}
+
+ApiResult RouterBackend::delete_all_routes() {
+  return on_control([this]() -> ApiResult {
+    return changed(router_.routing().remove_origin(RouteOrigin::kApi), router_);
+  });
+}
+
+ApiResult RouterBackend::delete_routes(std::string body) {
+  RouteFileOptions options;
+  options.via = {NextHop{IpAddress::from(lookup::Ipv4Address{1})},
+                 NextHop{IpAddress::from(lookup::Ipv6Address{})}};  // not looked at
+  options.max_bytes = kMaxRouteFileBytes;
+  auto file = parse_routes(body, options, "body");
+  if (!file) return api_fail(400, file.error().message);
+  return on_control([&]() -> ApiResult {
+    return changed(router_.routing().remove_listed(file->table, RouteOrigin::kApi, 0), router_);
+  });
+}
+
+// Parsed here; applied by control in steps between its other work.
+ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  RouteFileOptions parse;
+  auto prepared = router_.commands().call<Result<void>>([&]() -> Result<void> {
+    for (const config::NextHopConfig& via : options.via) {
+      auto hop = router_.next_hop(via);
+      if (!hop) return tl::unexpected(hop.error());
+      parse.via.push_back(*hop);
+    }
+    return {};
+  });
+  if (!prepared) return stopping();
+  if (!*prepared) return api_fail(409, prepared->error().message);
+  parse.ecmp = true;
+  parse.skip_bad = options.skip_bad;
+  parse.max_bytes = kMaxRouteFileBytes;
+  std::map<std::string, InterfaceId, std::less<>> names;
+  router_.commands().call<bool>([&] {
+    for (const auto& [id, interface] : router_.interfaces().all()) names[interface.name] = id;
+    return true;
+  });
+  parse.find_interface = [&](std::string_view name) {
+    const auto found = names.find(name);
+    return found == names.end() ? kNoInterface : found->second;
+  };
+  auto file = parse_routes(body, parse, "body");
+  if (!file) return api_fail(400, file.error().message);
+  body = {};
+
+  auto table = std::make_shared<const RouteTable>(std::move(file->table));
+  LoadOptions load;
+  load.metric = options.metric;
+  load.replace = options.replace;
+  auto promise = std::make_shared<std::promise<Result<LoadCounts>>>();
+  auto future = promise->get_future();
+  const size_t routes = table->entries.size();
+  const bool posted = router_.commands().post([&, table, load, promise] {
+    router_.load_routes(table, load, [promise](Result<LoadCounts> counts) {
+      promise->set_value(std::move(counts));
+    });
+  });
+  promise.reset();
+  if (!posted) return stopping();
+  auto counts = Commands::wait(future);
+  if (!counts) return stopping();
+  if (!*counts) return api_fail(409, counts->error().message);
+  const LoadCounts& c = **counts;
+  std::vector<std::string> problems = file->problems;
+  if (c.refused > 0)
+    problems.push_back(fmt::format("{} did not fit: {}", c.refused, c.first_error));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return json{{"format", std::string(name(file->format))},
+              {"routes", routes},
+              {"added", c.added},
+              {"replaced", c.replaced},
+              {"removed", c.removed},
+              {"skipped", file->skipped + c.refused},
+              {"bad", file->bad},
+              {"problems", problems},
+              {"duration_s", seconds.count()}};
+}
+
+}  // namespace hecto::router

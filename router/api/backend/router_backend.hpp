@@ -1,0 +1,57 @@
+// The API's view of the router: every question goes to the control thread and waits there for its
+// turn between two events.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "router/api/backend.hpp"
+#include "router/control/router.hpp"
+
+namespace hecto::router {
+
+class RouterBackend final : public ApiBackend {
+ public:
+  // `log_level`: of the command line; it stays whatever a reloaded file says.
+  explicit RouterBackend(Router& router, std::optional<std::string> log_level = {})
+      : router_(router), log_level_(std::move(log_level)) {}
+
+  // SIGHUP: as `hecto reload` does; refusals go to the log.
+  void reload_running_file();
+
+  nlohmann::json version() override;
+  ApiResult show(Noun noun) override;
+  ApiResult routes(const RoutesQuery& query) override;
+  ApiResult reload(const std::optional<std::string>& file) override;
+  ApiResult add_route(const config::RouteConfig& route) override;
+  ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
+  ApiResult delete_all_routes() override;
+  ApiResult delete_routes(std::string body) override;
+  ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
+  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;
+  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
+  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  ApiResult start_trace(const TraceFilter& filter) override;
+  ApiResult read_trace(uint32_t id, uint32_t after) override;
+  ApiResult stop_trace(uint32_t id) override;
+  ApiResult start_capture(const CaptureFilter& filter) override;
+  tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) override;
+  ApiResult stop_capture(uint32_t id) override;
+  ApiResult end_capture(uint32_t id) override;
+  SecretAnswer esp_keys(std::optional<uint32_t> uid) override;
+
+ private:
+  ApiResult on_control(std::function<ApiResult()> work);
+  // Control thread only; one line when a name is not known.
+  tl::expected<PacketMatch, ApiError> match_of(const PacketFilter& filter);
+
+  Router& router_;
+  const std::optional<std::string> log_level_;
+  // Control thread only.
+  std::shared_ptr<TraceSession> trace_;
+  uint32_t trace_id_ = 0;
+};
+
+}  // namespace hecto::router

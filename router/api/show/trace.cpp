@@ -1,0 +1,218 @@
+// The events of a trace session as the story of each packet.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/api/show/show.hpp"
+#include "router/control/router.hpp"
+#include "router/dataplane/stages/flow.hpp"
+
+namespace hecto::router {
+namespace {
+
+using nlohmann::json;
+
+std::string protocol_name(uint8_t protocol) {
+  switch (protocol) {
+    case 1:
+      return "ICMP";
+    case 2:
+      return "IGMP";
+    case 6:
+      return "TCP";
+    case 17:
+      return "UDP";
+    case 50:
+      return "ESP";
+    case 58:
+      return "ICMPv6";
+    case 89:
+      return "OSPF";
+    default:
+      return fmt::format("protocol {}", protocol);
+  }
+}
+
+// A packet's beginning, read with bounds: what was captured may be shorter than its headers.
+struct Summary {
+  std::string text;
+  int ttl = -1;
+};
+
+std::string transport_text(const TraceEvent& e, size_t at, uint8_t protocol) {
+  if (has_ports(protocol) && e.captured >= at + 4)
+    return fmt::format(" {} > {}", load16_be(&e.bytes[at]), load16_be(&e.bytes[at + 2]));
+  if (protocol == 1 && e.captured >= at + 1)
+    return e.bytes[at] == 8   ? " echo request"
+           : e.bytes[at] == 0 ? " echo reply"
+                              : fmt::format(" type {}", e.bytes[at]);
+  if (protocol == 58 && e.captured >= at + 1)
+    return e.bytes[at] == 128   ? " echo request"
+           : e.bytes[at] == 129 ? " echo reply"
+                                : fmt::format(" type {}", e.bytes[at]);
+  return {};
+}
+
+Summary summarize(const TraceEvent& e) {
+  if (e.captured < kEthernetBytes)
+    return {fmt::format("{} bytes, too short for Ethernet", e.length)};
+  size_t at = kEthernetBytes;
+  uint16_t ether_type = load16_native(&e.bytes[12]);
+  std::string tag;
+  if (ether_type == kEtherVlan && e.captured >= at + kVlanTagBytes) {
+    tag = fmt::format("VLAN {} ", load16_be(&e.bytes[14]) & 0xfff);
+    ether_type = load16_native(&e.bytes[16]);
+    at += kVlanTagBytes;
+  }
+  if (ether_type == kEtherArp) return {tag + fmt::format("ARP, {} bytes", e.length)};
+  if (ether_type == kEtherIpv4 && e.captured >= at + kIpv4Bytes) {
+    const uint8_t* ip = &e.bytes[at];
+    return {
+        fmt::format("{}IPv4 {} > {} {}{}, {} bytes, TTL {}", tag,
+                    lookup::Ipv4Address{load32_be(ip + 12)}.to_string(),
+                    lookup::Ipv4Address{load32_be(ip + 16)}.to_string(), protocol_name(ip[9]),
+                    transport_text(e, at + (ip[0] & 0xf) * 4u, ip[9]), load16_be(ip + 2), ip[8]),
+        ip[8]};
+  }
+  if (ether_type == kEtherIpv6 && e.captured >= at + kIpv6Bytes) {
+    const uint8_t* ip = &e.bytes[at];
+    lookup::Ipv6Address source, destination;
+    std::memcpy(source.bytes.data(), ip + 8, 16);
+    std::memcpy(destination.bytes.data(), ip + 24, 16);
+    return {fmt::format("{}IPv6 {} > {} {}{}, {} bytes, hop limit {}", tag, source.to_string(),
+                        destination.to_string(), protocol_name(ip[6]),
+                        transport_text(e, at + kIpv6Bytes, ip[6]), load16_be(ip + 4) + kIpv6Bytes,
+                        ip[7]),
+            ip[7]};
+  }
+  return {
+      fmt::format("{}EtherType {:#06x}, {} bytes", tag, __builtin_bswap16(ether_type), e.length)};
+}
+
+std::string hop_text(Router& router, lookup::GroupId group) {
+  const auto view = router.routing().next_hop(group);
+  if (!view) return group == lookup::kNoRoute ? "no route" : fmt::format("next hop {}", group);
+  std::string text = fmt::format("next hop {}", group);
+  if (view->members.size() > 1) return text + fmt::format(", one of {} ways", view->members.size());
+  if (view->record.kind == lookup::RecordKind::kPunt ||
+      view->record.kind == lookup::RecordKind::kDrop)
+    return text + fmt::format(": {}", info(static_cast<Reason>(view->record.reason)).name);
+  if (view->members.empty()) return text;
+  const NextHopView& hop = view->members.front().next_hop;
+  return text + fmt::format(", via {} on {}", hop.gateway ? hop.gateway->to_string() : "the link",
+                            hop.interface_name);
+}
+
+std::optional<IpAddress> destination_of(const TraceEvent& e) {
+  if (e.captured < kEthernetBytes) return std::nullopt;
+  size_t at = kEthernetBytes;
+  uint16_t ether_type = load16_native(&e.bytes[12]);
+  if (ether_type == kEtherVlan && e.captured >= at + kVlanTagBytes) {
+    ether_type = load16_native(&e.bytes[16]);
+    at += kVlanTagBytes;
+  }
+  if (ether_type == kEtherIpv4 && e.captured >= at + kIpv4Bytes)
+    return IpAddress::from(lookup::Ipv4Address{load32_be(&e.bytes[at + 16])});
+  if (ether_type != kEtherIpv6 || e.captured < at + kIpv6Bytes) return std::nullopt;
+  lookup::Ipv6Address destination;
+  std::memcpy(destination.bytes.data(), &e.bytes[at + 24], 16);
+  return IpAddress::from(destination);
+}
+
+// The FIB gives a group and no prefix: the RIB tells it, unless its best route is another by now.
+std::string prefix_text(Router& router, const TraceEvent& e) {
+  const auto destination = destination_of(e);
+  if (!destination) return {};
+  const Explanation now = router.routing().explain(*destination);
+  if (!now.match || !now.group || now.group->group != e.group) return {};
+  return now.match->to_string() + ", ";
+}
+
+std::string step_text(Router& router, const TraceEvent& e) {
+  switch (e.kind) {
+    case TraceKind::kReceived:
+      return fmt::format("{} queue {}, worker {}, {} bytes", port_text(router, e.port), e.queue,
+                         e.worker, e.length);
+    case TraceKind::kClassified:
+      return fmt::format("interface {}", interface_text(router, e.interface));
+    case TraceKind::kLookedUp:
+      return prefix_text(router, e) + hop_text(router, e.group);
+    case TraceKind::kDecapsulated:
+    case TraceKind::kEncapsulated:
+      return fmt::format("SPI {:#x}: {}", e.spi, summarize(e).text);
+    case TraceKind::kRewritten: {
+      MacAddress mac;
+      std::copy_n(e.bytes.begin(), 6, mac.begin());
+      const Summary summary = summarize(e);
+      return fmt::format("to {} on {}{}", to_string(mac), port_text(router, e.port),
+                         summary.ttl < 0 ? "" : fmt::format(", TTL {}", summary.ttl));
+    }
+    case TraceKind::kTransmitted:
+      return port_text(router, e.port);
+    case TraceKind::kPunted:
+      return fmt::format("{}: {}", info(e.reason).name, info(e.reason).description);
+    case TraceKind::kDelivered:
+      return fmt::format("Linux took it from TAP {}", interface_text(router, e.interface));
+    case TraceKind::kDropped:
+      return fmt::format("dropped, {}: {}", info(e.reason).name, info(e.reason).description);
+  }
+  return {};
+}
+
+json packet_json(Router& router, uint32_t number, const std::vector<const TraceEvent*>& events) {
+  json steps = json::array();
+  std::string packet, outcome, verdict;
+  json reason;
+  for (const TraceEvent* e : events) {
+    steps.push_back(
+        {{"stage", name(e->stage)}, {"text", step_text(router, *e)}, {"cycles", nullptr}});
+    if (e->kind == TraceKind::kReceived) packet = summarize(*e).text;
+    if (e->kind == TraceKind::kTransmitted) {
+      outcome = "transmit";
+      verdict = "transmitted on " + port_text(router, e->port);
+    }
+    if (e->kind == TraceKind::kPunted || e->kind == TraceKind::kDelivered) {
+      outcome = "punt";
+      reason = info(e->reason).name;
+      verdict = fmt::format("punted to Linux: {}", info(e->reason).name);
+    }
+    if (e->kind == TraceKind::kDropped) {
+      outcome = "drop";
+      reason = info(e->reason).name;
+      verdict = fmt::format("dropped: {}", info(e->reason).name);
+    }
+  }
+  return {{"number", number}, {"packet", packet},   {"outcome", outcome},
+          {"reason", reason}, {"verdict", verdict}, {"steps", steps}};
+}
+
+}  // namespace
+
+json show_trace(Router& router, const TraceSession& session, uint32_t after) {
+  const std::vector<TraceEvent> events = session.events();
+  std::map<uint32_t, std::vector<const TraceEvent*>> packets;
+  for (const TraceEvent& e : events) packets[e.number].push_back(&e);
+  json traces = json::array();
+  unsigned finished = 0;
+  for (auto& [number, list] : packets) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const TraceEvent* a, const TraceEvent* b) { return a->tsc < b->tsc; });
+    const TraceKind last = list.back()->kind;
+    const bool whole = last == TraceKind::kTransmitted || last == TraceKind::kDropped ||
+                       last == TraceKind::kDelivered;
+    finished += whole;
+    // One that is still under way is told when its end is known.
+    if (number > after && whole) traces.push_back(packet_json(router, number, list));
+  }
+  return {{"count", session.packets()},
+          {"seen", finished},
+          {"done", finished >= session.packets()},
+          {"traces", traces}};
+}
+
+}  // namespace hecto::router

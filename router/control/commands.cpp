@@ -1,0 +1,42 @@
+#include "router/control/commands.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <system_error>
+
+namespace hecto::router {
+
+Commands::Commands() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!event_) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+bool Commands::post(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    pending_.push_back(std::move(work));
+  }
+  const uint64_t one = 1;
+  return write(event_.get(), &one, sizeof one) == sizeof one;
+}
+
+void Commands::run_pending() {
+  uint64_t count = 0;
+  if (read(event_.get(), &count, sizeof count) < 0) return;
+  std::deque<std::function<void()>> work;
+  {
+    const std::lock_guard lock(mutex_);
+    work.swap(pending_);
+  }
+  for (auto& one : work) one();
+}
+
+void Commands::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  pending_.clear();
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,99 @@
+// What control hands down: one immutable object, replaced as a whole by RCU. A worker loads the
+// pointer once per loop; control frees the old one after every worker has been through a
+// quiescent state. Routes and neighbors are not in here: those change inside the FIBs and the
+// next-hop table, which readers see at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/net.hpp"
+#include "lookup/fib.hpp"
+#include "lookup/nexthop.hpp"
+#include "router/dataplane/core/counters.hpp"
+
+struct rte_ring;
+
+namespace hecto::router {
+
+// Features a pipeline is compiled for.
+enum Feature : unsigned {
+  kFeatureVlan = 1,      // some port has tagged interfaces
+  kFeatureUrpf = 2,      // some interface checks the way back to the source
+  kFeatureCounters = 4,  // some interface counts packets and bytes
+  kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
+  kFeatureIpsec = 16,    // there is an SA or a policy
+  kFeatureSets = 32
+};
+
+struct InterfaceView {
+  bool up = false;
+  UrpfMode urpf = UrpfMode::kOff;
+  bool counters = false;
+  // Our own there, from which senders are answered; 0 and ::, where there is none.
+  uint32_t address4 = 0;  // host order
+  lookup::Ipv6Address address6{};
+};
+
+// What classify must know of a receive port. `mac` holds the address in the low 48 bits, as a
+// little-endian load of its six bytes gives it.
+struct PortView {
+  bool present = false;
+  bool check_checksums = false;  // a kernel interface: watch for unfinished checksums
+  bool opens_esp = false;        // by its NIC, for SAs that say so (NicSa)
+  uint64_t mac = 0;
+  InterfaceId untagged = kNoInterface;
+  std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
+  // Interfaces that are down are only here, by VLAN (0: untagged). Empty: none is.
+  std::shared_ptr<const std::array<InterfaceId, 4096>> down;
+};
+
+// How one worker (or the slow path) reaches a port: by a transmit queue of its own, or, where the
+// driver has too few, through the ring of the worker that owns the queue.
+struct TransmitPath {
+  static constexpr uint16_t kNone = 0xffff;
+  uint16_t queue = kNone;  // kNone: there is no such port (any more)
+  bool linear = false;     // the driver sends packets of one segment only
+  rte_ring* handoff = nullptr;
+};
+
+struct ReceiveQueue {
+  uint16_t port = 0;
+  uint16_t queue = 0;
+};
+
+// A transmit queue that other threads reach through `ring`; its owner drains it.
+struct HandoffQueue {
+  rte_ring* ring = nullptr;
+  uint16_t port = 0;
+};
+
+struct WorkerView {
+  std::vector<ReceiveQueue> queues;
+  std::vector<HandoffQueue> handoffs;
+  std::array<TransmitPath, kMaxPorts> transmit{};
+};
+
+class CaptureUse;
+class TraceSession;
+
+struct Snapshot {
+  uint64_t generation = 0;
+  unsigned features = 0;
+  bool linux_side = false;
+  bool observed = false;   // somebody traces or captures
+  bool seals_esp = false;  // some port's NIC does
+  uint16_t burst = 64;
+  uint32_t idle_sleep_us = 50;  // 0: poll without sleeping
+  std::array<PortView, kMaxPorts> ports{};
+  std::array<InterfaceView, kMaxInterfaces> interfaces{};
+  std::array<uint32_t, kReasonCount> punt_pps{};
+  std::vector<WorkerView> workers;                  // by worker id
+  std::array<TransmitPath, kMaxPorts> slow_path{};  // how the slow path injects
+  std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
+};
+
+}  // namespace hecto::router

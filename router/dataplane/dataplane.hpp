@@ -1,0 +1,141 @@
+// Ports, pools, workers and the slow path, and the snapshots that tie them together. Control's
+// handle on everything below the line: it prepares a change, publishes it, and waits for nobody
+// but readers that must let go of something before it is destroyed.
+//
+// Owned and called by the control thread.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/file/config.hpp"
+#include "config/placement/placement.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/ports/mempool.hpp"
+#include "router/dataplane/ports/port.hpp"
+#include "router/dataplane/punt/slow_path.hpp"
+#include "router/dataplane/stages/ipsec.hpp"
+#include "router/dataplane/tables/tables.hpp"
+#include "router/dataplane/worker.hpp"
+
+namespace hecto::router {
+
+class NicSessions;
+class Offload;
+
+// An L3 interface as the data plane needs it.
+struct InterfaceSetup {
+  InterfaceId id = kNoInterface;
+  uint16_t port = 0;
+  uint16_t vlan = 0;
+  bool up = false;
+  UrpfMode urpf = UrpfMode::kOff;
+  bool counters = false;
+  std::vector<IpPrefix> addresses;  // our own there, host bits kept
+};
+
+class Dataplane {
+ public:
+  struct Options {
+    std::vector<config::WorkerPlacement> workers;
+    bool linux_side = false;
+    Offload* offload = nullptr;
+    std::optional<IpsecStages::Options> ipsec;  // none: no IPsec in this router
+    NicSessions* nic = nullptr;                 // null: NICs do no crypto
+  };
+  Dataplane(const Options& options, Tables& tables);
+  ~Dataplane();  // stops workers, then ports; reports buffers that did not come home
+  Dataplane(const Dataplane&) = delete;
+  Dataplane& operator=(const Dataplane&) = delete;
+
+  // Configures and starts a probed port; packets flow after the next publish().
+  Result<void> add_port(std::unique_ptr<Port> port, const config::Placement& placement);
+  // Publishes without it, waits for readers, then stops and closes it.
+  void remove_port(const std::string& name);
+  void set_interface(const InterfaceSetup& interface) { interfaces_[interface.id] = interface; }
+  const std::vector<IpPrefix>& addresses_of(InterfaceId id) const {
+    return interfaces_.at(id).addresses;
+  }
+  bool has_ipsec() const { return options_.ipsec.has_value(); }
+  void remove_interface(InterfaceId id) { interfaces_.erase(id); }
+  void set_twins(std::shared_ptr<const TwinList> twins) { slow_path_->set_twins(std::move(twins)); }
+
+  // What the next snapshot will say of everything else.
+  struct Settings {
+    uint16_t burst = 64;
+    uint32_t idle_sleep_us = 50;
+    std::array<uint32_t, kReasonCount> punt_pps{};
+    std::shared_ptr<TraceSession> trace;
+    std::shared_ptr<CaptureUse> capture;
+    bool ipsec = false;  // there is an SA or a policy
+  };
+  Settings& settings() { return settings_; }
+  void publish();
+  void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
+
+  void start();  // launches workers and the slow path
+  void stop();
+  // For benchmarks: workers that nobody launches, polled by the caller.
+  Worker& worker(unsigned id) { return *workers_[id]; }
+
+  const std::map<std::string, std::unique_ptr<Port>>& ports() const { return ports_; }
+  Port* port(const std::string& name) const;
+  Port* port(uint16_t id) const;
+  const std::vector<SocketPointer<Worker>>& workers() const { return workers_; }
+  const std::vector<std::unique_ptr<Mempool>>& pools() const { return pools_; }
+  const Mempool* pool_of(const std::string& port) const;
+  const SlowPath& slow_path() const { return *slow_path_; }
+  const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
+  unsigned in_flight() const;       // packets in punt and handoff rings and on devices
+  uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
+  uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
+
+ private:
+  struct Handoff {
+    std::unique_ptr<rte_ring, void (*)(rte_ring*)> ring;
+    unsigned owner;  // worker that drains it
+  };
+
+  Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
+  void offer_crypto(const Port& port);
+  void stop_and_close(Port& port);
+  void assign_queues(const Port& port, const config::Placement& placement);
+  Result<void> make_handoff(const Port& port);
+  void free_unused_pools();
+  std::unique_ptr<Snapshot> build() const;
+  void fill_ports(Snapshot& snapshot) const;
+  void fill_workers(Snapshot& snapshot) const;
+  IpsecStages* make_ipsec(WorkerOffload* offload);
+
+  Options options_;
+  Tables& tables_;
+  Settings settings_;
+  std::vector<std::unique_ptr<Mempool>> pools_;  // ports hold their buffers: pools go last
+  std::map<std::string, Mempool*> pool_by_port_;
+  std::map<const Mempool*, uint32_t> lost_mbufs_;  // of each pool, over all ports so far
+  std::map<std::string, std::unique_ptr<Port>> ports_;
+  std::map<std::string, std::vector<unsigned>> queue_workers_;  // by port: worker of each queue
+  std::map<std::string, Handoff> handoffs_;
+  std::map<InterfaceId, InterfaceSetup> interfaces_;
+  std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> punt_rings_;
+  std::vector<std::unique_ptr<IpsecStages>> ipsec_;  // of the workers and the slow path; or none
+  std::vector<SocketPointer<Worker>> workers_;
+  std::unique_ptr<SlowPath> slow_path_;
+  std::atomic<const Snapshot*> current_{nullptr};
+  struct Retired {
+    std::unique_ptr<const Snapshot> snapshot;
+    uint64_t token;
+  };
+  std::deque<Retired> retired_;
+  uint64_t generation_ = 0;
+  uint64_t lost_with_ports_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,28 @@
+#include "router/dataplane/observe/observer.hpp"
+
+namespace hecto::router {
+
+void Observer::received(const Chunk& chunk, uint16_t worker, uint16_t port,
+                        uint16_t queue) noexcept {
+  if (tap_ != nullptr) tap_->received(chunk, port, queue);
+  if (trace_session_ == nullptr || trace_session_->full()) return;
+  traced_.start(trace_session_, chunk, worker, port, queue);
+  active_ = tap_ != nullptr || traced_.active();
+}
+
+void Observer::chunk_done() noexcept {
+  traced_.clear();
+  active_ = tap_ != nullptr;
+}
+
+void Observer::dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept {
+  traced_.refused(packet, reason, false, interface);
+  if (tap_ != nullptr) tap_->dropped(packet, reason, interface);
+}
+
+void Observer::not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept {
+  traced_.not_sent(packet, reason);
+  if (tap_ != nullptr) tap_->not_sent(packet, reason, port);
+}
+
+}  // namespace hecto::router

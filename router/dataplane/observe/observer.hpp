@@ -1,0 +1,90 @@
+// Who looks on while packets pass: `hecto trace`, which follows a few through all stages, and
+// `hecto capture`, which copies what passes chosen points. The stages know one of these and not
+// what is behind it. While neither runs active() is false, and that is all a stage asks.
+//
+// One for each worker, and one for the slow path. Not thread-safe.
+#pragma once
+
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/observe/session.hpp"
+#include "router/dataplane/observe/trace.hpp"
+
+namespace hecto::router {
+
+class Observer {
+ public:
+  // `thread`: the worker's id; of the slow path, the number of workers.
+  void use(const Snapshot& snapshot, unsigned thread) noexcept {
+    trace_session_ = snapshot.trace.get();
+    tap_ = snapshot.capture ? &snapshot.capture->tap(thread) : nullptr;
+    traced_.clear();
+    active_ = tap_ != nullptr;
+  }
+  bool active() const noexcept { return active_; }
+  bool tracing() const noexcept { return traced_.active(); }
+
+  // A chunk as it was received; what is traced of it is traced until chunk_done().
+  void received(const Chunk& chunk, uint16_t worker, uint16_t port, uint16_t queue) noexcept;
+  void chunk_done() noexcept;
+
+  void after_classify(const Chunk& chunk) noexcept {
+    if (tracing()) traced_.after_classify(chunk);
+  }
+  void after_lookup(const Chunk& chunk) noexcept {
+    if (tracing()) traced_.after_lookup(chunk);
+  }
+  // A packet `i` of a batch of ESP: its IP header on, and the SA.
+  struct SaPacket {
+    unsigned i;
+    const rte_mbuf* packet;
+    const uint8_t* ip;
+    uint32_t bytes;
+    InterfaceId interface;  // where it came in
+    uint32_t spi;
+  };
+  void before_decap(const SaPacket& p) noexcept { before(CapturePoint::kDecapOuter, p); }
+  void before_encap(const SaPacket& p) noexcept { before(CapturePoint::kEncapInner, p); }
+  void decapsulated(const SaPacket& p) noexcept {
+    behind(CapturePoint::kDecapInner, TraceKind::kDecapsulated, p);
+  }
+  void encapsulated(const SaPacket& p) noexcept {
+    behind(CapturePoint::kEncapOuter, TraceKind::kEncapsulated, p);
+  }
+  void punted(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept {
+    traced_.refused(packet, reason, true, interface);
+  }
+  void dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept;
+
+  // Frames for a port, on their way through its queue.
+  void queued(const rte_mbuf* packet, uint16_t port) noexcept {
+    traced_.after_rewrite(packet, port);
+  }
+  void offer(uint16_t port, rte_mbuf* const* packets, unsigned count) noexcept {
+    if (tap_ != nullptr) tap_->offer(port, packets, count);
+  }
+  void taken(unsigned count) noexcept {
+    if (tap_ != nullptr) tap_->taken(count);
+  }
+  void not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept;
+  void sent(uint16_t port) noexcept { traced_.sent(port); }
+
+  // For packets that go on through the punt queue: the trace's number (0: none) and session.
+  uint16_t trace_number(const rte_mbuf* packet) const noexcept { return traced_.number(packet); }
+  uint16_t trace_session() const noexcept { return trace_session_->id(); }
+
+ private:
+  void before(CapturePoint point, const SaPacket& p) noexcept {
+    if (tap_ != nullptr) tap_->before_sa(point, p.i, p.packet, p.ip, p.bytes, p.interface, p.spi);
+  }
+  void behind(CapturePoint point, TraceKind kind, const SaPacket& p) noexcept {
+    traced_.through_sa(p.packet, kind, p.spi);
+    if (tap_ != nullptr) tap_->behind_sa(point, p.i, p.packet, p.ip, p.bytes, p.interface, p.spi);
+  }
+
+  bool active_ = false;
+  TraceSession* trace_session_ = nullptr;
+  CaptureTap* tap_ = nullptr;
+  TracedPackets traced_;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,52 @@
+#include "router/dataplane/observe/packet_match.hpp"
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+
+namespace hecto::router {
+namespace {
+
+bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress>& address) {
+  return !prefix || (address && prefix->contains(*address));
+}
+
+}  // namespace
+
+bool PacketMatch::fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept {
+  if (!from && !to) return true;
+  std::optional<IpAddress> source, destination;
+  const unsigned version = bytes > 0 ? ip[0] >> 4 : 0;
+  if (version == 4 && bytes >= kIpv4Bytes) {
+    source = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 12)});
+    destination = IpAddress::from(lookup::Ipv4Address{load32_be(ip + 16)});
+  } else if (version == 6 && bytes >= kIpv6Bytes) {
+    lookup::Ipv6Address a, b;
+    std::memcpy(a.bytes.data(), ip + 8, 16);
+    std::memcpy(b.bytes.data(), ip + 24, 16);
+    source = IpAddress::from(a);
+    destination = IpAddress::from(b);
+  }
+  return inside(from, source) && inside(to, destination);
+}
+
+bool PacketMatch::fits_frame(const rte_mbuf* packet, uint16_t at_port) const noexcept {
+  if (port && *port != at_port) return false;
+  if (!from && !to && !vlan) return true;
+  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const uint32_t bytes = packet->data_len;
+  uint32_t at = kEthernetBytes;
+  if (bytes < at) return false;
+  uint16_t ether_type = load16_native(frame + 12);
+  uint16_t tag = 0;
+  if (ether_type == kEtherVlan && bytes >= at + kVlanTagBytes) {
+    ether_type = load16_native(frame + 16);
+    tag = load16_be(frame + 14) & 0xfff;
+    at += kVlanTagBytes;
+  }
+  if (vlan && *vlan != tag) return false;
+  if (!from && !to) return true;
+  return (ether_type == kEtherIpv4 || ether_type == kEtherIpv6) && fits_ip(frame + at, bytes - at);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,24 @@
+// Which packets an operator asks for: what `hecto trace` and `hecto capture` have in common.
+//
+// Pure; reads packets only, as far as their first segment holds them.
+#pragma once
+
+#include <optional>
+
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/rib/route.hpp"
+
+namespace hecto::router {
+
+struct PacketMatch {
+  std::optional<IpPrefix> from, to;
+  std::optional<uint16_t> port;  // DPDK's number
+  std::optional<uint16_t> vlan;  // 0: untagged
+
+  // A frame, at `at_port`: where it came in or goes out, as the caller has it.
+  bool fits_frame(const rte_mbuf* packet, uint16_t at_port) const noexcept;
+  // Only from and to; `bytes` are those that lie there, from the IP header on.
+  bool fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,164 @@
+// From the operator's word for a device to a DPDK port number.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/ports/pci_device.hpp"
+#include "router/dataplane/ports/port.hpp"
+
+namespace hecto::router {
+namespace {
+
+// net_af_xdp keeps a packet in one 4 KiB frame behind its headrooms.
+constexpr uint16_t kAfXdpMaxMtu = 3400;
+// Above this a packet of net_af_packet needs larger frames than its default of 2 KiB.
+constexpr uint16_t kAfPacketDefaultMtu = 1900;
+constexpr uint16_t kAfPacketMostMtu = 10000;  // of its largest frames here
+
+int removed(uint16_t, rte_eth_event_type, void* flag, void*) {
+  static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Port>> Port::probe(const config::PortConfig& config) {
+  std::unique_ptr<Port> port(new Port(config));
+  if (auto done = port->attach(); !done) return tl::unexpected(done.error());
+  if (auto done = port->describe(); !done) return tl::unexpected(done.error());
+  return port;
+}
+
+Result<void> Port::describe() {
+  rte_eth_dev_info device{};
+  if (const int code = rte_eth_dev_info_get(id_, &device); code != 0)
+    return fail(fmt::format("port {} ({}): the driver does not describe it: {}", config_.name,
+                            config_.device, dpdk_error(code)),
+                -code);
+  driver_ = device.driver_name != nullptr ? device.driver_name : "unknown";
+  max_rx_queues_ = device.max_rx_queues;
+  if (config_.kind == config::DeviceKind::kPci) socket_ = rte_eth_dev_socket_id(id_);
+  if (kernel_) socket_ = kernel_->numa_node();
+  watch_removal(true);
+  return {};
+}
+
+void Port::watch_removal(bool on) {
+  if (on)
+    rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_RMV, removed, &removed_);
+  else
+    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, removed, &removed_);
+}
+
+Result<void> Port::attach() {
+  switch (config_.kind) {
+    case config::DeviceKind::kKernel:
+      return attach_kernel_interface();
+    case config::DeviceKind::kVdev: {
+      const auto comma = config_.device.find(',');
+      return create_vdev(config_.device.substr(0, comma),
+                         comma == std::string::npos ? "" : config_.device.substr(comma + 1));
+    }
+    case config::DeviceKind::kPci:
+      break;
+  }
+  device_ = config_.device;
+  if (rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0) {
+    Eal::last_complaint();
+    const int code = rte_dev_probe(device_.c_str());
+    if (code != 0 || rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0)
+      return fail(fmt::format("port {} ({}): {}", config_.name, config_.device,
+                              why_no_port(config_.device, Eal::last_complaint())),
+                  code < 0 ? -code : ENODEV);
+  }
+  attached_ = true;
+  return {};
+}
+
+Result<void> Port::create_vdev(const std::string& name, const std::string& arguments) {
+  Eal::last_complaint();
+  const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
+  if (code != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+    if (code == 0) rte_eal_hotplug_remove("vdev", name.c_str());
+    const std::string why = Eal::last_complaint();
+    return fail(fmt::format("port {} ({}): DPDK could not create {} with \"{}\": {}{}{}",
+                            config_.name, config_.device, name, arguments, dpdk_error(code),
+                            why.empty() ? "" : "; ", why),
+                code < 0 ? -code : EINVAL);
+  }
+  device_ = name;
+  attached_ = true;
+  return {};
+}
+
+Result<void> Port::attach_kernel_interface() {
+  KernelInterface kernel(config_.device);
+  if (!kernel.exists())
+    return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
+                            "those there are",
+                            config_.name, config_.device),
+                ENODEV);
+  if (kernel.address_in_use())
+    refuse(
+        fmt::format("the kernel has an IPv4 address on {} and will answer beside hecto; remove "
+                    "it (ip addr flush dev {})",
+                    config_.device, config_.device));
+  for (std::string& sentence : kernel.make_transparent()) refuse(std::move(sentence));
+  if (auto done = kernel.set_mtu(config_.mtu); !done) {
+    const uint16_t now = kernel.mtu().value_or(1500);
+    refuse(fmt::format("MTU {}: {}; using {}", config_.mtu, done.error().message, now));
+    config_.mtu = std::min(config_.mtu, now);
+  }
+  if (auto done = kernel.set_up(); !done) return done;
+  kernel_ = kernel;
+  mtu_ = config_.mtu;
+
+  std::string why_not;
+  if (config_.mtu > kAfXdpMaxMtu) {
+    why_not = fmt::format("MTU {} is above AF_XDP's {}", config_.mtu, kAfXdpMaxMtu);
+  } else if (!config_.vlans.empty()) {
+    why_not = "AF_XDP does not show VLAN tags that the kernel has taken off";
+  } else {
+    auto done = create_vdev("net_af_xdp_" + config_.name,
+                            fmt::format("iface={},queue_count={},busy_budget=0", config_.device,
+                                        config_.rx_queues.value_or(1)));
+    if (done) {
+      most_mtu_ = kAfXdpMaxMtu;
+      return {};
+    }
+    why_not = done.error().message;
+  }
+  return attach_af_packet(why_not);
+}
+
+Result<void> Port::attach_af_packet(const std::string& why) {
+  spdlog::info("port {}: AF_PACKET on {} instead of AF_XDP: {}", config_.name, config_.device, why);
+  refuse("AF_XDP: " + why);
+  most_mtu_ = config_.mtu > kAfXdpMaxMtu          ? kAfPacketMostMtu
+              : config_.mtu > kAfPacketDefaultMtu ? kAfXdpMaxMtu
+                                                  : kAfPacketDefaultMtu;
+  // A frame of the ring holds one packet behind its headers and must fit the port's mbufs.
+  const char* frames = config_.mtu > kAfXdpMaxMtu ? ",blocksz=40960,framesz=10240,framecnt=1024"
+                       : config_.mtu > kAfPacketDefaultMtu
+                           ? ",blocksz=8192,framesz=3712,framecnt=1024"
+                           : ",blocksz=8192,framesz=2048,framecnt=1024";
+  return create_vdev(
+      "net_af_packet_" + config_.name,
+      fmt::format("iface={},qpairs={}{}", config_.device, config_.rx_queues.value_or(1), frames));
+}
+
+// The kernel says only when the sockets are made whether AF_XDP works on the interface.
+bool Port::can_fall_back() const {
+  return af_xdp();
+}
+
+Result<void> Port::fall_back(const std::string& why) {
+  close();
+  asked_.clear();
+  given_.clear();
+  if (auto done = attach_af_packet(why); !done) return done;
+  return describe();
+}
+
+}  // namespace hecto::router

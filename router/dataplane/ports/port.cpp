@@ -1,0 +1,302 @@
+#include "router/dataplane/ports/port.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/eal.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr uint64_t kRssFields =
+    RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP;
+// Bytes of a frame beyond its L3 packet: Ethernet header, two tags, FCS.
+constexpr uint32_t kL2Overhead = 14 + 8 + 4;
+constexpr uint32_t kAfXdpFill = 2048;  // mbufs that net_af_xdp gives to a socket that it makes
+
+bool carries_ports(const rte_device* device) {
+  uint16_t id = 0;
+  RTE_ETH_FOREACH_DEV(id) {
+    rte_eth_dev_info other{};
+    if (rte_eth_dev_info_get(id, &other) == 0 && other.device == device) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Port::want(const char* what, bool given) {
+  asked_.emplace_back(what);
+  if (given) given_.emplace_back(what);
+}
+
+void Port::refuse(std::string sentence) {
+  refused_.push_back(std::move(sentence));
+}
+
+void Port::choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device,
+                           const PortSetup& setup) {
+  const auto rx = [&](const char* what, uint64_t flag) {
+    const bool given = (device.rx_offload_capa & flag) != 0;
+    want(what, given);
+    if (given) conf.rxmode.offloads |= flag;
+    return given;
+  };
+  if (setup.rx_queues > 1) {
+    const uint64_t fields = kRssFields & device.flow_type_rss_offloads;
+    want("rss", fields != 0);
+    if (fields != 0) {
+      conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+      conf.rx_adv_conf.rss_conf.rss_hf = fields;
+      rx("rss_hash", RTE_ETH_RX_OFFLOAD_RSS_HASH);
+    } else if (!kernel_) {
+      refuse(fmt::format("the driver {} spreads by its own rule: it has no RSS", driver_));
+    }
+  }
+  if (config_.mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > setup.data_room_bytes &&
+      !rx("scatter", RTE_ETH_RX_OFFLOAD_SCATTER))
+    refuse(
+        fmt::format("packets above {} bytes: they do not fit one mbuf and the driver {} cannot "
+                    "scatter",
+                    setup.data_room_bytes - RTE_PKTMBUF_HEADROOM - kL2Overhead, driver_));
+  const bool segments = (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  want("multi_segments", segments);
+  sends_segments_ = segments;
+  if (segments) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+  crypto_ = {};
+  if (setup.nic_crypto && !forgoes_crypto_) choose_crypto(conf, device);
+}
+
+void Port::choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device) {
+  void* context = rte_eth_dev_get_sec_ctx(id_);
+  crypto_.opens = context != nullptr && (device.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SECURITY) != 0;
+  crypto_.seals = context != nullptr && (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_SECURITY) != 0;
+  want("rx_esp", crypto_.opens);
+  want("tx_esp", crypto_.seals);
+  if (crypto_.opens) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SECURITY;
+  if (crypto_.seals) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_SECURITY;
+  if (crypto_.opens || crypto_.seals) crypto_.context = context;
+}
+
+bool Port::forgo_crypto(const std::string& why) {
+  if (crypto_.context == nullptr) return false;
+  forgoes_crypto_ = true;
+  crypto_ = {};
+  asked_.clear();
+  given_.clear();
+  refused_.clear();
+  refuse("inline crypto of ESP: " + why);
+  return true;
+}
+
+Result<void> Port::configure(const PortSetup& setup) {
+  rte_eth_dev_info device{};
+  if (const int code = rte_eth_dev_info_get(id_, &device); code != 0)
+    return fail(fmt::format("port {} ({}): the driver {} does not describe it: {}", config_.name,
+                            config_.device, driver_, dpdk_error(code)),
+                -code);
+  const uint16_t most_rx = std::max<uint16_t>(device.max_rx_queues, 1);
+  const uint16_t most_tx = std::max<uint16_t>(device.max_tx_queues, 1);
+  rx_queues_ = std::min(setup.rx_queues, most_rx);
+  tx_queues_ = std::min(setup.tx_queues, most_tx);
+  if (rx_queues_ < setup.rx_queues)
+    refuse(fmt::format("{} receive queues: the driver {} has {}; using {}", setup.rx_queues,
+                       driver_, most_rx, rx_queues_));
+  if (tx_queues_ < setup.tx_queues)
+    refuse(
+        fmt::format("{} transmit queues: the driver {} has {}; threads without one of their own "
+                    "hand packets to the owner",
+                    setup.tx_queues, driver_, most_tx));
+  data_room_bytes_ = setup.data_room_bytes;
+  pool_ = setup.pool;
+
+  rte_eth_conf conf{};
+  PortSetup actual = setup;
+  actual.rx_queues = rx_queues_;
+  choose_offloads(conf, device, actual);
+  if (!kernel_) conf.rxmode.mtu = config_.mtu;
+  int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
+  if (code != 0 && conf.rxmode.mtu != 0) {
+    conf.rxmode.mtu = 0;
+    code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
+    if (code == 0)
+      refuse(fmt::format("MTU {} at configuration: the driver {} allows {} to {}", config_.mtu,
+                         driver_, device.min_mtu, device.max_mtu));
+  }
+  if (code != 0)
+    return fail(fmt::format("port {} ({}): the driver {} refused {} receive and {} transmit "
+                            "queues: {}; {}",
+                            config_.name, config_.device, driver_, rx_queues_, tx_queues_,
+                            dpdk_error(code), Eal::last_complaint()),
+                -code);
+  if (auto done = set_up_queues(setup); !done) return done;
+  if (!kernel_) {
+    mtu_ = config_.mtu;
+    uint16_t now = 0;
+    rte_eth_dev_get_mtu(id_, &now);
+    if (now != config_.mtu) {
+      code = rte_eth_dev_set_mtu(id_, config_.mtu);
+      // Memory drivers carry what their mbufs hold, whatever MTU they report.
+      if (code != 0 && config_.kind == config::DeviceKind::kPci) {
+        mtu_ = now;
+        refuse(fmt::format("MTU {}: the driver {} says {}; using {}", config_.mtu, driver_,
+                           dpdk_error(code), now));
+      }
+    }
+  }
+  if (config_.mac) {
+    rte_ether_addr address;
+    std::memcpy(address.addr_bytes, config_.mac->data(), 6);
+    code = rte_eth_dev_default_mac_addr_set(id_, &address);
+    want("mac", code == 0);
+    if (code != 0)
+      refuse(fmt::format("MAC address: the driver {} says {}", driver_, dpdk_error(code)));
+  }
+  return {};
+}
+
+Result<void> Port::set_up_queues(const PortSetup& setup) {
+  uint16_t rx = config_.rx_descriptors;
+  uint16_t tx = config_.tx_descriptors;
+  rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
+  if (rx != config_.rx_descriptors || tx != config_.tx_descriptors)
+    refuse(fmt::format("{}/{} descriptors: the driver {} takes {}/{}", config_.rx_descriptors,
+                       config_.tx_descriptors, driver_, rx, tx));
+  const auto where = static_cast<unsigned>(rte_eth_dev_socket_id(id_));
+  const std::vector<AfXdpSocket> before = af_xdp() ? af_xdp_sockets() : std::vector<AfXdpSocket>{};
+  int code = 0;
+  for (uint16_t q = 0; q < rx_queues_ && code == 0; ++q)
+    code = rte_eth_rx_queue_setup(id_, q, rx, where, nullptr, setup.pool);
+  for (uint16_t q = 0; q < tx_queues_ && code == 0; ++q)
+    code = rte_eth_tx_queue_setup(id_, q, tx, where, nullptr);
+  if (af_xdp()) {
+    sockets_ = std::make_unique<AfXdpSockets>(before);
+    // What the driver had filled in for a socket that it did not get it does not take back.
+    if (code != 0) lost_mbufs_ += kAfXdpFill;
+  }
+  if (code != 0)
+    return fail(fmt::format("port {} ({}): the driver {} refused a queue: {}; {}", config_.name,
+                            config_.device, driver_, dpdk_error(code), Eal::last_complaint()),
+                -code);
+  return {};
+}
+
+// Routing protocols and neighbor discovery come as multicast.
+void Port::accept_multicast() {
+  const bool all = rte_eth_allmulticast_enable(id_) == 0;
+  want("all_multicast", all);
+  if (config_.promiscuous || !all || kernel_) {
+    const int code = rte_eth_promiscuous_enable(id_);
+    if (config_.promiscuous || kernel_) want("promiscuous", code == 0);
+    if (code != 0 && !all && config_.kind == config::DeviceKind::kPci)
+      refuse(
+          fmt::format("multicast and promiscuous mode: the driver {} has neither; routing "
+                      "protocols may not be heard",
+                      driver_));
+  }
+}
+
+Result<void> Port::start() {
+  const int code = rte_eth_dev_start(id_);
+  if (code != 0)
+    return fail(fmt::format("port {} ({}): the driver {} did not start: {}; {}", config_.name,
+                            config_.device, driver_, dpdk_error(code), Eal::last_complaint()),
+                -code);
+  started_ = true;
+  accept_multicast();
+  return {};
+}
+
+void Port::stop() {
+  if (started_) rte_eth_dev_stop(id_);
+  started_ = false;
+}
+
+Port::~Port() {
+  close();
+}
+
+void Port::close() {
+  if (!attached_) return;
+  attached_ = false;
+  stop();
+  watch_removal(false);
+  rte_eth_dev_info info{};
+  rte_eth_dev_info_get(id_, &info);
+  rte_eth_dev_close(id_);
+  if (sockets_) lost_mbufs_ += sockets_->release(pool_);
+  sockets_.reset();
+  // A device may carry other ports, and they theirs: the last one takes it off its bus.
+  if (info.device == nullptr || carries_ports(info.device)) return;
+  if (const int code = rte_dev_remove(info.device); code != 0)
+    spdlog::warn("port {} ({}): DPDK keeps the device: {}", config_.name, config_.device,
+                 dpdk_error(code));
+}
+
+MacAddress Port::mac() const {
+  rte_ether_addr address{};
+  rte_eth_macaddr_get(id_, &address);
+  MacAddress mac;
+  std::memcpy(mac.data(), address.addr_bytes, 6);
+  return mac;
+}
+
+bool Port::present() const {
+  return !removed_.load(std::memory_order_relaxed) && (!kernel_ || kernel_->exists());
+}
+
+LinkState Port::link() const {
+  rte_eth_link link{};
+  if (rte_eth_link_get_nowait(id_, &link) != 0) return {};
+  const bool known =
+      link.link_speed != RTE_ETH_SPEED_NUM_NONE && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
+  // AF_PACKET and AF_XDP never report a lost carrier: ask the kernel.
+  const bool up = kernel_ ? kernel_->carrier() : link.link_status == RTE_ETH_LINK_UP;
+  return {up, known ? link.link_speed : 0};
+}
+
+PortStatistics Port::statistics() const {
+  rte_eth_stats s{};
+  if (rte_eth_stats_get(id_, &s) != 0) return {};
+  // The driver forgets those for which the socket's ring had no room.
+  const uint64_t missed = sockets_ ? sockets_->missed() : s.imissed;
+  return {missed, s.rx_nombuf, s.ierrors, s.oerrors};
+}
+
+Result<void> Port::set_mtu(uint16_t mtu) {
+  if (mtu > most_mtu_)
+    return fail(
+        fmt::format("port {}: MTU {} is above the {} that its {} was set up for; restart, "
+                    "or remove the port and add it again",
+                    config_.name, mtu, most_mtu_, driver_));
+  if (mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > data_room_bytes_)
+    return fail(
+        fmt::format("port {}: MTU {} does not fit its mbufs ({} bytes); restart to get "
+                    "larger ones",
+                    config_.name, mtu, data_room_bytes_ - RTE_PKTMBUF_HEADROOM));
+  if (kernel_) {
+    if (auto done = kernel_->set_mtu(mtu); !done) return done;
+  } else if (const int code = rte_eth_dev_set_mtu(id_, mtu);
+             code != 0 && config_.kind == config::DeviceKind::kPci) {
+    return fail(fmt::format("port {}: MTU {}: the driver {} says {}", config_.name, mtu, driver_,
+                            dpdk_error(code)),
+                -code);
+  }
+  mtu_ = mtu;
+  return {};
+}
+
+Result<void> Port::set_promiscuous(bool on) {
+  if (kernel_) return {};  // always is
+  const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
+  if (code == 0) return {};
+  return fail(fmt::format("port {}: promiscuous mode: the driver {} says {}", config_.name, driver_,
+                          dpdk_error(code)),
+              -code);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,136 @@
+// A port: one DPDK ethdev, from the device that the operator named to running queues. Every refusal
+// of a driver is survived where a router can live with it, and kept in words for
+// `hecto show ports`.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/file/config.hpp"
+#include "router/dataplane/ports/af_xdp.hpp"
+#include "router/dataplane/ports/kernel_interface.hpp"
+
+struct rte_mempool;
+struct rte_eth_conf;
+struct rte_eth_dev_info;
+
+namespace hecto::router {
+
+struct PortSetup {
+  uint16_t rx_queues = 1;
+  uint16_t tx_queues = 1;  // workers + the slow path
+  rte_mempool* pool = nullptr;
+  uint32_t data_room_bytes = 0;  // of the pool, headroom included
+  bool nic_crypto = false;       // asks for inline crypto of ESP
+};
+
+// Inline crypto of ESP that the driver gave (rte_security); its context is there until the port is
+// closed.
+struct PortCrypto {
+  void* context = nullptr;
+  bool opens = false, seals = false;
+};
+
+struct LinkState {
+  bool up = false;
+  uint32_t speed_mbps = 0;  // 0: not known
+};
+
+struct PortStatistics {
+  uint64_t missed = 0;   // the receive queue was full, AF_XDP: or the kernel had no buffer
+  uint64_t no_mbuf = 0;  // the pool was empty
+  uint64_t rx_errors = 0, tx_errors = 0;
+};
+
+class Port {
+ public:
+  // Finds or creates the device. Nothing is configured yet.
+  static Result<std::unique_ptr<Port>> probe(const config::PortConfig& config);
+  ~Port();  // closes
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  // A kernel interface whose AF_XDP socket the kernel refused goes on with AF_PACKET.
+  bool can_fall_back() const;
+  Result<void> fall_back(const std::string& why);
+  // One whose driver gave inline crypto and did not start goes on without. False: that is not it.
+  bool forgo_crypto(const std::string& why);
+  Result<void> configure(const PortSetup& setup);
+  Result<void> start();
+  void stop();
+  // Stops, and gives the device back: to be found again it must be probed. Nobody uses it any more.
+  void close();
+
+  uint16_t id() const { return id_; }
+  const std::string& name() const { return config_.name; }
+  const config::PortConfig& config() const { return config_; }
+  const std::string& driver() const { return driver_; }
+  const std::string& device() const { return device_; }  // what DPDK calls it
+  int socket() const { return socket_; }                 // -1: none
+  uint16_t max_rx_queues() const { return max_rx_queues_; }
+  uint16_t rx_queues() const { return rx_queues_; }
+  uint16_t tx_queues() const { return tx_queues_; }
+  MacAddress mac() const;
+  uint16_t mtu() const { return mtu_; }
+  bool kernel_interface() const { return kernel_.has_value(); }
+  bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
+  const PortCrypto& crypto() const { return crypto_; }
+  bool present() const;  // false once the device has gone
+  LinkState link() const;
+  PortStatistics statistics() const;
+  bool af_xdp() const { return driver_ == "net_af_xdp"; }
+  // Buffers of its pool that a close or a refused start lost for good in driver and kernel.
+  uint32_t lost_mbufs() const { return lost_mbufs_; }
+
+  // While running. A refusal leaves the port as it was.
+  Result<void> set_mtu(uint16_t mtu);
+  Result<void> set_promiscuous(bool on);
+  void update(const config::PortConfig& config) { config_ = config; }
+
+  const std::vector<std::string>& asked() const { return asked_; }
+  const std::vector<std::string>& given() const { return given_; }
+  const std::vector<std::string>& refused() const { return refused_; }
+
+ private:
+  explicit Port(const config::PortConfig& config) : config_(config) {}
+  Result<void> attach();
+  Result<void> attach_kernel_interface();
+  Result<void> attach_af_packet(const std::string& why);
+  Result<void> describe();
+  Result<void> create_vdev(const std::string& name, const std::string& arguments);
+  void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
+  void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
+  Result<void> set_up_queues(const PortSetup& setup);
+  void accept_multicast();
+  void watch_removal(bool on);
+  void want(const char* what, bool given);
+  void refuse(std::string sentence);
+
+  config::PortConfig config_;
+  uint16_t id_ = 0;
+  bool attached_ = false;
+  bool started_ = false;
+  std::string device_;
+  std::string driver_;
+  int socket_ = -1;
+  uint16_t max_rx_queues_ = 0;
+  uint16_t rx_queues_ = 0, tx_queues_ = 0;
+  uint16_t mtu_ = 1500;
+  uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
+  bool sends_segments_ = false;
+  PortCrypto crypto_;
+  bool forgoes_crypto_ = false;
+  uint32_t data_room_bytes_ = 0;
+  rte_mempool* pool_ = nullptr;
+  std::unique_ptr<AfXdpSockets> sockets_;
+  uint32_t lost_mbufs_ = 0;
+  std::atomic<bool> removed_{false};  // set from DPDK's interrupt thread
+  std::optional<KernelInterface> kernel_;
+  std::vector<std::string> asked_, given_, refused_;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,110 @@
+// The slow path: one thread on the control core between the workers and Linux.
+//
+//   workers ─► punt rings ─► token bucket ─► TAP of the ingress interface ─► Linux
+//   Linux ─► TAP ─► mbuf ─► transmit queue of its own (or the owner's ring) ─► port
+//                     └► [policies: ESP, its own look-up] ─► that queue
+//
+// Buckets here hold each reason to its rate over all workers; the workers' own keep the rings
+// free. Every frame either reaches the other side or is a drop by name.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/core/punt_queue.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/core/token_bucket.hpp"
+#include "router/dataplane/observe/observer.hpp"
+#include "router/dataplane/stages/transmit.hpp"
+#include "router/linux/tap.hpp"
+
+namespace hecto::router {
+
+class IpsecStages;
+
+// An interface's twin. A VLAN of the file has a TAP of its own, and its tag is put on and taken
+// off here; a VLAN device that Linux made sits on the port's TAP and sees tagged frames.
+struct Twin {
+  Tap tap;
+  InterfaceId interface = kNoInterface;
+  uint16_t port = 0;
+  uint16_t vlan = 0;            // 0: frames pass as they are
+  rte_mempool* pool = nullptr;  // for frames from Linux
+  Counter no_mbuf;              // frames from Linux for which the pool had nothing
+  std::atomic<bool> gone{false};
+
+  explicit Twin(Tap device) : tap(std::move(device)) {}
+};
+
+struct TwinList {
+  std::vector<std::shared_ptr<Twin>> twins;
+  std::vector<Twin*> by_interface;  // where to deliver; null: nowhere
+};
+
+struct SlowPathCounters {
+  std::array<PortCounters, kMaxPorts> ports;
+  ReasonCounters reasons;   // punted: delivered to Linux
+  Counter injected;         // frames taken from Linux
+  Counter injected_handed;  // of those, given to a port's queue or its owner
+};
+
+class SlowPath {
+ public:
+  struct Options {
+    std::vector<rte_ring*> punts;  // one a worker
+    rte_rcu_qsbr* qsbr = nullptr;
+    unsigned qsbr_thread = 0;
+    const std::atomic<const Snapshot*>* snapshot = nullptr;
+    // For what Linux sends and a policy protects; null: no IPsec.
+    IpsecStages* ipsec = nullptr;
+    TableViews tables;
+  };
+  explicit SlowPath(const Options& options);
+  ~SlowPath();  // stops
+  SlowPath(const SlowPath&) = delete;
+  SlowPath& operator=(const SlowPath&) = delete;
+
+  void start();
+  void stop();
+  // Control only. The thread takes the new list at its next turn.
+  void set_twins(std::shared_ptr<const TwinList> twins);
+  const SlowPathCounters& counters() const { return *counters_; }
+  unsigned queued() const;  // punted, not yet looked at
+
+ private:
+  void run();
+  unsigned deliver_punts();
+  void deliver(const PuntEntry& entry, uint64_t now);
+  Reason write(const PuntEntry& entry);
+  void drop(const rte_mbuf* packet, Reason reason, InterfaceId interface);
+  unsigned inject(Twin& twin);
+  void send(Twin& twin, rte_mbuf* packet);
+  bool protect(Twin& twin, rte_mbuf* packet);
+  void refresh();
+  void wait_for_work(unsigned idle_turns);
+
+  Options options_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+  std::unique_ptr<SlowPathCounters> counters_;
+  Observer observer_;
+  Transmitter transmitter_;
+  const Snapshot* snapshot_ = nullptr;
+  uint64_t generation_ = 0;  // of the snapshot
+  std::array<TokenBucket, kReasonCount> buckets_;
+  std::array<uint32_t, kReasonCount> punt_pps_{};  // what they are set to
+  std::mutex twins_mutex_;
+  std::shared_ptr<const TwinList> next_twins_;
+  std::shared_ptr<const TwinList> twins_;
+  std::vector<uint8_t> buffer_;
+  std::unique_ptr<Chunk> chunk_;  // of one packet that a policy may protect
+  std::array<InterfaceCounters, kMaxInterfaces> uncounted_;
+};
+
+}  // namespace hecto::router

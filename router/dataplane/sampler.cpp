@@ -1,0 +1,99 @@
+#include "router/dataplane/sampler.hpp"
+
+#include <numeric>
+
+namespace hecto::router {
+namespace {
+
+template <typename Counters>
+void add(TrafficTotals& totals, const Counters& counters) {
+  totals.rx_packets += counters.rx_packets.get();
+  totals.rx_bytes += counters.rx_bytes.get();
+  totals.tx_packets += counters.tx_packets.get();
+  totals.tx_bytes += counters.tx_bytes.get();
+}
+
+TrafficTotals minus(const TrafficTotals& a, const TrafficTotals& b) {
+  return {a.rx_packets - b.rx_packets, a.rx_bytes - b.rx_bytes, a.tx_packets - b.tx_packets,
+          a.tx_bytes - b.tx_bytes};
+}
+
+WorkerTotals totals_of(const CycleCounters& cycles) {
+  WorkerTotals t;
+  t.packets = cycles.packets.get();
+  t.busy = cycles.busy.get();
+  t.idle = cycles.idle.get();
+  t.busy_iterations = cycles.busy_iterations.get();
+  t.sampled_packets = cycles.sampled_packets.get();
+  for (size_t i = 0; i < t.stage_cycles.size(); ++i)
+    t.stage_cycles[i] = cycles.stage_cycles[i].get();
+  return t;
+}
+
+}  // namespace
+
+uint64_t Totals::dropped_total() const {
+  return std::accumulate(dropped.begin(), dropped.end(), uint64_t{0});
+}
+uint64_t Totals::punted_total() const {
+  return std::accumulate(punted.begin(), punted.end(), uint64_t{0});
+}
+
+Totals collect(const Dataplane& dataplane) {
+  Totals t;
+  t.time = std::chrono::steady_clock::now();
+  t.interfaces.resize(kMaxInterfaces);
+  for (const auto& worker : dataplane.workers()) {
+    const WorkerCounters& c = worker->counters();
+    for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], c.ports[i]);
+    for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], c.interfaces[i]);
+    for (size_t i = 0; i < kReasonCount; ++i) t.dropped[i] += c.reasons.dropped[i].get();
+    t.workers.push_back(totals_of(c.cycles));
+  }
+  const SlowPathCounters& slow = dataplane.slow_path().counters();
+  for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], slow.ports[i]);
+  for (size_t i = 0; i < kReasonCount; ++i) {
+    t.dropped[i] += slow.reasons.dropped[i].get();
+    t.punted[i] += slow.reasons.punted[i].get();
+  }
+  t.dropped[static_cast<size_t>(Reason::kInterfaceDown)] += dataplane.lost_with_ports();
+  t.injected = slow.injected.get();
+  t.injected_handed = slow.injected_handed.get();
+  for (const TrafficTotals& port : t.ports) {
+    t.received += port.rx_packets;
+    t.transmitted += port.tx_packets;
+  }
+  return t;
+}
+
+Sampler::Sampler(const Dataplane& dataplane)
+    : dataplane_(dataplane), now_(collect(dataplane)), before_(now_) {}
+
+void Sampler::sample() {
+  before_ = std::move(now_);
+  now_ = collect(dataplane_);
+  seconds_ = std::chrono::duration<double>(now_.time - before_.time).count();
+}
+
+uint64_t Sampler::rate(uint64_t now, uint64_t before) const {
+  if (seconds_ <= 0 || now < before) return 0;
+  return static_cast<uint64_t>(static_cast<double>(now - before) / seconds_ + 0.5);
+}
+
+void Sampler::reset_port(uint16_t port) {
+  base_[port] = collect(dataplane_).ports[port];
+}
+
+void Sampler::reset_interface(InterfaceId id) {
+  base_interfaces_[id] = collect(dataplane_).interfaces[id];
+}
+
+TrafficTotals Sampler::interface(const Totals& totals, InterfaceId id) const {
+  return minus(totals.interfaces[id], base_interfaces_[id]);
+}
+
+TrafficTotals Sampler::port(const Totals& totals, uint16_t port) const {
+  return minus(totals.ports[port], base_[port]);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,61 @@
+// Totals of all counters, and rates from two samples a second apart. Control only.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/dataplane.hpp"
+
+namespace hecto::router {
+
+struct TrafficTotals {
+  uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+};
+
+struct WorkerTotals {
+  uint64_t packets = 0, busy = 0, idle = 0, busy_iterations = 0;
+  std::array<uint64_t, 5> stage_cycles{};
+  uint64_t sampled_packets = 0;
+};
+
+struct Totals {
+  std::chrono::steady_clock::time_point time;
+  std::array<TrafficTotals, kMaxPorts> ports{};
+  std::vector<TrafficTotals> interfaces;
+  std::vector<WorkerTotals> workers;
+  std::array<uint64_t, kReasonCount> dropped{};  // workers and slow path
+  std::array<uint64_t, kReasonCount> punted{};   // delivered to Linux
+  uint64_t received = 0, transmitted = 0;
+  uint64_t injected = 0, injected_handed = 0;
+
+  uint64_t dropped_total() const;
+  uint64_t punted_total() const;
+};
+
+Totals collect(const Dataplane& dataplane);
+
+class Sampler {
+ public:
+  explicit Sampler(const Dataplane& dataplane);
+  void sample();  // about once a second
+  const Totals& now() const { return now_; }
+  const Totals& before() const { return before_; }
+  // Per second between the two samples.
+  uint64_t rate(uint64_t now, uint64_t before) const;
+  // A number that is used again starts from zero.
+  void reset_port(uint16_t port);
+  void reset_interface(InterfaceId id);
+  TrafficTotals interface(const Totals& totals, InterfaceId id) const;
+  TrafficTotals port(const Totals& totals, uint16_t port) const;
+
+ private:
+  const Dataplane& dataplane_;
+  Totals now_, before_;
+  std::array<TrafficTotals, kMaxPorts> base_{};
+  std::array<TrafficTotals, kMaxInterfaces> base_interfaces_{};
+  double seconds_ = 1;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,210 @@
+// classify: which interface, IPv4 or IPv6, and the checks of RFC 1812 §5.2.2 and RFC 8200.
+//
+// The fast loop clears ordinary packets: untagged (or of a known VLAN), to our MAC, IPv4 without
+// options or IPv6 without hop-by-hop header, unicast, one segment, lengths and checksum right. All
+// its conditions are or-ed into one branch. Everything else goes to `diagnose`, which asks the
+// same questions in the RFC's order and either names the reason or clears the packet after all.
+// TTL and hop limit are checked at rewrite: packets for the router itself may have a TTL of 1.
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+
+namespace hecto::router {
+
+struct Diagnosis {
+  Reason reason = Reason::kNone;
+  lookup::Family family = lookup::Family::kIpv4;
+  uint8_t l2_length = kEthernetBytes;
+  InterfaceId interface = kNoInterface;
+};
+
+// Never reads past the packet's first segment; trims padding of what it clears.
+Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snapshot) noexcept;
+
+// By first byte of an address: 0 for plain unicast, else something `diagnose` must look at.
+inline constexpr auto kSpecial4 = [] {
+  std::array<uint8_t, 256> special{};
+  special[0] = special[127] = special[169] = 1;
+  for (unsigned byte = 224; byte < 256; ++byte) special[byte] = 1;
+  return special;
+}();
+inline constexpr auto kSpecial6 = [] {
+  std::array<uint8_t, 256> special{};
+  special[0x00] = special[0xfe] = special[0xff] = 1;
+  return special;
+}();
+
+namespace classify_detail {
+
+// EtherType, version and header length of an ordinary packet, as load32 of the frame at the
+// EtherType sees them: 0800 45 xx, and 86dd 6x xx.
+inline constexpr uint32_t kPlain4 = 0x450008, kPlain4Mask = 0xffffff;
+inline constexpr uint32_t kPlain6 = 0x60dd86, kPlain6Mask = 0xf0ffff;
+
+// True when the header is fit to be forwarded. `total` is the length that it claims.
+inline bool clear4(const uint8_t* ip, uint32_t available, bool not_ours, uint32_t* destination,
+                   uint32_t* total) noexcept {
+  const uint64_t word0 = load64_native(ip);
+  const uint64_t word1 = load64_native(ip + 8);
+  const uint32_t to = load32_native(ip + 16);
+  const auto from = static_cast<uint32_t>(word1 >> 32);
+  *total = __builtin_bswap16(static_cast<uint16_t>(word0 >> 16));
+  *destination = __builtin_bswap32(to);
+  const bool special = (kSpecial4[from & 0xff] | kSpecial4[to & 0xff]) != 0;
+  const bool bad_length = *total - kIpv4Bytes > available - kIpv4Bytes;  // too short wraps around
+  return !(special | not_ours | bad_length | (from == to) | !ipv4_checksum_holds(word0, word1, to));
+}
+
+inline bool clear6(const uint8_t* ip, uint32_t available, bool not_ours, uint32_t* total) noexcept {
+  const uint64_t word0 = load64_native(ip);
+  *total = __builtin_bswap16(static_cast<uint16_t>(word0 >> 32)) + kIpv6Bytes;
+  const bool special = (kSpecial6[ip[8]] | kSpecial6[ip[24]]) != 0;
+  const bool hop_by_hop = (word0 >> 48 & 0xff) == 0;
+  const bool loop = ((load64_native(ip + 8) ^ load64_native(ip + 24)) |
+                     (load64_native(ip + 16) ^ load64_native(ip + 32))) == 0;
+  return !(special | not_ours | (*total > available) | hop_by_hop | loop);
+}
+
+// A packet that the fast loop did not clear.
+[[gnu::noinline, gnu::cold]] inline void classify_slow(Chunk& chunk, rte_mbuf* packet,
+                                                       const PortView& port,
+                                                       const Snapshot& snapshot) noexcept {
+  const Diagnosis d = diagnose(packet, port, snapshot);
+  if (d.reason != Reason::kNone) {
+    chunk.refuse(packet, d.reason, d.interface);
+    return;
+  }
+  const uint8_t* ip = rte_pktmbuf_mtod(packet, const uint8_t*) + d.l2_length;
+  const auto append = [&](auto& lane) {
+    lane.packets[lane.count] = packet;
+    lane.ingress[lane.count] = {d.interface, d.l2_length};
+    return lane.count++;
+  };
+  if (d.family == lookup::Family::kIpv4)
+    chunk.v4.destinations[append(chunk.v4)] = load32_be(ip + 16);
+  else
+    std::memcpy(&chunk.v6.destinations[append(chunk.v6)], ip + 24, 16);
+}
+
+}  // namespace classify_detail
+
+// A packet that came out of another one, behind that one's L2 header: checked like any, put into
+// its lane or refused.
+inline void classify_again(Chunk& chunk, rte_mbuf* packet, Ingress ingress, const PortView& port,
+                           const Snapshot& snapshot) noexcept {
+  using namespace classify_detail;
+  const unsigned l2_length = ingress.l2_length();
+  const uint8_t* const ip = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
+  const uint32_t available = packet->data_len - l2_length;
+  uint32_t total = available;
+  bool cleared = false;
+  if (available >= kIpv4Bytes && ip[0] == 0x45) {
+    const unsigned i = chunk.v4.count;
+    cleared = clear4(ip, available, false, &chunk.v4.destinations[i], &total);
+    chunk.v4.packets[i] = packet;
+    chunk.v4.ingress[i] = ingress;
+    chunk.v4.count += cleared;
+  } else if (available >= kIpv6Bytes && ip[0] >> 4 == 6) {
+    const unsigned i = chunk.v6.count;
+    cleared = clear6(ip, available, false, &total);
+    std::memcpy(&chunk.v6.destinations[i], ip + 24, 16);
+    chunk.v6.packets[i] = packet;
+    chunk.v6.ingress[i] = ingress;
+    chunk.v6.count += cleared;
+  }
+  if (!cleared) [[unlikely]] {
+    classify_slow(chunk, packet, port, snapshot);
+    return;
+  }
+  packet->pkt_len = total + l2_length;
+  packet->data_len = static_cast<uint16_t>(total + l2_length);
+}
+
+// What the fast loop knows of the port, out of reach of the stores that it makes.
+struct PortFacts {
+  explicit PortFacts(const PortView& port) noexcept
+      : mac(port.mac),
+        mac_tail(static_cast<uint32_t>(port.mac >> 16)),
+        untagged(port.untagged),
+        vlans(port.vlans ? port.vlans->data() : nullptr),
+        down(untagged == kNoInterface && vlans == nullptr) {}
+  uint64_t mac;
+  uint32_t mac_tail;  // its last four bytes
+  InterfaceId untagged;
+  const InterfaceId* vlans;
+  bool down;
+};
+
+template <unsigned Features>
+inline void classify(Chunk& chunk, const PortView& view, const Snapshot& snapshot) noexcept {
+  using namespace classify_detail;
+  constexpr unsigned kAhead = 6;  // packets whose first line is being fetched
+  const PortFacts port(view);
+  const unsigned count = chunk.count;
+  unsigned count4 = 0, count6 = 0;
+  uint64_t bytes_total = 0;
+  chunk.refused_count = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (i + kAhead < count) rte_prefetch0(rte_pktmbuf_mtod(chunk.packets[i + kAhead], const void*));
+    rte_mbuf* const packet = chunk.packets[i];
+    const uint32_t bytes = packet->data_len;
+    bytes_total += packet->pkt_len;
+    bool cleared = false;
+    if (bytes >= kEthernetBytes + kIpv4Bytes && packet->nb_segs == 1 && !port.down) [[likely]] {
+      const uint8_t* const frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+      unsigned l2_length = kEthernetBytes;
+      InterfaceId interface = port.untagged;
+      uint32_t plain = load32_native(frame + 12);
+      if constexpr (Features & kFeatureVlan) {
+        if (static_cast<uint16_t>(plain) == kEtherVlan && port.vlans != nullptr &&
+            bytes >= kEthernetBytes + kVlanTagBytes + kIpv4Bytes) {
+          l2_length = kEthernetBytes + kVlanTagBytes;
+          interface = port.vlans[load16_be(frame + 14) & 0xfff];
+          plain = load32_native(frame + 16);
+        }
+      }
+      // Destination MAC is ours; source MAC is not, by its last four bytes (`diagnose` has the
+      // rest).
+      const bool not_ours = ((load64_native(frame) ^ port.mac) << 16 != 0) |
+                            (load32_native(frame + 8) == port.mac_tail) |
+                            (interface == kNoInterface);
+      const uint8_t* const ip = frame + l2_length;
+      const uint32_t available = bytes - l2_length;
+      uint32_t total = available;
+      if ((plain & kPlain4Mask) == kPlain4) [[likely]] {
+        cleared = clear4(ip, available, not_ours, &chunk.v4.destinations[count4], &total);
+        chunk.v4.packets[count4] = packet;
+        chunk.v4.ingress[count4] = {interface, l2_length};
+        count4 += cleared;
+      } else if ((plain & kPlain6Mask) == kPlain6 && available >= kIpv6Bytes) {
+        cleared = clear6(ip, available, not_ours, &total);
+        std::memcpy(&chunk.v6.destinations[count6], ip + 24, 16);
+        chunk.v6.packets[count6] = packet;
+        chunk.v6.ingress[count6] = {interface, l2_length};
+        count6 += cleared;
+      }
+      if (cleared) [[likely]] {
+        // Padding goes; stored also where there is none, for a branch would be hard to predict.
+        packet->pkt_len = total + l2_length;
+        packet->data_len = static_cast<uint16_t>(total + l2_length);
+      }
+    }
+    if (!cleared) [[unlikely]] {
+      chunk.v4.count = count4;
+      chunk.v6.count = count6;
+      classify_slow(chunk, packet, view, snapshot);
+      count4 = chunk.v4.count;
+      count6 = chunk.v6.count;
+    }
+  }
+  chunk.v4.count = count4;
+  chunk.v6.count = count6;
+  chunk.bytes = bytes_total;
+}
+
+}  // namespace hecto::router

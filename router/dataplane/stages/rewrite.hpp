@@ -1,0 +1,116 @@
+// rewrite: group -> record -> new Ethernet header, TTL and checksum, egress port.
+//
+// The record is one cache line and is read in place; control replaces it by switching a slot to
+// another record, so a packet sees one record or the next, never a mixture.
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "lookup/nexthop.hpp"
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/stages/flow.hpp"
+#include "router/dataplane/stages/transmit.hpp"
+
+namespace hecto::router {
+
+namespace rewrite_detail {
+
+// True when the packet may live one hop more. The checksum grows by 0x0100 in network order with
+// end-around carry (RFC 1624); TTL and checksum are stored as one word.
+inline bool hop(Lane4&, uint8_t* ip) noexcept {
+  const uint32_t word = load32_native(ip + 8);  // TTL, protocol, checksum
+  if ((word & 0xff) <= 1) [[unlikely]]
+    return false;
+  const uint32_t checksum = (word >> 16) + 1;
+  const uint32_t next = ((word & 0xffff) - 1) | (checksum + (checksum >= 0xffff)) << 16;
+  std::memcpy(ip + 8, &next, sizeof next);
+  return true;
+}
+inline bool hop(Lane6&, uint8_t* ip) noexcept {
+  if (ip[7] <= 1) [[unlikely]]
+    return false;
+  --ip[7];
+  return true;
+}
+inline uint32_t flow_hash(Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes) {
+  return flow_hash4(packet, ip, bytes);
+}
+inline uint32_t flow_hash(Lane6&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes) {
+  return flow_hash6(packet, ip, bytes);
+}
+
+// header_length and kind of a record that forwards without a tag, as load16_native sees them.
+inline constexpr uint16_t kPlainForward =
+    kEthernetBytes | static_cast<uint16_t>(lookup::RecordKind::kForward) << 8;
+static_assert(offsetof(lookup::NextHopRecord, kind) ==
+              offsetof(lookup::NextHopRecord, header_length) + 1);
+
+// A tag comes or goes: the headroom before a received packet always has room for four bytes.
+inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
+                             const lookup::NextHopRecord& record) noexcept {
+  const int growth = record.header_length - static_cast<int>(l2_length);
+  packet->data_off = static_cast<uint16_t>(packet->data_off - growth);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + growth);
+  packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) + growth);
+  std::memcpy(ip - record.header_length, record.header, record.header_length);
+}
+
+}  // namespace rewrite_detail
+
+template <unsigned Features, typename Address>
+inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
+                    Transmitter& transmitter, const Snapshot& snapshot,
+                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces) noexcept {
+  using namespace rewrite_detail;
+  using lookup::RecordKind;
+  const lookup::NextHopView hops = next_hops;
+  const unsigned count = lane.count;
+  for (unsigned i = 0; i < count; ++i) {
+    rte_mbuf* const packet = lane.packets[i];
+    const InterfaceId interface = lane.ingress[i].interface();
+    const unsigned l2_length = lane.ingress[i].l2_length();
+    uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
+    const uint32_t bytes = packet->pkt_len - l2_length;
+    const lookup::NextHopRecord* record = &hops.record(lane.groups[i]);
+    if (record->kind == RecordKind::kMultipath) [[unlikely]] {
+      const uint32_t contiguous = packet->data_len - l2_length;
+      const uint32_t bucket = flow_hash(lane, packet, ip, contiguous) & record->bucket_mask;
+      record = &hops.record(
+          __atomic_load_n(&hops.buckets[record->bucket_offset + bucket], __ATOMIC_ACQUIRE));
+    }
+    const bool plain = load16_native(&record->header_length) == kPlainForward;
+    if (!plain && record->kind != RecordKind::kForward) [[unlikely]] {
+      chunk.refuse(packet, static_cast<Reason>(record->reason), interface);
+      continue;
+    }
+    if (bytes > record->mtu) [[unlikely]] {
+      // TTL comes first (RFC 1812 §5.2.7): an expired packet is not told about MTUs.
+      const bool expired = ip[sizeof(Address) == 4 ? 8 : 7] <= 1;
+      chunk.refuse(packet, expired ? Reason::kTtlExpired : Reason::kTooBig, interface);
+      continue;
+    }
+    if (!hop(lane, ip)) [[unlikely]] {
+      chunk.refuse(packet, Reason::kTtlExpired, interface);
+      continue;
+    }
+    const uint16_t port = record->port;
+    if (plain && l2_length == kEthernetBytes) [[likely]] {
+      // Fourteen bytes as two overlapping stores of eight.
+      std::memcpy(ip - 14, record->header, 8);
+      std::memcpy(ip - 8, record->header + 6, 8);
+    } else {
+      write_any_header(packet, ip, l2_length, *record);
+    }
+    if constexpr (Features & kFeatureCounters) {
+      if (snapshot.interfaces[record->interface].counters) {
+        interfaces[record->interface].tx_packets.add(1);
+        interfaces[record->interface].tx_bytes.add(bytes);
+      }
+    }
+    transmitter.enqueue(port, packet);
+  }
+}
+
+}  // namespace hecto::router

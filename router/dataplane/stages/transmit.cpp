@@ -1,0 +1,88 @@
+#include "router/dataplane/stages/transmit.hpp"
+
+namespace hecto::router {
+
+void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
+  if (observer_ != nullptr)
+    for (unsigned i = 0; i < count; ++i) observer_->not_sent(packets[i], reason, port);
+  reasons_.dropped[static_cast<size_t>(reason)].add(count);
+  rte_pktmbuf_free_bulk(packets, count);
+}
+
+// Packets that do not fit the room of their first segment are dropped. Returns how many are left.
+unsigned Transmitter::join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (packets[i]->nb_segs > 1 && rte_pktmbuf_linearize(packets[i]) != 0) [[unlikely]]
+      drop(port, &packets[i], 1, Reason::kTransmitFull);
+    else
+      packets[kept++] = packets[i];
+  }
+  return kept;
+}
+
+void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+                       unsigned count) noexcept {
+  const uint16_t queue = path.queue;
+  uint64_t bytes = 0;
+  unsigned segments = 0;  // above 1: some packet has more than one
+  for (unsigned i = 0; i < count; ++i) {
+    bytes += packets[i]->pkt_len;
+    segments |= packets[i]->nb_segs;
+  }
+  if (segments > 1 && path.linear) [[unlikely]] {
+    count = join_segments(port, packets, count);
+    bytes = 0;
+    for (unsigned i = 0; i < count; ++i) bytes += packets[i]->pkt_len;
+  }
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->offer(port, packets, count);
+  unsigned sent = rte_eth_tx_burst(port, queue, packets, static_cast<uint16_t>(count));
+  // Some drivers take only part of a burst at a time: try until one call takes nothing.
+  while (sent < count) {
+    const unsigned more =
+        rte_eth_tx_burst(port, queue, packets + sent, static_cast<uint16_t>(count - sent));
+    if (more == 0) break;
+    sent += more;
+  }
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->taken(sent);
+  if (sent < count) [[unlikely]] {
+    for (unsigned i = sent; i < count; ++i) bytes -= packets[i]->pkt_len;
+    drop(port, packets + sent, count - sent, Reason::kTransmitFull);
+  }
+  ports_[port].tx_packets.add(sent);
+  ports_[port].tx_bytes.add(bytes);
+}
+
+void Transmitter::flush(uint16_t port) noexcept {
+  rte_mbuf** const packets = packets_[port];
+  const unsigned count = counts_[port];
+  if (observer_ != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < count; ++i) observer_->queued(packets[i], port);
+  const TransmitPath& path = (*paths_)[port];
+  if (path.queue == TransmitPath::kNone) [[unlikely]] {
+    drop(port, packets, count, Reason::kInterfaceDown);
+  } else if (path.handoff == nullptr) [[likely]] {
+    send(port, path, packets, count);
+  } else {
+    const unsigned taken = rte_ring_enqueue_burst(
+        path.handoff, reinterpret_cast<void* const*>(packets), count, nullptr);
+    if (taken < count) drop(port, packets + taken, count - taken, Reason::kTransmitFull);
+  }
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->sent(port);
+  counts_[port] = 0;
+  pending_ &= ~(1ull << port);
+}
+
+unsigned Transmitter::drain(const HandoffQueue& handoff) noexcept {
+  rte_mbuf* packets[kTransmitBurst];
+  const unsigned count = rte_ring_dequeue_burst(handoff.ring, reinterpret_cast<void**>(packets),
+                                                kTransmitBurst, nullptr);
+  if (count == 0) return 0;
+  send(handoff.port, (*paths_)[handoff.port], packets, count);
+  return count;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,67 @@
+// transmit: one buffer per egress port and worker, sent as a burst when full and at the end of
+// every loop. A full transmit queue drops by name; nobody waits. Where a port has fewer transmit
+// queues than threads that use it, the buffer goes to the queue's owner through a ring.
+#pragma once
+
+#include <span>
+
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/observe/observer.hpp"
+
+namespace hecto::router {
+
+inline constexpr unsigned kTransmitBurst = 64;
+
+class Transmitter {
+ public:
+  Transmitter(std::array<PortCounters, kMaxPorts>& ports, ReasonCounters& reasons)
+      : ports_(ports), reasons_(reasons) {}
+
+  void use(const std::array<TransmitPath, kMaxPorts>* paths) noexcept { paths_ = paths; }
+
+  void enqueue(uint16_t port, rte_mbuf* packet) noexcept {
+    const unsigned count = counts_[port];
+    packets_[port][count] = packet;
+    counts_[port] = count + 1;
+    if (count == 0) [[unlikely]]
+      pending_ |= 1ull << port;
+    if (count + 1 == kTransmitBurst) [[unlikely]]
+      flush(port);
+  }
+
+  void flush_all() noexcept {
+    while (pending_ != 0) flush(static_cast<uint16_t>(__builtin_ctzll(pending_)));
+  }
+
+  // Sends what others handed over for a queue that this thread owns. Returns packets taken.
+  unsigned drain(const HandoffQueue& handoff) noexcept;
+
+  std::span<rte_mbuf* const> queued(uint16_t port) const noexcept {
+    return {packets_[port], counts_[port]};
+  }
+  // Its packets are the caller's now.
+  void forget(uint16_t port) noexcept {
+    counts_[port] = 0;
+    pending_ &= ~(1ull << port);
+  }
+  void follow(Observer* observer) noexcept { observer_ = observer; }  // null: nobody looks on
+
+ private:
+  void flush(uint16_t port) noexcept;
+  void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
+  unsigned join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept;
+  void drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
+
+  const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;
+  Observer* observer_ = nullptr;
+  uint64_t pending_ = 0;  // bit by port
+  static_assert(kMaxPorts == 64);
+  std::array<unsigned, kMaxPorts> counts_{};
+  alignas(64) rte_mbuf* packets_[kMaxPorts][kTransmitBurst];
+  std::array<PortCounters, kMaxPorts>& ports_;
+  ReasonCounters& reasons_;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,65 @@
+// uRPF (RFC 3704): is there a way back to the source? Loose: any route but a discard. Strict: a
+// route through the interface that the packet came in by. Compiled in only when some interface
+// asks for it; packets that fail leave their lane as refused, the others close up.
+#pragma once
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+
+namespace hecto::router {
+
+namespace urpf_detail {
+
+inline void sources(const Lane4& lane, uint32_t* out) noexcept {
+  for (unsigned i = 0; i < lane.count; ++i)
+    out[i] = load32_be(rte_pktmbuf_mtod(lane.packets[i], const uint8_t*) +
+                       lane.ingress[i].l2_length() + 12);
+}
+inline void sources(const Lane6& lane, lookup::Ipv6Address* out) noexcept {
+  for (unsigned i = 0; i < lane.count; ++i)
+    std::memcpy(&out[i],
+                rte_pktmbuf_mtod(lane.packets[i], const uint8_t*) + lane.ingress[i].l2_length() + 8,
+                16);
+}
+inline void look_up(const TableViews& t, const uint32_t* in, lookup::GroupId* out, unsigned n) {
+  lookup_batch(t.fib4, in, out, n);
+}
+inline void look_up(const TableViews& t, const lookup::Ipv6Address* in, lookup::GroupId* out,
+                    unsigned n) {
+  lookup_batch(t.fib6, in, out, n);
+}
+
+}  // namespace urpf_detail
+
+template <typename Address>
+inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
+                               const Snapshot& snapshot) noexcept {
+  alignas(64) Address sources[kChunkSize];
+  lookup::GroupId groups[kChunkSize];
+  urpf_detail::sources(lane, sources);
+  urpf_detail::look_up(tables, sources, groups, lane.count);
+  unsigned kept = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const InterfaceId interface = lane.ingress[i].interface();
+    const UrpfMode mode = snapshot.interfaces[interface].urpf;
+    const bool passes = mode == UrpfMode::kOff ||
+                        (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
+                                                   : tables.urpf.reachable(groups[i]));
+    if (!passes) {
+      chunk.refuse(lane.packets[i], Reason::kUrpf, interface);
+      continue;
+    }
+    lane.packets[kept] = lane.packets[i];
+    lane.destinations[kept] = lane.destinations[i];
+    lane.ingress[kept] = lane.ingress[i];
+    ++kept;
+  }
+  lane.count = kept;
+}
+
+}  // namespace hecto::router

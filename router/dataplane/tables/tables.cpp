@@ -1,0 +1,102 @@
+#include "router/dataplane/tables/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "router/dataplane/core/dpdk.hpp"
+
+namespace hecto::router {
+namespace {
+
+template <typename Table>
+std::unique_ptr<Table> created(tl::expected<std::unique_ptr<Table>, lookup::Error> result,
+                               const char* what) {
+  if (result) return std::move(*result);
+  throw std::runtime_error(fmt::format("tables: no memory for the {}: {}; reduce `tables`", what,
+                                       lookup::to_string(result.error())));
+}
+
+lookup::Engine engine_of(config::Ipv4Engine engine) {
+  switch (engine) {
+    case config::Ipv4Engine::kDirect:
+      return lookup::Engine::kDirect;
+    case config::Ipv4Engine::kCompact:
+      return lookup::Engine::kTrie;
+    case config::Ipv4Engine::kAuto:
+      break;
+  }
+  return lookup::Engine::kAuto;
+}
+
+}  // namespace
+
+Qsbr::Qsbr(unsigned threads) {
+  const size_t bytes = rte_rcu_qsbr_get_memsize(threads);
+  const size_t rounded =
+      (bytes + RTE_CACHE_LINE_SIZE - 1) / RTE_CACHE_LINE_SIZE * RTE_CACHE_LINE_SIZE;
+  variable_ = static_cast<rte_rcu_qsbr*>(std::aligned_alloc(RTE_CACHE_LINE_SIZE, rounded));
+  if (variable_ == nullptr) throw std::bad_alloc();
+  std::memset(variable_, 0, rounded);
+  rte_rcu_qsbr_init(variable_, threads);
+}
+
+Qsbr::~Qsbr() {
+  std::free(variable_);
+}
+
+uint64_t Qsbr::start() noexcept {
+  return rte_rcu_qsbr_start(variable_);
+}
+
+bool Qsbr::passed(uint64_t token) noexcept {
+  return rte_rcu_qsbr_check(variable_, token, false) == 1;
+}
+
+void Qsbr::synchronize() noexcept {
+  const uint64_t token = start();
+  while (!passed(token)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+Tables::Tables(const config::TablesConfig& config, const std::vector<int>& sockets,
+               unsigned threads, std::function<void(LogLevel, const std::string&)> log,
+               std::function<void(const LinuxLink&, bool)> on_link)
+    : qsbr_(threads), max_groups_(config.groups) {
+  lookup::FibOptions fib;
+  fib.sockets = sockets;
+  fib.max_bytes = config.memory_bytes.value_or(0);
+  fib.engine = engine_of(config.ipv4_engine);
+  fib4_ = created(lookup::Fib4::create(fib, memory_, qsbr_), "IPv4 FIB");
+  fib6_ = created(lookup::Fib6::create(fib, memory_, qsbr_), "IPv6 FIB");
+  lookup::NextHopOptions next_hops;
+  next_hops.sockets = sockets;
+  next_hops.max_groups = config.groups;
+  next_hops.no_route_kind = lookup::RecordKind::kPunt;
+  next_hops.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
+  next_hops_ = created(lookup::NextHopTable::create(next_hops, memory_, readers_), "next hops");
+  RoutingOptions options;
+  options.sockets = sockets;
+  options.max_groups = config.groups;
+  options.memory = &memory_;
+  options.readers = &qsbr_;
+  options.log = std::move(log);
+  options.on_link = std::move(on_link);
+  routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
+}
+
+void Tables::feed_devices() {
+  readers_.watch(feed4_);
+  readers_.watch(feed6_);
+  fib4_->attach(&feed4_.journal());
+  fib6_->attach(&feed6_.journal());
+}
+
+TableViews Tables::views(int socket) const {
+  return {fib4_->view(socket), fib6_->view(socket), next_hops_->view(socket),
+          routing_->urpf(socket)};
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,92 @@
+// A packet's five-tuple as policies look at it (RFC 4301 §4.4.1.1), read as Linux's
+// xfrm_decode_session does.
+#include <cstring>
+
+#include "router/ipsec/esp/tables.hpp"
+
+namespace hecto::router::esp {
+namespace {
+
+using lookup::Family;
+
+constexpr uint8_t kHopByHop = 0, kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kRouting = 43,
+                  kFragment = 44, kIcmpV6 = 58, kDestinationOptions = 60, kSctp = 132,
+                  kMobility = 135, kUdpLite = 136;
+constexpr unsigned kMaxExtensions = 8;
+constexpr uint32_t kIpv4Header = 20, kIpv6Header = 40;
+
+uint16_t load16_be(const uint8_t* from) {
+  return static_cast<uint16_t>(from[0] << 8 | from[1]);
+}
+
+// `payload`: what follows the IP header and its extensions, at least `bytes` long.
+void read_ports(const uint8_t* payload, uint32_t bytes, FlowKey& key) {
+  switch (key.protocol) {
+    case kTcp:
+    case kUdp:
+    case kDccp:
+    case kSctp:
+    case kUdpLite:
+      if (bytes < 4) return;
+      key.source_port = load16_be(payload);
+      key.destination_port = load16_be(payload + 2);
+      return;
+    case kIcmp:
+    case kIcmpV6:
+      if (bytes < 2) return;
+      key.source_port = payload[0];       // type
+      key.destination_port = payload[1];  // code
+      return;
+    case kMobility:
+      if (bytes >= 3) key.source_port = payload[2];  // type
+      return;
+    default:
+      return;
+  }
+}
+
+void read_ipv4(const uint8_t* ip, uint32_t bytes, FlowKey& key) {
+  if (bytes < kIpv4Header) return;
+  std::memcpy(key.source.bytes.data(), ip + 12, 4);
+  std::memcpy(key.destination.bytes.data(), ip + 16, 4);
+  key.protocol = ip[9];
+  const uint32_t header = (ip[0] & 0xf) * 4u;
+  constexpr uint16_t kMoreOrOffset = 0x3fff;
+  if ((load16_be(ip + 6) & kMoreOrOffset) != 0 || header < kIpv4Header || header > bytes) return;
+  read_ports(ip + header, bytes - header, key);
+}
+
+void read_ipv6(const uint8_t* ip, uint32_t bytes, FlowKey& key) {
+  if (bytes < kIpv6Header) return;
+  std::memcpy(key.source.bytes.data(), ip + 8, 16);
+  std::memcpy(key.destination.bytes.data(), ip + 24, 16);
+  key.protocol = ip[6];
+  uint32_t at = kIpv6Header;
+  for (unsigned extensions = 0; extensions < kMaxExtensions; ++extensions) {
+    const bool skipped = key.protocol == kHopByHop || key.protocol == kRouting ||
+                         key.protocol == kDestinationOptions;
+    if (!skipped && key.protocol != kFragment) {
+      read_ports(ip + at, bytes - at, key);
+      return;
+    }
+    if (bytes - at < 8) return;
+    const bool fragment = key.protocol == kFragment;
+    const uint32_t length = (ip[at + 1] + 1u) * 8;
+    key.protocol = ip[at];
+    if (fragment || length > bytes - at) return;
+    at += length;
+  }
+}
+
+}  // namespace
+
+FlowKey flow_key(Family family, const uint8_t* ip, uint32_t bytes) noexcept {
+  FlowKey key{family, 0, 0, 0, {}, {}};
+  if (family == Family::kIpv4)
+    read_ipv4(ip, bytes, key);
+  else
+    read_ipv6(ip, bytes, key);
+  return key;
+}
+
+}  // namespace hecto::router::esp

@@ -1,0 +1,75 @@
+// The L3 interfaces of the router (a port, or a VLAN of a port) as control knows them: what the
+// ports say, and what Linux says of their twins. Owned by the control thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "router/rib/route.hpp"
+
+namespace hecto::router {
+
+// One less than the bits of a UrpfTable entry: the last bit has a meaning of its own.
+inline constexpr InterfaceId kMaxInterfaceId = 1022;
+
+struct InterfaceState {
+  InterfaceId id = kNoInterface;
+  std::string name;
+  uint16_t port = 0;  // DPDK's number
+  uint16_t vlan = 0;  // 0: untagged
+  MacAddress mac{};
+  uint16_t mtu = 1500;  // bytes of L3 packet
+  bool up = true;       // admin state and carrier of the port
+  int ifindex = 0;      // of the twin in Linux, 0: there is none
+  // From the configuration, host bits kept. Without a twin Routing makes the connected and local
+  // routes of these itself; with one, Linux announces them and they only help to place gateways.
+  std::vector<IpPrefix> addresses;
+  bool operator==(const InterfaceState&) const = default;
+};
+
+class Interfaces {
+ public:
+  Result<void> add(const InterfaceState& state);
+  Result<void> update(const InterfaceState& state);
+  Result<void> remove(InterfaceId id);
+
+  // What Linux says. True when something changed that routes may depend on.
+  bool set_link(const LinuxLink& link, uint16_t generation);
+  bool remove_link(int ifindex);
+  bool set_address(const LinuxAddress& address, uint16_t generation);
+  bool remove_address(const LinuxAddress& address);
+  // Forgets what Linux did not confirm since `generation` began; returns the links that are gone.
+  std::vector<LinuxLink> sweep(uint16_t generation, bool& changed);
+
+  const InterfaceState* find(InterfaceId id) const;
+  InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
+  uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
+  // Whose address lies in the same subnet, the longest prefix first.
+  InterfaceId covering(const IpAddress& address) const;
+  bool up(const InterfaceState& state) const;
+  uint16_t mtu(const InterfaceState& state) const;
+  // Configured and Linux's, without repetition.
+  std::vector<IpPrefix> addresses(const InterfaceState& state) const;
+  const std::map<InterfaceId, InterfaceState>& all() const { return interfaces_; }
+
+ private:
+  struct Link {
+    LinuxLink link;
+    uint16_t generation = 0;
+    bool removed = false;
+  };
+
+  Result<void> check(const InterfaceState& state) const;
+  const Link* link_of(const InterfaceState& state) const;
+
+  std::map<InterfaceId, InterfaceState> interfaces_;
+  std::unordered_map<int, InterfaceId> by_ifindex_;
+  std::unordered_map<int, Link> links_;
+  std::map<std::pair<int, IpPrefix>, uint16_t> addresses_;  // of Linux, with their generation
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,56 @@
+#include "router/rib/neighbors.hpp"
+
+namespace hecto::router {
+
+Neighbors::Key Neighbors::key(const Neighbor& neighbor) {
+  return {neighbor.address,
+          neighbor.configured() ? -1 - static_cast<int>(neighbor.interface) : neighbor.ifindex};
+}
+
+bool Neighbors::set(const Neighbor& neighbor, uint16_t generation) {
+  auto [found, fresh] = neighbors_.try_emplace(key(neighbor));
+  bool changed = fresh || !(found->second.neighbor == neighbor);
+  found->second = {neighbor, generation};
+  return changed;
+}
+
+bool Neighbors::remove(const Neighbor& neighbor) {
+  return neighbors_.erase(key(neighbor)) == 1;
+}
+
+std::vector<Neighbor> Neighbors::sweep(uint16_t generation) {
+  std::vector<Neighbor> gone;
+  for (const auto& [key, entry] : neighbors_) {
+    if (!entry.neighbor.configured() && entry.generation != generation) {
+      gone.push_back(entry.neighbor);
+    }
+  }
+  for (const Neighbor& neighbor : gone) remove(neighbor);
+  return gone;
+}
+
+const Neighbor* Neighbors::find(const InterfaceState& interface, const IpAddress& address) const {
+  auto found = neighbors_.find(Key{address, -1 - static_cast<int>(interface.id)});
+  if (found == neighbors_.end() && interface.ifindex != 0) {
+    found = neighbors_.find(Key{address, interface.ifindex});
+  }
+  return found == neighbors_.end() ? nullptr : &found->second.neighbor;
+}
+
+std::vector<Neighbor> Neighbors::of_address(const IpAddress& address) const {
+  std::vector<Neighbor> found;
+  auto at = neighbors_.lower_bound(Key{address, kFirst});
+  for (; at != neighbors_.end() && at->first.address == address; ++at) {
+    found.push_back(at->second.neighbor);
+  }
+  return found;
+}
+
+std::vector<Neighbor> Neighbors::all() const {
+  std::vector<Neighbor> all;
+  all.reserve(neighbors_.size());
+  for (const auto& [key, entry] : neighbors_) all.push_back(entry.neighbor);
+  return all;
+}
+
+}  // namespace hecto::router

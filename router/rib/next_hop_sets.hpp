@@ -1,0 +1,167 @@
+// What routes point at: sets of next hops, each interned by content, counted, and holding one
+// next-hop group for as long as it lives.
+//
+//   route ─► set {A}    ─► group ─► record of A           routes with one next hop
+//   route ─► set {A, B} ─► group ─► buckets ─► {A}, {B}   ECMP over the groups of single sets
+//   route ─► object 7   ─► group ─► as object 7 says      a kernel next-hop object
+//
+// So a neighbor that changes rewrites the record of the set that names it, a changed object
+// rewrites its own, and no route and no FIB entry is touched by either.
+//
+// A set exists per packet family: the EtherType stands in the record, and an IPv4 route may have
+// an IPv6 gateway (RFC 8950). When no group is left a set has group 0 until retry() finds one.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/reason.hpp"
+#include "lookup/nexthop.hpp"
+#include "router/rib/neighbors.hpp"
+#include "router/rib/urpf.hpp"
+
+namespace hecto::router {
+
+using SetId = uint32_t;
+inline constexpr SetId kNoSet = ~SetId{0};
+
+// Sorted, without repetition (weights add up): the form in which sets are compared.
+void canonicalize(std::vector<NextHop>& next_hops);
+
+class NextHopSets {
+ public:
+  // What makes two sets the same. `next_hops` must be canonical; empty with an object or with a
+  // type other than unicast.
+  struct Content {
+    Family family = Family::kIpv4;
+    RouteType type = RouteType::kUnicast;
+    uint32_t object = 0;
+    std::span<const NextHop> next_hops;
+  };
+  // Where a set with one next hop leads now.
+  struct Resolution {
+    InterfaceId interface = kNoInterface;
+    std::optional<IpAddress> gateway;
+    bool alive = true;  // false: interface down or dead next hop, left out of ECMP
+    UrpfInterfaces reachable_by;
+    lookup::NextHopRecord record{};
+  };
+  struct Member {
+    SetId set;
+    uint16_t weight;
+    bool dead;  // marked so by Linux
+    bool operator==(const Member&) const = default;
+  };
+  struct Set {
+    Family family = Family::kIpv4;
+    RouteType type = RouteType::kUnicast;
+    uint32_t object = 0;
+    std::vector<NextHop> next_hops;
+    SetId self = kNoSet;
+    uint32_t references = 0;  // 0: free
+    GroupId group = lookup::kNoRoute;
+    bool refused = false;         // no group was left when it was made
+    bool dirty = false;           // the table refused the last write
+    Resolution now;               // unless there are members
+    std::vector<Member> members;  // of ECMP
+    std::vector<SetId> retired;   // members of before, until the buckets name them no more
+    std::vector<lookup::WeightedMember> live;
+
+    Content content() const { return {family, type, object, next_hops}; }
+  };
+  struct Statistics {
+    uint64_t records_written = 0;  // records, and bucket lists
+    uint64_t groups_refused = 0;
+    uint32_t sets = 0;
+    uint32_t sets_without_group = 0;
+  };
+
+  NextHopSets(lookup::NextHopTable& table, const Interfaces& interfaces, const Neighbors& neighbors,
+              UrpfTable& urpf)
+      : table_(table), interfaces_(interfaces), neighbors_(neighbors), urpf_(urpf) {}
+
+  // One more reference to the set of this content, which is made if need be. Never fails; see
+  // group().
+  SetId acquire(const Content& content);
+  SetId find(const Content& content) const;  // kNoSet: there is none
+  void reference(SetId id, uint32_t count = 1) { sets_[id].references += count; }
+  // No FIB entry may name the group any more when the last reference goes.
+  void release(SetId id);
+  GroupId group(SetId id) const { return sets_[id].group; }
+  const Set& set(SetId id) const { return sets_[id]; }
+  // Some next hop is on-link on this interface (and the route of type unicast).
+  bool on_link(SetId id, InterfaceId interface) const;
+
+  void neighbor_changed(const InterfaceState& interface, const IpAddress& address);
+  void interfaces_changed() { refresh_all(); }
+  bool set_object(const NextHopObject& object, uint16_t generation);  // true: it changed
+  void remove_object(uint32_t id);
+  void sweep_objects(uint16_t generation);
+  const NextHopObject* object(uint32_t id) const;
+
+  // Repeats writes that the table refused and looks for groups again; true when a set got one.
+  bool retry();
+
+  template <typename Visit>
+  void visit(Visit visit) const {
+    for (SetId id = 0; id < sets_.size(); ++id) {
+      if (sets_[id].references != 0) visit(id, sets_[id]);
+    }
+  }
+  // The set that uses this neighbor directly, if any.
+  SetId user_of(InterfaceId interface, const IpAddress& address) const;
+  SetId by_group(GroupId group) const;
+  Statistics statistics() const;
+
+ private:
+  struct Object {
+    NextHopObject value;
+    uint16_t generation;
+  };
+  struct Adjacency {
+    InterfaceId interface;
+    IpAddress gateway;
+    bool operator==(const Adjacency&) const = default;
+  };
+  struct AdjacencyHash {
+    size_t operator()(const Adjacency& adjacency) const noexcept;
+  };
+
+  static Content normalize(const Content& content);
+  SetId find(const Content& content, uint64_t hash) const;
+  void refresh(SetId id);
+  void refresh_all();
+  void refresh_object(uint32_t object);
+  void refresh_users_of_object(uint32_t object);
+  std::vector<Member> wanted_members(const Set& set);
+  Resolution resolve(const Set& set) const;
+  Resolution resolve(const NextHop& hop, Family family) const;
+  Resolution resolve_on(const InterfaceState& interface, const NextHop& hop, Family family) const;
+  void watch(SetId id, const Resolution& next);
+  void write(Set& set);
+  tl::expected<void, lookup::Error> write_record(Set& set);
+  tl::expected<void, lookup::Error> write_members(Set& set);
+  std::vector<lookup::WeightedMember> live_members(const Set& set) const;
+  UrpfInterfaces reachable_by(const Set& set) const;
+  bool allocate_group(Set& set);
+
+  lookup::NextHopTable& table_;
+  const Interfaces& interfaces_;
+  const Neighbors& neighbors_;
+  UrpfTable& urpf_;
+  std::deque<Set> sets_;  // references to elements must survive acquire()
+  std::vector<SetId> free_;
+  std::unordered_multimap<uint64_t, SetId> by_content_;
+  std::unordered_map<Adjacency, std::vector<SetId>, AdjacencyHash> users_;
+  std::unordered_map<uint32_t, Object> objects_;
+  std::unordered_map<GroupId, SetId> by_group_;
+  uint64_t records_written_ = 0;
+  uint64_t groups_refused_ = 0;
+  uint32_t without_group_ = 0;
+  uint32_t dirty_ = 0;
+};
+
+}  // namespace hecto::router

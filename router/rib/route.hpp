@@ -1,0 +1,99 @@
+// The routing state as control sees it: what Linux (by netlink), the file and the API say, before
+// it becomes FIB entries and next-hop records. Values only; owned by the control thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/net.hpp"
+#include "lookup/prefix.hpp"
+
+namespace hecto::router {
+
+using lookup::Family;
+using lookup::IpAddress;
+using lookup::IpPrefix;
+
+struct NextHop {
+  std::optional<IpAddress> gateway;  // none: on-link
+  int ifindex = 0;                   // Linux's number; 0: by `interface`
+  InterfaceId interface = kNoInterface;
+  uint16_t weight = 1;  // 1 to 256
+  bool dead = false;    // RTNH_F_DEAD or RTNH_F_LINKDOWN
+  bool operator==(const NextHop&) const = default;
+};
+
+struct Route {
+  IpPrefix prefix;  // host bits zero
+  RouteOrigin origin = RouteOrigin::kLinux;
+  RouteType type = RouteType::kUnicast;
+  uint8_t protocol = 0;  // rtm_protocol: kernel 2, boot 3, static 4, bgp 186, ospf 188 ...
+  uint32_t table = 254;  // RT_TABLE_MAIN 254, LOCAL 255, DEFAULT 253
+  uint32_t metric = 0;
+  uint8_t tos = 0;
+  uint32_t nexthop_object = 0;  // RTA_NH_ID; then `next_hops` is empty
+  std::vector<NextHop> next_hops;
+  bool operator==(const Route&) const = default;
+};
+
+// A kernel next-hop object (`ip nexthop`).
+struct NextHopObject {
+  uint32_t id = 0;
+  bool blackhole = false;
+  std::optional<NextHop> next_hop;  // a single one, or
+  struct Member {
+    uint32_t id;
+    uint16_t weight;
+    bool operator==(const Member&) const = default;
+  };
+  std::vector<Member> members;  // a group of other objects
+  bool operator==(const NextHopObject&) const = default;
+};
+
+struct LinuxLink {
+  int ifindex = 0;
+  std::string name;
+  MacAddress mac{};
+  uint32_t mtu = 0;
+  bool up = false;       // IFF_UP
+  bool carrier = false;  // IFF_LOWER_UP
+  int parent = 0;        // IFLA_LINK of a VLAN device
+  uint16_t vlan = 0;     // IFLA_VLAN_ID, 0: no VLAN device
+  uint32_t if_id = 0;    // IFLA_XFRM_IF_ID, 0: no IPsec interface
+  bool operator==(const LinuxLink&) const = default;
+};
+
+struct LinuxAddress {
+  int ifindex = 0;
+  IpPrefix address;  // host bits kept
+  bool operator==(const LinuxAddress&) const = default;
+};
+
+struct LinuxNeighbor {
+  int ifindex = 0;
+  IpAddress address;
+  MacAddress mac{};
+  uint16_t state = 0;   // NUD_*
+  bool usable = false;  // has a MAC and is not FAILED or INCOMPLETE
+  bool operator==(const LinuxNeighbor&) const = default;
+};
+
+// What the netlink mirror calls, on the control thread. Between resync_begin and resync_end the
+// kernel's whole state is replayed; what was not replayed is gone by then.
+class LinuxEvents {
+ public:
+  virtual ~LinuxEvents() = default;
+  virtual void link(const LinuxLink& link, bool removed) = 0;
+  virtual void address(const LinuxAddress& address, bool removed) = 0;
+  virtual void neighbor(const LinuxNeighbor& neighbor, bool removed) = 0;
+  virtual void nexthop_object(const NextHopObject& object, bool removed) = 0;
+  // `replace`: the kernel put it in the place of another route of the same prefix, table, tos and
+  // metric (NLM_F_REPLACE). An IPv6 removal may name only some next hops of a multipath route.
+  virtual void route(const Route& route, bool removed, bool replace) = 0;
+  virtual void resync_begin(const std::string& why) = 0;
+  virtual void resync_end() = 0;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,213 @@
+// Copies of Routing's state for those who ask.
+#include <algorithm>
+
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+
+using lookup::Ipv4Address;
+using lookup::Ipv6Address;
+using lookup::Prefix;
+
+// `single` is a set with at most one next hop.
+NextHopView Routing::next_hop_view(SetId single) const {
+  const NextHopSets::Set& set = sets_.set(single);
+  NextHop hop;
+  if (set.next_hops.size() == 1) hop = set.next_hops[0];
+  const NextHopObject* object = sets_.object(set.object);
+  if (object != nullptr && object->next_hop) hop = *object->next_hop;
+  NextHopView view;
+  view.gateway = hop.gateway;
+  view.ifindex = hop.ifindex;
+  view.interface = set.now.interface;
+  view.dead = !set.now.alive;
+  if (const InterfaceState* interface = interfaces_.find(view.interface)) {
+    view.interface_name = interface->name;
+    view.ifindex = interface->ifindex;
+  }
+  return view;
+}
+
+std::vector<NextHopView> Routing::next_hop_views(SetId id) const {
+  const NextHopSets::Set& set = sets_.set(id);
+  std::vector<NextHopView> views;
+  if (set.type != RouteType::kUnicast) return views;
+  for (const NextHopSets::Member& member : set.members) {
+    views.push_back(next_hop_view(member.set));
+    views.back().weight = member.weight;
+    views.back().dead |= member.dead;
+  }
+  const NextHopObject* object = sets_.object(set.object);
+  bool single = set.next_hops.size() == 1 || (object != nullptr && object->next_hop);
+  if (views.empty() && single) views.push_back(next_hop_view(id));
+  return views;
+}
+
+template <typename Address>
+RouteView Routing::view(const Prefix<Address>& prefix, const RibEntry<Address>& entry,
+                        RouteId id) const {
+  const Candidate& candidate = table<Address>().rib.route(id);
+  const NextHopSets::Set& set = sets_.set(candidate.next_hop_set);
+  RouteView view;
+  view.prefix = {IpAddress::from(prefix.address), prefix.length};
+  view.type = set.type;
+  view.origin = origin_of(candidate);
+  view.protocol = candidate.protocol;
+  view.table = table_of(candidate);
+  view.metric = candidate.metric;
+  view.load = candidate.owner;
+  view.nexthop_object = set.object;
+  view.selected = id == entry.first;
+  view.installed = view.selected && entry.tag.in_fib && !entry.tag.incomplete;
+  view.group = set.group;
+  view.next_hops = next_hop_views(candidate.next_hop_set);
+  return view;
+}
+
+template RouteView Routing::view(const lookup::Prefix4&, const RibEntry<Ipv4Address>&,
+                                 RouteId) const;
+template RouteView Routing::view(const lookup::Prefix6&, const RibEntry<Ipv6Address>&,
+                                 RouteId) const;
+
+NeighborView Routing::view(const Neighbor& neighbor) const {
+  NeighborView view;
+  view.address = neighbor.address;
+  view.ifindex = neighbor.ifindex;
+  view.interface =
+      neighbor.configured() ? neighbor.interface : interfaces_.by_ifindex(neighbor.ifindex);
+  view.mac = neighbor.mac;
+  view.state = neighbor.state;
+  view.usable = neighbor.usable;
+  view.configured = neighbor.configured();
+  if (const InterfaceState* interface = interfaces_.find(view.interface)) {
+    view.interface_name = interface->name;
+    SetId user = sets_.user_of(view.interface, view.address);
+    bool in_use = interfaces_.find(view.interface) != nullptr &&
+                  neighbors_.find(*interface, view.address) != nullptr &&
+                  *neighbors_.find(*interface, view.address) == neighbor;
+    if (user != kNoSet && in_use) view.group = sets_.group(user);
+  }
+  return view;
+}
+
+std::vector<NeighborView> Routing::neighbors() const {
+  std::vector<NeighborView> views;
+  for (const Neighbor& neighbor : neighbors_.all()) views.push_back(view(neighbor));
+  return views;
+}
+
+GroupMemberView Routing::member_view(SetId single) const {
+  const NextHopSets::Set& set = sets_.set(single);
+  GroupMemberView view;
+  view.group = set.group;
+  view.record = next_hops_.get(set.group);
+  view.next_hop = next_hop_view(single);
+  view.dead = view.next_hop.dead;
+  const InterfaceState* interface = interfaces_.find(view.next_hop.interface);
+  if (interface != nullptr && view.next_hop.gateway) {
+    const Neighbor* neighbor = neighbors_.find(*interface, *view.next_hop.gateway);
+    if (neighbor != nullptr) view.neighbor = this->view(*neighbor);
+  }
+  return view;
+}
+
+GroupView Routing::view(SetId id) const {
+  const NextHopSets::Set& set = sets_.set(id);
+  GroupView view;
+  view.group = set.group;
+  view.family = set.family;
+  view.nexthop_object = set.object;
+  view.record = next_hops_.get(set.group);
+  if (set.group < routes_of_group_.size()) view.routes = routes_of_group_[set.group];
+  if (set.members.empty()) {
+    view.members.push_back(member_view(id));
+    return view;
+  }
+  std::vector<GroupId> buckets = next_hops_.buckets(set.group);
+  view.buckets = static_cast<uint32_t>(buckets.size());
+  for (const NextHopSets::Member& member : set.members) {
+    GroupMemberView shown = member_view(member.set);
+    shown.weight = member.weight;
+    shown.dead |= member.dead;
+    shown.buckets =
+        static_cast<uint32_t>(std::count(buckets.begin(), buckets.end(), sets_.group(member.set)));
+    view.members.push_back(std::move(shown));
+  }
+  return view;
+}
+
+std::optional<GroupView> Routing::next_hop(GroupId group) const {
+  SetId id = sets_.by_group(group);
+  if (id != kNoSet) return view(id);
+  if (group != overflow_group_ || group == lookup::kNoRoute) return std::nullopt;
+  GroupView view;
+  view.group = group;
+  view.record = next_hops_.get(group);
+  view.routes = routes_of_group_[group];
+  GroupMemberView self;
+  self.group = group;
+  self.record = view.record;
+  view.members.push_back(self);
+  return view;
+}
+
+std::vector<GroupView> Routing::next_hops() const {
+  std::vector<GroupView> views;
+  if (auto overflow = next_hop(overflow_group_); overflow && overflow->routes != 0) {
+    views.push_back(std::move(*overflow));
+  }
+  sets_.visit([&](SetId id, const NextHopSets::Set& set) {
+    if (set.group != lookup::kNoRoute) views.push_back(view(id));
+  });
+  std::sort(views.begin(), views.end(),
+            [](const GroupView& a, const GroupView& b) { return a.group < b.group; });
+  return views;
+}
+
+// Fills the page with prefixes of one family; false when it is full and there are more.
+template <typename Address>
+bool Routing::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
+                      const RouteFilter& filter, RoutePage& page, size_t& shown) const {
+  const Rib<Address>& rib = table<Address>().rib;
+  rib.walk(from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
+    if (skip_from && prefix == from) return true;
+    IpAddress address = IpAddress::from(prefix.address);
+    if (filter.within && !filter.within->contains(address)) return false;  // behind it
+    if (filter.within && prefix.length < filter.within->length) return true;
+    size_t before = page.routes.size();
+    for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
+      const Candidate& candidate = rib.route(id);
+      if (filter.selected_only && id != entry.first) break;
+      if (filter.origin && origin_of(candidate) != *filter.origin) continue;
+      if (filter.protocol && candidate.protocol != *filter.protocol) continue;
+      if (shown == limit) {
+        page.next = page.routes.back().prefix;
+        return false;
+      }
+      page.routes.push_back(view(prefix, entry, id));
+    }
+    shown += page.routes.size() != before;
+    return true;
+  });
+  return !page.next;
+}
+
+RoutePage Routing::routes(const std::optional<IpPrefix>& after, size_t limit,
+                          const RouteFilter& filter) const {
+  RoutePage page;
+  size_t shown = 0;
+  limit = std::max<size_t>(limit, 1);
+  std::optional<IpPrefix> from = after;
+  if (filter.within && (!from || *from < *filter.within)) from = filter.within->network();
+  bool skip = after && *from == *after;
+  if (!from || from->address.family == Family::kIpv4) {
+    lookup::Prefix4 start = from ? from->v4() : lookup::Prefix4{};
+    if (!collect(start, skip, limit, filter, page, shown) || filter.within) return page;
+    from.reset();
+    skip = false;
+  }
+  collect(from ? from->v6() : lookup::Prefix6{}, skip, limit, filter, page, shown);
+  return page;
+}
+
+}  // namespace hecto::router

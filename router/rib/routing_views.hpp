@@ -1,0 +1,117 @@
+// What Routing tells those who ask (`hecto show`, the API): plain copies, valid for ever.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/reason.hpp"
+#include "lookup/nexthop.hpp"
+#include "router/rib/route.hpp"
+
+namespace hecto::router {
+
+struct NextHopView {
+  std::optional<IpAddress> gateway;  // none: on-link
+  InterfaceId interface = kNoInterface;
+  int ifindex = 0;
+  std::string interface_name;  // empty: not one of the router's
+  uint16_t weight = 1;
+  bool dead = false;  // dead in Linux, or the interface is down
+};
+
+struct RouteView {
+  IpPrefix prefix;
+  RouteType type = RouteType::kUnicast;
+  RouteOrigin origin = RouteOrigin::kLinux;
+  uint8_t protocol = 0;
+  uint32_t table = 254;
+  uint32_t metric = 0;
+  uint32_t load = 0;                         // 0: of no load
+  uint32_t nexthop_object = 0;               // 0: none; `next_hops` says what it stands for
+  bool selected = false;                     // the best of its prefix
+  bool installed = false;                    // selected, and the FIB has it with its own group
+  lookup::GroupId group = lookup::kNoRoute;  // kNoRoute: none, or none was left
+  std::vector<NextHopView> next_hops;
+  std::string why;  // only from explain(): why selected, or why not
+};
+
+struct NeighborView {
+  IpAddress address;
+  InterfaceId interface = kNoInterface;
+  int ifindex = 0;
+  std::string interface_name;
+  MacAddress mac{};
+  uint16_t state = 0;  // NUD_*
+  bool usable = false;
+  bool configured = false;                   // not from Linux
+  lookup::GroupId group = lookup::kNoRoute;  // that sends to it, kNoRoute: none
+};
+
+// One member of a group, or the group itself where it has no members.
+struct GroupMemberView {
+  lookup::GroupId group = lookup::kNoRoute;
+  uint16_t weight = 1;
+  uint32_t buckets = 1;  // of the group's
+  bool dead = false;     // left out
+  NextHopView next_hop;
+  lookup::NextHopRecord record{};  // kind, reason, rewrite bytes, port, MTU
+  std::optional<NeighborView> neighbor;
+};
+
+struct GroupView {
+  lookup::GroupId group = lookup::kNoRoute;
+  Family family = Family::kIpv4;  // of the packets
+  uint32_t nexthop_object = 0;
+  lookup::NextHopRecord record{};
+  uint32_t buckets = 1;
+  std::vector<GroupMemberView> members;  // one for a group without ECMP
+  uint32_t routes = 0;                   // prefixes that point at it
+};
+
+struct Explanation {
+  IpAddress address;
+  std::optional<IpPrefix> match;      // the longest prefix; none: no route
+  std::vector<std::string> why;       // in sentences
+  std::vector<RouteView> candidates;  // of all prefixes that hold the address, the best on top
+  std::optional<GroupView> group;
+};
+
+struct RouteFilter {
+  std::optional<IpPrefix> within;  // it, and what it covers
+  std::optional<RouteOrigin> origin;
+  std::optional<uint8_t> protocol;
+  bool selected_only = false;
+};
+
+struct RoutePage {
+  std::vector<RouteView> routes;
+  std::optional<IpPrefix> next;  // the last prefix shown; none: this was the end
+};
+
+struct RouteCounts {
+  uint64_t total = 0, ipv4 = 0, ipv6 = 0;  // routes, not prefixes
+  std::array<uint64_t, 4> by_origin{};     // by RouteOrigin
+  std::map<uint8_t, uint64_t> by_protocol;
+};
+
+struct RoutingStatistics {
+  uint64_t prefixes4 = 0, prefixes6 = 0;
+  uint64_t rib_bytes = 0;
+  uint64_t fib_writes = 0;
+  uint64_t records_written = 0;      // next-hop records and bucket lists
+  uint64_t groups_refused = 0;       // next-hop sets for which no group was left
+  uint64_t prefixes_refused = 0;     // by a full FIB
+  uint64_t prefixes_incomplete = 0;  // now not in the FIB, or punted for want of a group
+  uint32_t sets = 0;
+  uint32_t neighbors = 0;
+  uint64_t ignored_tos = 0;         // routes with a TOS: not looked at by the fast path
+  uint64_t ignored_table = 0;       // routes of tables other than local, main, default
+  uint64_t unmatched_removals = 0;  // Linux removed what we did not know
+  uint64_t resyncs = 0;
+  uint64_t swept = 0;  // routes that a resync did not confirm
+};
+
+}  // namespace hecto::router

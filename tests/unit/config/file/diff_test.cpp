@@ -1,0 +1,217 @@
+#include "config/file/diff.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/file/load.hpp"
+#include "config/file/schema.hpp"
+
+namespace hecto::config {
+namespace {
+
+constexpr const char* kBase = R"(
+workers: {0: [2-5]}
+ports:
+  wan0: {device: eth1, addresses: [192.0.2.1/24], vlans: {7: {addresses: [10.7.0.1/24]}}}
+  lan0: {device: eth2}
+routes: [{to: 10.0.0.0/8, via: 192.0.2.9}]
+)";
+
+Config read(const std::string& yaml) {
+  auto config = parse(yaml, "t.yaml");
+  EXPECT_TRUE(config) << (config ? "" : config.error()[0]);
+  return config ? *config : Config{};
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+Difference applied(const std::string& before, const std::string& after) {
+  auto difference = diff(read(before), read(after));
+  EXPECT_TRUE(difference) << (difference ? "" : difference.error()[0]);
+  return difference ? *difference : Difference{};
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Diff, IsEmptyForTheSameFile) {
+  EXPECT_TRUE(applied(kBase, kBase).empty());
+}
+
+TEST(Diff, FindsAddedAndRemovedPorts) {
+  auto d = applied(kBase, replaced(kBase, "lan0: {device: eth2}", "lan1: {device: eth3}"));
+  EXPECT_EQ(d.ports_removed, Lines{"lan0"});
+  ASSERT_EQ(d.ports_added.size(), 1u);
+  EXPECT_EQ(d.ports_added[0].device, "eth3");
+  EXPECT_EQ(d.lines, (Lines{"- port lan0", "+ port lan1"}));
+}
+
+TEST(Diff, TellsWhatChangesOnAPort) {
+  auto d = applied(kBase, replaced(kBase, "lan0: {device: eth2}",
+                                   "lan0: {device: eth2, mtu: 9000, counters: true, urpf: loose, "
+                                   "promiscuous: true, addresses: [198.51.100.1/24]}"));
+  ASSERT_EQ(d.ports_changed.size(), 1u);
+  EXPECT_EQ(d.ports_changed[0].mtu, 9000);
+  EXPECT_EQ(d.lines, Lines{"~ port lan0: mtu 1500 -> 9000, promiscuous false -> true, urpf off -> "
+                           "loose, counters false -> true, + address 198.51.100.1/24"});
+}
+
+TEST(Diff, TellsWhatChangesOnVlans) {
+  auto d = applied(kBase, replaced(kBase, "7: {addresses: [10.7.0.1/24]}",
+                                   "7: {addresses: [10.7.0.2/24], mtu: 1400}, 8: {}"));
+  EXPECT_EQ(d.lines, (Lines{"~ vlan wan0.7: mtu the port's -> 1400, - address 10.7.0.1/24, + "
+                            "address 10.7.0.2/24",
+                            "+ vlan wan0.8"}));
+  d = applied(kBase, replaced(kBase, ", vlans: {7: {addresses: [10.7.0.1/24]}}", ""));
+  EXPECT_EQ(d.lines, Lines{"- vlan wan0.7"});
+  EXPECT_EQ(d.ports_changed.size(), 1u);
+}
+
+TEST(Diff, ReplacesAChangedRoute) {
+  auto d = applied(kBase, replaced(kBase, "via: 192.0.2.9", "via: 192.0.2.8"));
+  ASSERT_EQ(d.routes_removed.size(), 1u);
+  ASSERT_EQ(d.routes_added.size(), 1u);
+  EXPECT_EQ(d.routes_added[0].via[0].gateway, *IpAddress::parse("192.0.2.8"));
+  EXPECT_EQ(d.lines, (Lines{"- route {to: 10.0.0.0/8, via: 192.0.2.9}",
+                            "+ route {to: 10.0.0.0/8, via: 192.0.2.8}"}));
+}
+
+TEST(Diff, IgnoresTheOrderOfRoutes) {
+  std::string a = "{to: 10.0.0.0/8, via: 192.0.2.9}", b = "{to: 11.0.0.0/8, via: 192.0.2.9}";
+  EXPECT_TRUE(applied(replaced(kBase, a, a + ", " + b), replaced(kBase, a, b + ", " + a)).empty());
+}
+
+TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
+  auto d = applied(kBase, std::string(kBase) +
+                              "neighbors: [{address: 192.0.2.9, mac: \"02:00:00:00:00:09\"}]\n"
+                              "route_files: [/a]\npunt: {arp: 5}\nidle: poll\nburst: 32\n"
+                              "log: {level: debug}\n");
+  EXPECT_EQ(d.neighbors_added.size(), 1u);
+  EXPECT_EQ(d.route_files_added, Lines{"/a"});
+  EXPECT_TRUE(d.punt_changed);
+  EXPECT_TRUE(d.idle_changed);
+  EXPECT_TRUE(d.burst_changed);
+  EXPECT_TRUE(d.log_level_changed);
+  EXPECT_EQ(d.lines,
+            (Lines{"+ neighbor {address: 192.0.2.9, interface: wan0, mac: \"02:00:00:00:00:09\"}",
+                   "+ route_file /a", "~ punt arp: default -> 5pps", "~ idle: sleep -> poll",
+                   "~ burst: 64 -> 32", "~ log.level: info -> debug"}));
+}
+
+struct RestartCase {
+  const char* key;  // as in the schema
+  std::string wanted;
+  const char* line;
+};
+
+// One change for each key that needs a restart.
+std::vector<RestartCase> restart_cases() {
+  const std::string base = kBase;
+  const std::string port = "lan0: {device: eth2}";
+  auto global = [&](const std::string& line) { return base + line; };
+  auto on_port = [&](const char* keys) {
+    return replaced(base, port, std::string("lan0: {") + keys + "}");
+  };
+#define PORT_REMEDY "; restart hectod, or reload once without lan0 and then with it"
+#define WANTED " is wanted, and this cannot change while running"
+  return {
+      {"workers", replaced(base, "{0: [2-5]}", "auto"),
+       "workers: {0: [2-5]} runs, auto" WANTED "; restart hectod"},
+      {"control_core", global("control_core: 1"),
+       "control_core: auto runs, 1" WANTED "; restart hectod"},
+      {"linux", global("linux: off"),
+       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, off" WANTED
+       "; restart hectod"},
+      {"linux.namespace", global("linux: {namespace: blue}"),
+       "linux.namespace: hecto runs, blue" WANTED "; restart hectod"},
+      {"linux.mirror", global("linux: {mirror: [routes]}"),
+       "linux: {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]} runs, {namespace: "
+       "hecto, "
+       "mirror: [routes]}" WANTED "; restart hectod"},
+      {"spare_mbufs", global("spare_mbufs: 9"), "spare_mbufs: 0 runs, 9" WANTED "; restart hectod"},
+      {"tables", global("tables: {groups: 32}"),
+       "tables.groups: 16384 runs, 32" WANTED "; restart hectod"},
+      {"tables.groups", global("tables: {groups: 32}"),
+       "tables.groups: 16384 runs, 32" WANTED "; restart hectod"},
+      {"tables.ipv4_engine", global("tables: {ipv4_engine: compact}"),
+       "tables.ipv4_engine: auto runs, compact" WANTED "; restart hectod"},
+      {"tables.memory", global("tables: {memory: 64MiB}"),
+       "tables.memory: auto runs, 67108864" WANTED "; restart hectod"},
+      {"offload", global("offload: none"),
+       "offload.device: auto runs, none" WANTED "; restart hectod"},
+      {"offload.device", global("offload: {device: [\"cuda:0\", \"cuda:1\"]}"),
+       "offload.device: auto runs, [cuda:0, cuda:1]" WANTED "; restart hectod"},
+      {"offload.lookup", global("offload: {lookup: never}"),
+       "offload.lookup: auto runs, never" WANTED "; restart hectod"},
+      {"offload.ipsec", global("offload: {ipsec: always}"),
+       "offload.ipsec: auto runs, always" WANTED "; restart hectod"},
+      {"offload.shader", global("offload: {shader: true}"),
+       "offload.shader: false runs, true" WANTED "; restart hectod"},
+      {"offload.latency_bound_us", global("offload: {latency_bound_us: 9}"),
+       "offload.latency_bound_us: 50 runs, 9" WANTED "; restart hectod"},
+      {"offload.deadline_us", global("offload: {deadline_us: 99}"),
+       "offload.deadline_us: 2000 runs, 99" WANTED "; restart hectod"},
+      {"offload.batch", global("offload: {batch: 512}"),
+       "offload.batch: 1024 runs, 512" WANTED "; restart hectod"},
+      {"ipsec.crypto", global("ipsec: {crypto: openssl}"),
+       "ipsec.crypto: auto runs, openssl" WANTED "; restart hectod"},
+      {"ipsec.nic", global("ipsec: {nic: never}"),
+       "ipsec.nic: auto runs, never" WANTED "; restart hectod"},
+      {"ipsec.max_sas", global("ipsec: {max_sas: 5}"),
+       "ipsec.max_sas: 16384 runs, 5" WANTED "; restart hectod"},
+      {"ipsec.export_keys", global("ipsec: {export_keys: true}"),
+       "ipsec.export_keys: false runs, true" WANTED "; restart hectod"},
+      {"ipsec.max_policies", global("ipsec: {max_policies: 5}"),
+       "ipsec.max_policies: 16384 runs, 5" WANTED "; restart hectod"},
+      {"memory", global("memory: 1GiB"), "memory: auto runs, 1073741824" WANTED "; restart hectod"},
+      {"api", global("api: {socket: /x}"),
+       "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
+      {"api.socket", global("api: {socket: /x}"),
+       "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
+      {"ports.*.device", on_port("device: eth9"),
+       "ports.lan0.device: eth2 runs, eth9" WANTED PORT_REMEDY},
+      {"ports.*.queues", on_port("device: eth2, queues: 2"),
+       "ports.lan0.queues: auto runs, 2" WANTED PORT_REMEDY},
+      {"ports.*.rx_descriptors", on_port("device: eth2, rx_descriptors: 512"),
+       "ports.lan0.rx_descriptors: 1024 runs, 512" WANTED PORT_REMEDY},
+      {"ports.*.tx_descriptors", on_port("device: eth2, tx_descriptors: 512"),
+       "ports.lan0.tx_descriptors: 1024 runs, 512" WANTED PORT_REMEDY},
+      {"ports.*.mac", on_port("device: eth2, mac: \"02:00:00:00:00:01\""),
+       "ports.lan0.mac: the device's runs, 02:00:00:00:00:01" WANTED PORT_REMEDY},
+  };
+}
+
+TEST(Diff, RefusesWhatNeedsARestart) {
+  for (const RestartCase& c : restart_cases()) {
+    auto d = diff(read(kBase), read(c.wanted));
+    ASSERT_FALSE(d) << c.key;
+    EXPECT_EQ(d.error(), Lines{c.line});
+  }
+}
+
+TEST(Diff, HasARefusalForEveryRestartKeyOfTheSchema) {
+  auto cases = restart_cases();
+  for (const Key& key : schema()) {
+    bool covered = std::any_of(cases.begin(), cases.end(),
+                               [&](const RestartCase& c) { return c.key == key.path; });
+    EXPECT_EQ(covered, key.change == Change::kRestart) << key.path;
+  }
+}
+
+TEST(Diff, RefusesARenamedPort) {
+  auto d = diff(read(kBase), read(replaced(kBase, "lan0:", "lan9:")));
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error(), Lines{"ports.lan9.device: eth2 is held by port lan0, and a port cannot be "
+                             "renamed while running; reload once without it"});
+}
+
+TEST(Diff, TellsAllRefusalsTogether) {
+  auto d = diff(read(kBase), read(std::string(kBase) + "memory: 1GiB\ncontrol_core: 1\n"));
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().size(), 2u);
+}
+
+}  // namespace
+}  // namespace hecto::config

@@ -1,0 +1,185 @@
+#include "config/file/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/config/file/files.hpp"
+
+namespace hecto::config {
+namespace {
+
+IpPrefix interface_address(const char* text) {
+  return *IpPrefix::parse_interface(text);
+}
+
+TEST(Load, FillsInDefaults) {
+  Config c = good(kPort);
+  ASSERT_EQ(c.ports.size(), 1u);
+  EXPECT_EQ(c.file, "t.yaml");
+  EXPECT_EQ(c.ports[0].name, "wan0");
+  EXPECT_EQ(c.ports[0].kind, DeviceKind::kKernel);
+  EXPECT_EQ(c.ports[0].mtu, 1500);
+  EXPECT_FALSE(c.ports[0].rx_queues);
+  EXPECT_TRUE(c.workers.empty());
+  EXPECT_TRUE(c.linux_side.enabled);
+  EXPECT_EQ(c.linux_side.name_space, "hecto");
+  EXPECT_EQ(c.api_socket, "/run/hecto/hecto.sock");
+  EXPECT_FALSE(c.memory_bytes);
+}
+
+TEST(Load, ReadsEveryKey) {
+  Config c = good(R"(
+workers: {0: [2-4, 7], 1: [18]}
+control_core: 1
+idle: poll
+idle_sleep_us: 100
+burst: 32
+ports:
+  wan0:
+    device: "0000:AF:00.1"
+    mtu: 9000
+    addresses: [192.0.2.1/31, "2001:db8::1/127"]
+    queues: 4
+    rx_descriptors: 2048
+    tx_descriptors: 512
+    mac: "02:00:5E:00:00:01"
+    promiscuous: true
+    urpf: strict
+    counters: on
+    vlans:
+      200:
+      100: {addresses: [10.1.0.1/16], mtu: 1400, urpf: loose}
+  lan0: {device: "net_memif0,role=server"}
+linux: {namespace: blue, mirror: [routes]}
+routes:
+  - {to: 0.0.0.0/0, via: 192.0.2.0, metric: 20}
+  - {to: 203.0.113.0/24, via: [{gateway: 192.0.2.0, weight: 2}, {gateway: 10.1.0.9, interface: wan0.100}]}
+  - {to: "2001:db8:1::/48", type: unreachable}
+route_files: [/var/tables/full.mrt]
+neighbors: [{address: 10.1.2.3, mac: "02:00:00:00:00:09"}]
+punt: {arp: 10kpps, local: 1Mpps, glean: 500, too_big: 7pps}
+spare_mbufs: 1000
+tables: {ipv4_engine: compact, memory: 16MiB, groups: 1024}
+memory: 2GiB
+api: {socket: /tmp/hecto.sock}
+log: {level: debug}
+)");
+  EXPECT_EQ(c.workers, (std::map<int, std::vector<unsigned>>{{0, {2, 3, 4, 7}}, {1, {18}}}));
+  EXPECT_EQ(c.control_core, 1u);
+  EXPECT_EQ(c.idle, IdleMode::kPoll);
+  EXPECT_EQ(c.idle_sleep_us, 100u);
+  EXPECT_EQ(c.burst, 32);
+  ASSERT_EQ(c.ports.size(), 2u);
+  const PortConfig& wan = c.ports[0];
+  EXPECT_EQ(wan.device, "0000:af:00.1");
+  EXPECT_EQ(wan.kind, DeviceKind::kPci);
+  EXPECT_EQ(wan.mtu, 9000);
+  EXPECT_EQ(wan.addresses,
+            (std::vector{interface_address("192.0.2.1/31"), interface_address("2001:db8::1/127")}));
+  EXPECT_EQ(wan.rx_queues, 4);
+  EXPECT_EQ(wan.rx_descriptors, 2048);
+  EXPECT_EQ(wan.tx_descriptors, 512);
+  EXPECT_EQ(wan.mac, (MacAddress{2, 0, 0x5e, 0, 0, 1}));
+  EXPECT_TRUE(wan.promiscuous);
+  EXPECT_EQ(wan.urpf, UrpfMode::kStrict);
+  EXPECT_TRUE(wan.counters);
+  ASSERT_EQ(wan.vlans.size(), 2u);
+  EXPECT_EQ(wan.vlans[0].id, 100);
+  EXPECT_EQ(wan.vlans[0].mtu, 1400);
+  EXPECT_EQ(wan.vlans[0].urpf, UrpfMode::kLoose);
+  EXPECT_EQ(wan.vlans[1].id, 200);
+  EXPECT_EQ(c.ports[1].kind, DeviceKind::kVdev);
+  EXPECT_EQ(c.linux_side.name_space, "blue");
+  EXPECT_FALSE(c.linux_side.mirror_addresses);
+  EXPECT_TRUE(c.linux_side.mirror_routes);
+  ASSERT_EQ(c.routes.size(), 3u);
+  EXPECT_EQ(c.routes[0].metric, 20u);
+  ASSERT_EQ(c.routes[1].via.size(), 2u);
+  EXPECT_EQ(c.routes[1].via[0].weight, 2);
+  EXPECT_EQ(c.routes[1].via[1].interface, "wan0.100");
+  EXPECT_EQ(c.routes[2].type, RouteType::kUnreachable);
+  EXPECT_EQ(c.route_files, std::vector<std::string>{"/var/tables/full.mrt"});
+  ASSERT_EQ(c.neighbors.size(), 1u);
+  EXPECT_EQ(c.neighbors[0].interface, "wan0.100");
+  EXPECT_EQ(c.punt_pps, (std::map<std::string, uint32_t>{
+                            {"arp", 10000}, {"glean", 500}, {"local", 1000000}, {"too_big", 7}}));
+  EXPECT_EQ(c.spare_mbufs, 1000u);
+  EXPECT_EQ(c.tables, (TablesConfig{Ipv4Engine::kCompact, 16u << 20, 1024}));
+  EXPECT_EQ(c.memory_bytes, 2ull << 30);
+  EXPECT_EQ(c.api_socket, "/tmp/hecto.sock");
+  EXPECT_EQ(c.log_level, "debug");
+}
+
+TEST(Load, TakesRouteFilesFromTheFilesFolder) {
+  auto c = parse(std::string(kPort) + "route_files: [full.mrt, ../v6.txt]\n", "/etc/hecto/h.yaml");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->route_files, (std::vector<std::string>{"/etc/hecto/full.mrt", "/etc/v6.txt"}));
+}
+
+TEST(Load, WritesShortPciAddressesInFull) {
+  EXPECT_EQ(good("ports: {a: {device: \"17:00.0\"}}").ports[0].device, "0000:17:00.0");
+  EXPECT_EQ(good("ports: {a: {device: 17:00.0}}").ports[0].kind, DeviceKind::kPci);
+}
+
+TEST(Load, TellsAllProblemsTogetherInTheFilesOrder) {
+  Problems problems =
+      bad("burst: 1000\n"
+          "ports:\n"
+          "  lan0: {device: eth1, mtu: 90000}\n"
+          "colour: blue\n"
+          "idle: never\n");
+  ASSERT_EQ(problems.size(), 4u);
+  EXPECT_EQ(problems[0], "t.yaml:1: burst: 1000 is out of range; use 4 to 256");
+  EXPECT_EQ(problems[1], "t.yaml:3: ports.lan0.mtu: 90000 is out of range; use 576 to 9000");
+  EXPECT_TRUE(problems[2].starts_with("t.yaml:4: colour: unknown key; use workers, "));
+  EXPECT_EQ(problems[3], "t.yaml:5: idle: never is not known; use sleep or poll");
+}
+
+TEST(Load, SuggestsTheNearestKey) {
+  EXPECT_EQ(only("ports: {a: {device: eth1, adresses: []}}"),
+            "t.yaml:1: ports.a.adresses: unknown key; did you mean addresses?");
+  EXPECT_EQ(only(std::string(kPort) + "worker: auto"),
+            "t.yaml:2: worker: unknown key; did you mean workers?");
+  EXPECT_EQ(only(std::string(kPort) + "punt: {apr: 1}"),
+            "t.yaml:2: punt.apr: no such reason; did you mean arp?");
+}
+
+TEST(Load, RefusesKeysOfLaterVersions) {
+  EXPECT_NE(only(std::string(kPort) + "rules: []").find("unknown key"), std::string::npos);
+}
+
+TEST(Load, TakesPuntReasonsFromTheCaller) {
+  const std::string_view reasons[] = {"mpls"};
+  std::string yaml = std::string(kPort) + "punt: {mpls: 5}";
+  EXPECT_TRUE(parse(yaml, "t", reasons));
+  EXPECT_FALSE(parse(yaml, "t"));
+}
+
+TEST(Load, AcceptsSecondaryAddressesAndLinkLocalOnEveryPort) {
+  good(
+      "ports:\n"
+      "  a: {device: e, addresses: [10.0.0.1/8, 10.0.0.2/8, \"fe80::1/64\"]}\n"
+      "  b: {device: f, addresses: [11.0.0.1/8, \"fe80::1/64\"]}\n");
+}
+
+TEST(Load, WantsEveryGatewayOnAnInterfaceOnlyWhereLinuxAddsNone) {
+  std::string route = std::string(kPort) + "routes: [{to: 10.0.0.0/8, via: 203.0.113.1}]\n";
+  good(route);
+  EXPECT_EQ(
+      only(route + "linux: off\n"),
+      "t.yaml:2: routes[0].via: 203.0.113.1 is on no interface's network; name its interface, "
+      "or add an address");
+  good(std::string(kPort) +
+       "linux: off\n"
+       "routes: [{to: 10.0.0.0/8, via: {gateway: 203.0.113.1, interface: wan0}}]\n");
+}
+
+TEST(Load, TellsOfAFileThatIsNotThere) {
+  auto config = load("/nonexistent/hecto.yaml");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error()[0],
+            "/nonexistent/hecto.yaml: cannot be opened: No such file or directory");
+  EXPECT_EQ(load("/").error()[0], "/: a folder; name a file");
+}
+
+}  // namespace
+}  // namespace hecto::config

@@ -1,0 +1,158 @@
+// load(to_yaml(c)) == c, for random configurations and for the shipped examples.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "config/file/load.hpp"
+#include "tests/beds/seed.hpp"
+
+namespace hecto::config {
+namespace {
+
+void expect_round_trip(const Config& config) {
+  std::string yaml = to_yaml(config);
+  auto again = parse(yaml, config.file);
+  ASSERT_TRUE(again) << again.error()[0] << "\n" << yaml;
+  EXPECT_EQ(*again, config) << yaml << "\n---\n" << to_yaml(*again);
+}
+
+class RandomConfig {
+ public:
+  explicit RandomConfig(uint32_t seed) : random_(seed) {}
+
+  Config make() {
+    Config c;
+    c.file = "/etc/hecto/random.yaml";
+    for (unsigned i = 0; i < below(3); ++i)
+      c.workers[static_cast<int>(i)] = {i * 8, i * 8 + 1, i * 8 + 5};
+    if (flip()) c.control_core = 100;
+    c.idle = flip() ? IdleMode::kPoll : IdleMode::kSleep;
+    c.idle_sleep_us = 1 + below(10000);
+    c.burst = static_cast<uint16_t>(4 + below(253));
+    for (unsigned i = 0, n = 1 + below(4); i < n; ++i) c.ports.push_back(port(i));
+    c.linux_side.enabled = flip();
+    if (c.linux_side.enabled) {
+      c.linux_side.name_space = flip() ? "blue.1" : "hecto";
+      c.linux_side.mirror_addresses = flip();
+      c.linux_side.mirror_routes = flip();
+      c.linux_side.mirror_neighbors = flip();
+      c.linux_side.mirror_ipsec = flip();
+    }
+    for (unsigned i = 0, n = below(5); i < n; ++i) c.routes.push_back(route(i));
+    if (flip()) c.route_files = {"/var/a b/full.mrt", "/x", "/it's \"quoted\" \\ here"};
+    if (flip()) c.neighbors.push_back({*IpAddress::parse("10.0.0.9"), "p0", {2, 0, 0, 0, 0, 9}});
+    if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
+    c.spare_mbufs = below(1000);
+    if (flip())
+      c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),
+                  16 + below(1000)};
+    if (flip()) {
+      c.offload.devices =
+          flip() ? std::vector<std::string>{"none"} : std::vector<std::string>{"cuda:0", "host"};
+      c.offload.lookup = static_cast<OffloadMode>(below(3));
+      c.offload.ipsec = static_cast<OffloadMode>(below(3));
+      c.offload.shader = flip();
+      c.offload.latency_bound_us = 1 + below(1000);
+      c.offload.deadline_us = 10 + below(1000);
+      c.offload.batch = 256 + below(1000);
+    }
+    if (flip()) c.api_socket = "/run/a b.sock";
+    c.log_level = flip() ? "debug" : "warn";
+    if (flip()) c.memory_bytes = (64ull << 20) + below(1u << 30);
+    return c;
+  }
+
+ private:
+  uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
+  bool flip() { return below(2) == 1; }
+
+  PortConfig port(unsigned i) {
+    PortConfig p;
+    p.name = "p" + std::to_string(i);
+    const std::string n = std::to_string(i);
+    switch (below(3)) {
+      case 0:
+        p.device = "0000:1" + n + ":00.0";
+        p.kind = DeviceKind::kPci;
+        break;
+      case 1:
+        p.device = "net_memif" + n + ",role=server,socket=/run/m" + n + ".sock";
+        p.kind = DeviceKind::kVdev;
+        break;
+      default:
+        p.device = "eth" + n;
+    }
+    p.mtu = static_cast<uint16_t>(1280 + below(7721));
+    p.addresses = {*IpPrefix::parse_interface("10." + n + ".0.1/16")};
+    if (flip()) p.addresses.push_back(*IpPrefix::parse_interface("2001:db8:" + n + "::1/64"));
+    if (flip()) p.rx_queues = static_cast<uint16_t>(1 + below(128));
+    p.rx_descriptors = static_cast<uint16_t>(64u << below(10));
+    p.tx_descriptors = static_cast<uint16_t>(64u << below(10));
+    if (flip()) p.mac = MacAddress{2, 0, 0, 1, 2, static_cast<uint8_t>(i)};
+    p.promiscuous = flip();
+    p.counters = flip();
+    p.urpf = static_cast<UrpfMode>(below(3));
+    for (uint16_t id : {5, 4094}) {
+      if (flip()) continue;
+      VlanConfig v;
+      v.id = id;
+      v.addresses = {
+          *IpPrefix::parse_interface("172." + std::to_string(id % 200) + "." + n + ".1/24")};
+      if (flip()) v.mtu = static_cast<uint16_t>(576 + below(p.mtu - 575u));
+      v.urpf = static_cast<UrpfMode>(below(3));
+      p.vlans.push_back(v);
+    }
+    return p;
+  }
+
+  RouteConfig route(unsigned i) {
+    RouteConfig r;
+    r.to = *IpPrefix::parse("203.0." + std::to_string(i) + ".0/24");
+    r.metric = below(3) * 100;
+    constexpr RouteType kOfTheFile[] = {RouteType::kUnicast, RouteType::kBlackhole,
+                                        RouteType::kUnreachable, RouteType::kProhibit};
+    r.type = kOfTheFile[below(4)];
+    if (r.type != RouteType::kUnicast) return r;
+    for (unsigned h = 0, n = 1 + below(3); h < n; ++h)
+      r.via.push_back({*IpAddress::parse("10.0.1." + std::to_string(h + 1)), flip() ? "p0" : "",
+                       static_cast<uint16_t>(1 + below(256))});
+    return r;
+  }
+
+  std::mt19937 random_;
+};
+
+TEST(YamlRoundTrip, KeepsRandomConfigurations) {
+  auto seed = static_cast<uint32_t>(test_seed());
+  RecordProperty("seed", std::to_string(seed));
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  RandomConfig random(seed);
+  for (int i = 0; i < 300 && !HasFatalFailure(); ++i) expect_round_trip(random.make());
+}
+
+TEST(YamlRoundTrip, KeepsTheExamples) {
+  size_t count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(HECTO_SOURCE_ROOT "/config/examples")) {
+    auto config = load(entry.path().string());
+    ASSERT_TRUE(config) << config.error()[0];
+    expect_round_trip(*config);
+    ++count;
+  }
+  EXPECT_GE(count, 4u);
+}
+
+TEST(YamlRoundTrip, WritesAutoAsAuto) {
+  auto config = parse("ports: {a: {device: e}}", "t");
+  ASSERT_TRUE(config);
+  std::string yaml = to_yaml(*config);
+  for (const char* line : {"workers: auto\n", "control_core: auto\n", "    queues: auto\n",
+                           "memory: auto\n", "tables: {ipv4_engine: auto, memory: auto, "})
+    EXPECT_NE(yaml.find(line), std::string::npos) << line << yaml;
+}
+
+}  // namespace
+}  // namespace hecto::config

@@ -1,0 +1,162 @@
+// What a placement comes to: pools, memory, warnings, and the plan that tells of it.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "config/placement/placement.hpp"
+#include "tests/beds/boxes.hpp"
+
+namespace hecto::config {
+namespace {
+
+TEST(Pools, AreSharedByPortsOfOneSocketAndDataRoom) {
+  Placement p = placed(
+      read("ports: {a: {device: e0}, b: {device: e1}, c: {device: e2, mtu: 9000}, d: {device: e3, "
+           "mtu: 3000}}"),
+      plain_box(2));
+  ASSERT_EQ(p.pools.size(), 3u);
+  EXPECT_EQ(p.pools[0].ports, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(p.pools[0].data_room_bytes, 2176u);
+  EXPECT_EQ(p.pools[1].data_room_bytes, 3840u);
+  EXPECT_EQ(p.pools[2].data_room_bytes, 10496u);
+}
+
+TEST(Pools, HoldAPacketOfEveryMtuInOneSegment) {
+  constexpr unsigned kHeadroom = 128, kEthernetQinQAndCrc = 14 + 8 + 4;
+  for (unsigned mtu = 576; mtu <= 9000; ++mtu)
+    ASSERT_GE(data_room_bytes(static_cast<uint16_t>(mtu)), mtu + kEthernetQinQAndCrc + kHeadroom)
+        << mtu;
+}
+
+TEST(Pools, FillEveryRingAndCacheAtOnce) {
+  Config config = read("burst: 256\n" + kTwoSoftware);
+  config.ports[0].rx_descriptors = 4096;
+  config.ports[1].tx_descriptors = 2048;
+  Placement p = placed(config, plain_box(4));
+  ASSERT_EQ(p.pools.size(), 1u);
+  // Two receive rings; two workers and control, each with a transmit queue on both ports, a burst
+  // under way twice and a full cache; the punt queues.
+  uint32_t least = 4096 + 1024 + 3 * (1024 + 2048 + 2 * 256 + 512) + 4096;
+  EXPECT_GE(p.pools[0].mbufs, least);
+  EXPECT_LT(p.pools[0].mbufs, 2 * least + 4096);
+  EXPECT_EQ(p.pools[0].mbufs & (p.pools[0].mbufs + 1), 0u) << "2^n - 1";
+}
+
+TEST(Pools, KeepSpareMbufsOncePerSocket) {
+  Config config = read("ports: {a: {device: e0}, c: {device: e2, mtu: 9000}}");
+  Placement before = placed(config, plain_box(2));
+  config.spare_mbufs = 100000;
+  Placement after = placed(config, plain_box(2));
+  EXPECT_GE(after.pools[0].mbufs, before.pools[0].mbufs + 100000 / 2);
+  EXPECT_GE(after.pools[0].mbufs, 100000u);
+  EXPECT_EQ(after.pools[1].mbufs, before.pools[1].mbufs);
+}
+
+TEST(Memory, IsTheSumOfSocketsAndHoldsTheReplicas) {
+  Placement p = placed(read(kTwoNics), box("two_socket_smt.xml"));
+  ASSERT_EQ(p.memory.size(), 2u);
+  EXPECT_EQ(p.memory_bytes, p.memory[0].bytes + p.memory[1].bytes);
+  for (const SocketMemory& m : p.memory) EXPECT_GT(m.table_bytes, 2 * kDirectFib_bytes);
+  Config compact = read("tables: {ipv4_engine: compact}\n" + kTwoNics);
+  Placement smaller = placed(compact, box("two_socket_smt.xml"));
+  EXPECT_LT(smaller.memory[0].table_bytes, p.memory[0].table_bytes / 2);
+  EXPECT_EQ(smaller.memory_bytes, p.memory_bytes);
+  Config config = read("memory: 64MiB\n" + kTwoNics);
+  EXPECT_TRUE(warns(placed(config, box("two_socket_smt.xml")), "memory: 64 MiB is less than"));
+}
+
+TEST(Memory, TellsHowToReserveHugepages) {
+  Topology t = plain_box(4);
+  t.hugepage_bytes = {100ull << 20};
+  t.hugepages_2m = {60};
+  Placement p = placed(read(kTwoSoftware), t);
+  uint64_t need = (p.memory_bytes - (100ull << 20) + (2u << 20) - 1) / (2u << 20);
+  EXPECT_TRUE(warns(p, "Hugepages on socket 0: 100 MiB free, "));
+  EXPECT_TRUE(warns(p, "sysctl -w vm.nr_hugepages=" + std::to_string(60 + need)));
+
+  t = box("two_socket_smt.xml");
+  t.hugepage_bytes[1] = 0;
+  p = placed(read(kTwoNics), t);
+  EXPECT_FALSE(warns(p, "on socket 0: "));
+  EXPECT_TRUE(warns(p, "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"));
+}
+
+TEST(Pcie, WarnsOfASlotSlowerThanThePortOrTheCard) {
+  Topology t = box("two_socket_smt.xml");
+  Config config = read("ports: {lan0: {device: \"0000:98:00.0\"}}");
+  EXPECT_TRUE(placed(config, t).warnings.empty());
+  Nic& nic = t.nics[2];
+  nic.pcie_gt_s = 8;
+  nic.pcie_lanes = 8;
+  nic.pcie_max_gt_s = 8;
+  nic.pcie_max_lanes = 8;
+  EXPECT_TRUE(placed(config, t).warnings.empty());
+  nic.gbit_s = 100;
+  EXPECT_EQ(placed(config, t).warnings,
+            std::vector<std::string>{"lan0 sits on PCIe 3.0 x8 of 63 Gb/s, below the port's 100 "
+                                     "Gb/s. Move it to a faster slot."});
+  nic.gbit_s = 40;
+  nic.pcie_max_gt_s = 16;
+  nic.pcie_max_lanes = 16;
+  EXPECT_EQ(placed(config, t).warnings,
+            std::vector<std::string>{
+                "lan0 sits on PCIe 3.0 x8 and could use PCIe 4.0 x16. Move it to such a slot."});
+}
+
+TEST(Resolved, WritesWhatAutoBecameAndPlacesTheSameAgain) {
+  Topology t = box("two_socket_smt.xml");
+  Config config = read(kTwoNics);
+  Placement first = placed(config, t);
+  Config known = resolved(config, first);
+  EXPECT_EQ(known.workers.at(1), (std::vector<unsigned>{8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(known.control_core, 0u);
+  EXPECT_EQ(known.ports[0].rx_queues, 7);
+  EXPECT_EQ(known.memory_bytes, first.memory_bytes);
+  Placement again = placed(known, t);
+  EXPECT_EQ(queues(again), queues(first));
+  EXPECT_EQ(again.control_cpu, first.control_cpu);
+  auto reread = parse(to_yaml(known), known.file);
+  ASSERT_TRUE(reread) << reread.error()[0];
+  EXPECT_EQ(*reread, known);
+}
+
+size_t columns(const std::string& line) {
+  return static_cast<size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+TEST(Plan, ReadsAsInTheManual) {
+  Topology t = box("two_socket_smt.xml");
+  t.nics[0].pcie_gt_s = 16;
+  t.nics[0].pcie_lanes = 16;
+  Config config = read("workers: {0: [2-5], 1: [8-11]}\n" + kTwoNics);
+  std::string text = describe(placed(config, t), config, t);
+  EXPECT_EQ(text,
+            "wan0  0000:17:00.0  socket 0  PCIe 4.0 x16  queues 0-3 → cores 2-5\n"
+            "lan0  0000:98:00.0  socket 1  PCIe 63 Gb/s  queues 0-3 → cores 8-11\n"
+            "control  core 0\n"
+            "workers  2-5 on socket 0, 8-11 on socket 1\n"
+            "pool     socket 0: 32767 mbufs of 2176 bytes for wan0\n"
+            "pool     socket 1: 32767 mbufs of 2176 bytes for lan0\n"
+            "memory   140 MiB on socket 0, 76 MiB on socket 1\n"
+            "tables   111 MiB on socket 0, 111 MiB on socket 1, not of hugepages\n"
+            "! Traffic between wan0 (socket 0) and lan0 (socket 1) crosses sockets.\n");
+}
+
+TEST(Plan, FitsAHundredColumns) {
+  Topology t = box("two_socket_smt.xml");
+  t.hugepage_bytes = {0, 0};
+  std::string yaml = "workers: {0: [1, 3, 5, 7, 17, 19, 21, 23], 1: [8, 10, 12, 14]}\nports:\n";
+  for (int i = 0; i < 20; ++i)
+    yaml += "  port_number_" + std::to_string(10 + i) + ": {device: \"net_memif" +
+            std::to_string(i) +
+            ",role=server,socket=/run/hecto/a_rather_long_name.sock\", queues: " +
+            std::to_string(1 + i) + "}\n";
+  yaml += "  wan0: {device: \"0000:17:00.0\"}\n  odd0: {device: \"0000:b1:00.0\"}\n";
+  Config config = read(yaml);
+  std::istringstream lines(describe(placed(config, t), config, t));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 100u) << line;
+}
+
+}  // namespace
+}  // namespace hecto::config

@@ -1,0 +1,307 @@
+// The hecto program itself against a fake router: exit codes, output, errors.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "router/cli/table.hpp"
+#include "tests/unit/router/cli/hecto_bed.hpp"
+
+namespace hecto::cli {
+namespace {
+
+TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
+  for (const std::string noun :
+       {"summary", "ports", "interfaces", "neighbors", "nexthops", "workers", "offload", "ipsec",
+        "drops", "pools", "config", "plan"}) {
+    const Outcome text = run("show " + noun);
+    EXPECT_EQ(text.code, 0) << noun << text.err;
+    EXPECT_FALSE(text.out.empty()) << noun;
+    EXPECT_EQ(text.out.find('\033'), std::string::npos) << "colour is for terminals";
+    EXPECT_EQ(text.err, "");
+    const Outcome raw = run("show " + noun + " --json");
+    EXPECT_EQ(raw.code, 0);
+    EXPECT_EQ(json::parse(raw.out), test::documented(noun));
+  }
+}
+
+TEST_F(HectoTest, AnswersInUnder100Milliseconds) {
+  auto best = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    const auto begun = std::chrono::steady_clock::now();
+    ASSERT_EQ(run("show workers").code, 0);
+    best = std::min(best, std::chrono::steady_clock::now() - begun);
+  }
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+  EXPECT_LT(best, std::chrono::seconds(2));
+#else
+  EXPECT_LT(best, std::chrono::milliseconds(100));
+#endif
+}
+
+TEST_F(HectoTest, ShowsOnePortByName) {
+  EXPECT_EQ(run("show ports wan0").code, 0);
+  const Outcome none = run("show ports wan9");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.err, "hecto: there is no port \"wan9\"; there is wan0\n");
+}
+
+TEST_F(HectoTest, WalksRoutesPageByPage) {
+  const Outcome first = run("show routes");
+  EXPECT_EQ(first.code, 0);
+  EXPECT_NE(first.out.find("10.0.0.0/8"), std::string::npos);
+  EXPECT_NE(first.out.find("there are more: --all"), std::string::npos);
+  EXPECT_EQ(backend_.asked(), "routes limit 100");
+  const Outcome all = run("show routes --all");
+  EXPECT_EQ(all.code, 0);
+  for (const char* prefix : {"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8"}) {
+    EXPECT_NE(all.out.find(prefix), std::string::npos) << all.out;
+  }
+  EXPECT_EQ(all.out.find("there are more"), std::string::npos);
+  EXPECT_EQ(backend_.asked(), "routes after 11.0.0.0/8 limit 10000");
+}
+
+TEST_F(HectoTest, TakesWhatIpAddrShowsForAPrefixAndExplainsAnAddress) {
+  EXPECT_EQ(run("show routes 203.0.113.7/24").code, 0);
+  EXPECT_EQ(backend_.asked(), "routes prefix 203.0.113.0/24 limit 100");
+  const Outcome address = run("show routes 2001:db8::1");
+  EXPECT_EQ(address.code, 0);
+  EXPECT_EQ(backend_.asked(), "routes address 2001:db8::1 limit 100");
+  EXPECT_NE(address.out.find("rewrite 7:"), std::string::npos);
+}
+
+TEST_F(HectoTest, WrongUsageIsOneLineAndCode2) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"shwo", "hecto: \"shwo\" is not known; did you mean show? (see hecto --help)\n"},
+      {"show wokers",
+       "hecto: show: \"wokers\" is not known; did you mean workers? (see hecto show --help)\n"},
+      {"show", "hecto: show: OBJECT is required (see hecto show --help)\n"},
+      {"show drops wan0",
+       "hecto: show drops: \"wan0\" is one word too many (see hecto show --help)\n"},
+      {"route add 10.0.0.0/8", "hecto: route: add: via which gateway? (see hecto route --help)\n"},
+      {"route add 10.0.0.0/8 via",
+       "hecto: route: add: via: needs a value (see hecto route --help)\n"},
+      {"route delete", "hecto: route: delete: which prefix? or --all (see hecto route --help)\n"},
+      {"trace -n 0",
+       "hecto: trace: --count: Value 0 not in range 1 to 1000 (see hecto trace --help)\n"},
+      {"capture",
+       "hecto: capture: say where to: --write FILE, or - for a pipe (see hecto capture "
+       "--help)\n"},
+  };
+  for (const auto& [arguments, line] : cases) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, line);
+  }
+  EXPECT_EQ(run("").code, 2);
+  EXPECT_EQ(run("--help").code, 0);
+  for (const char* verb :
+       {"show", "trace", "reload", "route", "load-routes", "check", "plan", "capture"}) {
+    const Outcome help = run(std::string(verb) + " --help");
+    EXPECT_EQ(help.code, 0);
+    EXPECT_EQ(help.out.rfind("hecto " + std::string(verb), 0), 0u) << help.out;
+  }
+}
+
+TEST_F(HectoTest, SaysWhichSocketItDidNotReach) {
+  server_->stop();
+  const Outcome outcome = run("show ports");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "hecto: no router at " + socket_ +
+                             ": start hectod, or name the socket of a running one with --socket "
+                             "PATH\n");
+  const Outcome version = run("version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out.rfind("hecto 0", 0), 0u);
+}
+
+TEST_F(HectoTest, TheOptionGoesBeforeTheEnvironmentAndMayStandAnywhere) {
+  const std::string none = scratch_ / "none.sock";
+  EXPECT_EQ(run("--socket '" + none + "' show ports").code, 1);
+  EXPECT_EQ(run("show ports --socket '" + none + "'").code, 1);
+  EXPECT_EQ(run("--json show ports").code, 0);
+}
+
+TEST_F(HectoTest, ReloadGivesAnAbsolutePathAndTellsTheProblems) {
+  EXPECT_EQ(run("reload").code, 0);
+  EXPECT_EQ(backend_.asked(), "reload -");
+  EXPECT_EQ(run("reload a/../new.yaml", "cd /tmp;").code, 0);
+  EXPECT_EQ(backend_.asked(), "reload /tmp/new.yaml");
+  const Outcome refused = run("reload /bad.yaml");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.err,
+            "hecto: /bad.yaml is refused: 2 problems, nothing was changed\n  a\n  b\n");
+}
+
+TEST_F(HectoTest, LoadsRoutes) {
+  const std::string file = write("routes.txt", "10.0.0.0/8\n");
+  const Outcome loaded = run("load-routes '" + file + "' --via 192.0.2.1,fe80::1%lan0 --replace");
+  EXPECT_EQ(loaded.code, 0) << loaded.err;
+  EXPECT_EQ(backend_.asked(), "load 11 metric 0 replace via 192.0.2.1*1 via fe80::1%lan0*1");
+  EXPECT_EQ(loaded.out,
+            "954,202 routes (mrt) in 1.84 s: 954,201 added, 1 replaced, 0 removed\n"
+            "! 2 entries could not be used\n  2001:db8::/32: no gateway of its family was given\n");
+  EXPECT_EQ(run("load-routes -", "printf 10.0.0.0/8 |").code, 0);
+  EXPECT_EQ(backend_.asked(), "load 10 metric 0");
+  EXPECT_EQ(run("load-routes '" + file + ".gz'", "gzip -k '" + file + "';").code, 0);
+  const auto packed = std::filesystem::file_size(file + ".gz");  // hectod unpacks it
+  EXPECT_EQ(backend_.asked(), "load " + std::to_string(packed) + " metric 0");
+  EXPECT_EQ(run("load-routes '" + file + "' --skip-bad").code, 0);
+  EXPECT_EQ(backend_.asked(), "load 11 metric 0 skip bad");
+}
+
+TEST_F(HectoTest, RefusesRouteFilesThatCannotBeRead) {
+  const Outcome missing = run("load-routes /none");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.err, "hecto: /none: No such file or directory\n");
+  EXPECT_EQ(run("load-routes /dev/null").err, "hecto: /dev/null: is empty\n");
+  EXPECT_EQ(run("load-routes /tmp").code, 1);
+  const Outcome packed = run("load-routes '" + write("x.bz2", "BZh91AY") + "'");
+  EXPECT_EQ(packed.code, 1);
+  EXPECT_NE(packed.err.find("is packed with bzip2; unpack it: bzip2 -dc"), std::string::npos);
+  const Outcome wrong = run("load-routes '" + write("r", "10.0.0.0/8") + "' --via nowhere");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("\"nowhere\" is no address"), std::string::npos) << wrong.err;
+}
+
+TEST_F(HectoTest, AddsAndDeletesRoutesInTheWordsOfIpRoute) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"add 203.0.113.0/24 via 192.0.2.1", "add 203.0.113.0/24 type 0 metric 0 via 192.0.2.1*1"},
+      {"add 203.0.113.0/24 via 192.0.2.1,192.0.2.2 dev wan0 metric 7",
+       "add 203.0.113.0/24 type 0 metric 7 via 192.0.2.1%wan0*1 via 192.0.2.2%wan0*1"},
+      {"add blackhole 10.0.0.0/8", "add 10.0.0.0/8 type 1 metric 0"},
+      {"add default via 192.0.2.1", "add 0.0.0.0/0 type 0 metric 0 via 192.0.2.1*1"},
+      {"delete 10.0.0.0/8", "delete 10.0.0.0/8 any"},
+      {"del 10.0.0.0/8 metric 3", "delete 10.0.0.0/8 3"},
+      {"delete --all", "delete all"},
+  };
+  for (const auto& [arguments, asked] : cases) {
+    const Outcome outcome = run(std::string("route ") + arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << outcome.err;
+    EXPECT_EQ(backend_.asked(), asked);
+  }
+}
+
+TEST_F(HectoTest, TracesAndSaysWhenNothingCame) {
+  const Outcome traced = run("trace --to 203.0.113.9 --port wan0 -n 1");
+  EXPECT_EQ(traced.code, 0) << traced.err;
+  EXPECT_NE(traced.out.find("   = transmitted on lan0\n"), std::string::npos) << traced.out;
+  EXPECT_EQ(backend_.asked(), "trace to 203.0.113.9/32 port wan0 interface  count 1");
+  backend_.traces_come = false;
+  const Outcome silent = run("trace --timeout 0.2 -n 2");
+  EXPECT_EQ(silent.code, 1);
+  EXPECT_EQ(silent.err, "hecto: trace: 0 of 2 packets came in 0.2 s; --timeout S waits longer\n");
+}
+
+TEST_F(HectoTest, ChecksAndPlansWithoutARouter) {
+  server_->stop();
+  const std::string good = write("good.yaml", "ports: {wan0: {device: eth1}}\n");
+  const Outcome silent = run("check '" + good + "'");
+  EXPECT_EQ(silent.code, 0) << silent.err;
+  EXPECT_EQ(silent.out + silent.err, "");
+  const std::string bad = write("bad.yaml", "ports:\n  wan0: {device: eth1, mtu: 90000}\n");
+  const Outcome problem = run("check '" + bad + "'");
+  EXPECT_EQ(problem.code, 1);
+  EXPECT_EQ(problem.err.rfind(bad + ":2: ports.wan0.mtu: 90000", 0), 0u) << problem.err;
+  const json answer = json::parse(run("check --json '" + bad + "'").out);
+  EXPECT_EQ(answer["ok"], false);
+  EXPECT_EQ(answer["problems"].size(), 1u);
+
+  const Outcome plan = run("plan '" + good + "'");
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("wan0"), std::string::npos);
+  EXPECT_TRUE(json::parse(run("plan --json '" + good + "'").out).contains("placement"));
+  EXPECT_EQ(run("plan '" + bad + "'").code, 1);
+  const Outcome no_box = run("plan '" + good + "' --topology /none.xml");
+  EXPECT_EQ(no_box.code, 1);
+  EXPECT_EQ(no_box.err.rfind("hecto: ", 0), 0u) << no_box.err;
+}
+
+// A box of config/boxes, as an option.
+std::string shipped(const std::string& box) {
+  return "--box '" HECTO_SOURCE_ROOT "/config/boxes/" + box + ".yaml'";
+}
+
+TEST_F(HectoTest, PlansTheCapacityOfABox) {
+  const Outcome plan = run("plan " + shipped("lanman2010"));
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("n5p1"), std::string::npos) << "the placement";
+  EXPECT_NE(plan.out.find("\nGb/s on the wire"), std::string::npos) << "the capacity";
+  EXPECT_NE(plan.out.find("\n! The I/O hubs stop forwarding"), std::string::npos) << "the advice";
+  for (size_t at = 0; at < plan.out.size(); at = plan.out.find('\n', at) + 1)
+    EXPECT_LE(display_width(plan.out.substr(at, plan.out.find('\n', at) - at)), kWidth);
+
+  const json answer = json::parse(run("plan --json " + shipped("lanman2010")).out);
+  EXPECT_TRUE(answer.contains("placement"));
+  const json& points = answer["capacity"]["points"];
+  ASSERT_EQ(points.size(), 64u);
+  for (const char* key : {"mpps", "gbps", "bottleneck", "headroom", "cores_needed"})
+    EXPECT_TRUE(points[0].contains(key)) << key;
+  EXPECT_EQ(points[0]["experiment"], "receive");
+  EXPECT_EQ(points[0]["headroom"][points[0]["bottleneck"].get<std::string>()], 1.0);
+  EXPECT_EQ(answer["constants"]["nic_rx_cycles"]["value"], 600);
+}
+
+TEST_F(HectoTest, PlansAConfigurationForABoxAndDrawsIt) {
+  const std::string config = write("two.yaml",
+                                   "ports: {wan0: {device: \"0000:01:00.0\"}, lan0: {device: "
+                                   "\"0000:02:00.0\"}}\n");
+  const std::string picture = scratch_ / "box.svg";
+  const Outcome plan = run("plan '" + config + "' " + shipped("server-1s-2x100g") + " --svg '" +
+                           picture + "' --size imix --traffic ipsec");
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("wires: 200 Gb/s"), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find("IPsec forwarding, IMIX: "), std::string::npos) << plan.out;
+  EXPECT_NE(read("box.svg").find("forward_local ipsec, IMIX"), std::string::npos);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --svg /none/box.svg").code, 1);
+}
+
+TEST_F(HectoTest, ExplainsConstantsAndTakesACalibration) {
+  const Outcome plain = run("plan --explain " + shipped("cloud-4x25g"));
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_NE(plain.out.find("  lookup_ipv4_cycles "), std::string::npos);
+  const std::string slow =
+      write("slow.yaml", "machine: \"a slow one\"\nconstants: {lookup_ipv4_cycles: 5000}\n");
+  const Outcome measured = run("plan --explain --calibration '" + slow + "'");
+  EXPECT_NE(measured.out.find("5000 cycles/packet  calibrated on a slow one"), std::string::npos)
+      << measured.out;
+  const json answer = json::parse(
+      run("plan --json " + shipped("server-1s-2x100g") + " --calibration '" + slow + "'").out);
+  for (const json& point : answer["capacity"]["points"]) {
+    if (point["traffic"] != "ipv4" || point["size"] != "64") continue;
+    EXPECT_EQ(point["bottleneck"], "cores of socket 0");
+  }
+}
+
+TEST_F(HectoTest, RefusesToPlanWhatCannotBe) {
+  const std::string bad =
+      write("bad-box.yaml", "cores: 4\nghz: 3\nnics:\n  n: {slot: s9, gbit_s: 100}\n");
+  const Outcome box = run("plan --box '" + bad + "'");
+  EXPECT_EQ(box.code, 1);
+  EXPECT_EQ(box.err, bad + ":4: nics.n.slot: s9 is no slot of this box; add it under slots\n");
+  const std::string wrong = write("bad-cal.yaml", "constants: {lookup_cycles: 1}\n");
+  const Outcome calibration = run("plan --explain --calibration '" + wrong + "'");
+  EXPECT_EQ(calibration.code, 1);
+  EXPECT_EQ(calibration.err.rfind(wrong + ":1: constants.lookup_cycles: no such constant", 0), 0u);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --topology x.xml").code, 2);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --size 65").code, 2);
+  EXPECT_EQ(run("plan " + shipped("cloud-4x25g") + " --traffic ipx").code, 2);
+  const std::string empty = write("no-nics.yaml", "cores: 4\nghz: 3\n");
+  const Outcome none = run("plan --box '" + empty + "'");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("has no NIC; name a configuration file"), std::string::npos) << none.err;
+}
+
+TEST_F(HectoTest, EndsQuietlyWhenNobodyReadsAndLoudlyWhenTheDiskIsFull) {
+  const Outcome cut = run("show routes --all | true");
+  EXPECT_EQ(cut.err, "");
+  const std::string command = std::string("HECTO_SOCKET='") + socket_ +
+                              "' " HECTO_BINARY " show ports >/dev/full 2>'" + scratch_ / "err" +
+                              "'";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(read("err"), "hecto: cannot write: No space left on device\n");
+}
+
+}  // namespace
+}  // namespace hecto::cli

@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/reason.hpp"
+#include "config/file/punt_reasons.hpp"
+#include "router/dataplane/core/token_bucket.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+constexpr uint64_t kHz = 1'000'000;
+
+TEST(TokenBucket, HoldsTheRateAndAllowsABurst) {
+  TokenBucket bucket;
+  bucket.configure(kHz, 1000, 16);
+  unsigned at_once = 0;
+  while (bucket.take(5 * kHz)) ++at_once;
+  EXPECT_EQ(at_once, 17u);
+  unsigned in_a_second = 0;
+  for (uint64_t now = 5 * kHz; now < 6 * kHz; ++now) in_a_second += bucket.take(now);
+  EXPECT_NEAR(in_a_second, 1000, 2);
+}
+
+TEST(TokenBucket, ARateOfZeroLetsNothingThrough) {
+  TokenBucket bucket;
+  EXPECT_FALSE(bucket.take(1));
+  bucket.configure(kHz, 0, 16);
+  EXPECT_FALSE(bucket.take(kHz));
+}
+
+TEST(Reason, EveryOneHasANameAndAPlace) {
+  for (size_t i = 1; i < kReasonCount; ++i) {
+    const ReasonInfo& reason = info(static_cast<Reason>(i));
+    EXPECT_FALSE(reason.name.empty());
+    EXPECT_FALSE(reason.description.empty());
+    EXPECT_EQ(reason.punt, reason.default_pps > 0) << reason.name;
+    EXPECT_EQ(reason_by_name(reason.name), static_cast<Reason>(i));
+  }
+  EXPECT_EQ(reason_by_name("nonsense"), Reason::kNone);
+}
+
+TEST(Reason, ThePuntsAreThoseOfTheConfiguration) {
+  std::vector<std::string_view> punts;
+  for (size_t i = 1; i < kReasonCount; ++i)
+    if (info(static_cast<Reason>(i)).punt) punts.push_back(info(static_cast<Reason>(i)).name);
+  EXPECT_EQ(punts, std::vector<std::string_view>(config::kPuntReasons.begin(),
+                                                 config::kPuntReasons.end()));
+}
+
+}  // namespace
+}  // namespace hecto::router::test

@@ -1,0 +1,225 @@
+#include "router/dataplane/stages/classify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/beds/packets.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+// The reason a frame is refused for, kNone when it is cleared; with its mbuf freed.
+struct Verdict {
+  Reason reason = Reason::kNone;
+  InterfaceId interface = kNoInterface;
+  uint32_t bytes = 0;
+  uint8_t l2_length = 0;
+};
+
+template <unsigned Features = kFeatureVlan>
+Verdict verdict(Bed& bed, const Frame& frame, const std::vector<size_t>& cuts = {}) {
+  static Chunk chunk;
+  chunk.count = 1;
+  chunk.packets[0] = packet(frame, cuts);
+  classify<Features>(chunk, bed.port(), bed.snapshot);
+  Verdict v;
+  v.bytes = chunk.packets[0]->pkt_len;
+  EXPECT_EQ(chunk.v4.count + chunk.v6.count + chunk.refused_count, 1u);
+  if (chunk.refused_count == 1) {
+    v.reason = chunk.refused[0].reason;
+    v.interface = chunk.refused[0].interface;
+  } else if (chunk.v4.count == 1) {
+    v.interface = chunk.v4.ingress[0].interface();
+    v.l2_length = static_cast<uint8_t>(chunk.v4.ingress[0].l2_length());
+  } else {
+    v.interface = chunk.v6.ingress[0].interface();
+    v.l2_length = static_cast<uint8_t>(chunk.v6.ingress[0].l2_length());
+  }
+  rte_pktmbuf_free(chunk.packets[0]);
+  return v;
+}
+
+Reason reason_of(const Frame& frame) {
+  Bed bed;
+  return verdict(bed, frame).reason;
+}
+
+Frame changed(Frame frame, size_t at, uint8_t value, bool checksum = true) {
+  frame.at(at) = value;
+  if (checksum) fix_checksum(frame);
+  return frame;
+}
+
+TEST(Classify, ClearsOrdinaryPackets) {
+  Bed bed;
+  EXPECT_EQ(verdict(bed, ipv4_frame()).reason, Reason::kNone);
+  EXPECT_EQ(verdict(bed, ipv6_frame()).reason, Reason::kNone);
+  EXPECT_EQ(verdict(bed, ipv4_frame()).interface, 0);
+}
+
+TEST(Classify, KeepsTtlForRewrite) {
+  // A packet for the router itself may arrive with a TTL of 1.
+  EXPECT_EQ(reason_of(ipv4_frame({.ttl = 1})), Reason::kNone);
+  EXPECT_EQ(reason_of(ipv4_frame({.ttl = 0})), Reason::kNone);
+}
+
+TEST(Classify, NamesBrokenIpv4) {
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 14, 0x65)), Reason::kBadVersion);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 14, 0x44)), Reason::kBadHeaderLength);
+  EXPECT_EQ(reason_of(changed(ipv4_frame({.payload_bytes = 0}), 14, 0x4f, false)),
+            Reason::kTruncated);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 16, 0x40)), Reason::kBadTotalLength);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 17, 19)), Reason::kBadTotalLength);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 24, 0x55, false)), Reason::kBadChecksum);
+  EXPECT_EQ(reason_of(Frame(13, 0)), Reason::kTruncated);
+  Frame cut = ipv4_frame();
+  cut.resize(14 + 19);
+  EXPECT_EQ(reason_of(cut), Reason::kTruncated);
+  EXPECT_EQ(reason_of(Frame{}), Reason::kTruncated);
+}
+
+TEST(Classify, NamesBrokenIpv6) {
+  EXPECT_EQ(reason_of(changed(ipv6_frame(), 14, 0x40, false)), Reason::kBadVersion);
+  EXPECT_EQ(reason_of(changed(ipv6_frame(), 18, 0x40, false)), Reason::kBadTotalLength);
+  Frame cut = ipv6_frame();
+  cut.resize(14 + 39);
+  EXPECT_EQ(reason_of(cut), Reason::kTruncated);
+}
+
+TEST(Classify, NamesMartians) {
+  for (const char* source : {"0.1.2.3", "127.0.0.1", "224.0.0.5", "240.0.0.1", "255.255.255.255"})
+    EXPECT_EQ(reason_of(ipv4_frame({.source = source})), Reason::kMartianSource) << source;
+  for (const char* destination : {"0.1.2.3", "127.0.0.1", "240.0.0.1"})
+    EXPECT_EQ(reason_of(ipv4_frame({.destination = destination})), Reason::kMartianDestination)
+        << destination;
+  for (const char* source : {"::1", "ff02::1", "::ffff:1.2.3.4", "::"})
+    EXPECT_EQ(reason_of(ipv6_frame({.source = source})), Reason::kMartianSource) << source;
+  for (const char* destination : {"::1", "::", "::ffff:1.2.3.4"})
+    EXPECT_EQ(reason_of(ipv6_frame({.destination = destination})), Reason::kMartianDestination)
+        << destination;
+}
+
+TEST(Classify, NamesLoops) {
+  EXPECT_EQ(reason_of(ipv4_frame({.source = "203.0.113.9"})), Reason::kLooped);
+  EXPECT_EQ(reason_of(ipv6_frame({.source = "2001:db8:2::9"})), Reason::kLooped);
+  EXPECT_EQ(reason_of(ipv4_frame({.from = kPortMac})), Reason::kLooped);
+}
+
+TEST(Classify, PuntsWhatLinuxKnows) {
+  const MacAddress broadcast = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  const MacAddress group = {0x01, 0, 0x5e, 0, 0, 5};
+  EXPECT_EQ(reason_of(ipv4_frame({.to = group, .destination = "224.0.0.5"})), Reason::kMulticast);
+  EXPECT_EQ(reason_of(ipv6_frame({.to = {0x33, 0x33, 0, 0, 0, 1}, .destination = "ff02::1"})),
+            Reason::kMulticast);
+  EXPECT_EQ(reason_of(ipv6_frame(
+                {.to = {0x33, 0x33, 0, 0, 0, 1}, .source = "::", .destination = "ff02::1:ff00:1"})),
+            Reason::kMulticast);
+  EXPECT_EQ(reason_of(ipv4_frame(
+                {.to = broadcast, .source = "0.0.0.0", .destination = "255.255.255.255"})),
+            Reason::kBroadcast);
+  EXPECT_EQ(reason_of(ipv4_frame({.to = broadcast})), Reason::kBroadcast);
+  EXPECT_EQ(reason_of(ipv4_frame({.destination = "169.254.1.1"})), Reason::kLinkLocal);
+  EXPECT_EQ(reason_of(ipv4_frame({.destination = "169.253.1.1"})), Reason::kNone);
+  EXPECT_EQ(reason_of(ipv6_frame({.destination = "fe80::1"})), Reason::kLinkLocal);
+  EXPECT_EQ(reason_of(ipv6_frame({.protocol = 0})), Reason::kOptions);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 14, 0x46)), Reason::kOptions);
+  EXPECT_EQ(reason_of(changed(ipv4_frame(), 13, 0x06, false)), Reason::kArp);
+  EXPECT_EQ(reason_of(changed(changed(ipv4_frame(), 12, 0x88, false), 13, 0xcc, false)),
+            Reason::kOtherProtocol);
+}
+
+TEST(Classify, LooksAtTheMac) {
+  EXPECT_EQ(reason_of(ipv4_frame({.to = kHostMac, .from = {0x02, 9, 9, 9, 9, 9}})),
+            Reason::kNotForUs);
+}
+
+TEST(Classify, FindsTheVlan) {
+  Bed bed;
+  const Verdict tagged = verdict(bed, ipv4_frame({.vlan = 100}));
+  EXPECT_EQ(tagged.reason, Reason::kNone);
+  EXPECT_EQ(tagged.interface, 1);
+  EXPECT_EQ(tagged.l2_length, 18);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.vlan = 101})).reason, Reason::kUnknownVlan);
+  // The pipeline without VLANs asks `diagnose`, with the same answer.
+  EXPECT_EQ(verdict<0>(bed, ipv6_frame({.vlan = 100})).interface, 1);
+}
+
+TEST(Classify, DropsOnADownInterface) {
+  Bed bed;
+  bed.port().untagged = kNoInterface;
+  EXPECT_EQ(verdict(bed, ipv4_frame()).reason, Reason::kInterfaceDown);
+  bed.port().vlans.reset();
+  EXPECT_EQ(verdict<0>(bed, ipv4_frame()).reason, Reason::kInterfaceDown);
+}
+
+TEST(Classify, TellsADownVlanFromAnUnknownOne) {
+  Bed bed;
+  bed.snapshot.interfaces[0].up = bed.snapshot.interfaces[1].up = false;
+  auto down = std::make_shared<std::array<InterfaceId, 4096>>();
+  down->fill(kNoInterface);
+  (*down)[0] = 0;
+  (*down)[100] = 1;
+  bed.port().untagged = kNoInterface;
+  bed.port().vlans.reset();
+  bed.port().down = down;
+  const Verdict tagged = verdict(bed, ipv4_frame({.vlan = 100}));
+  EXPECT_EQ(tagged.reason, Reason::kInterfaceDown);
+  EXPECT_EQ(tagged.interface, 1);
+  EXPECT_EQ(verdict(bed, ipv4_frame()).reason, Reason::kInterfaceDown);
+  EXPECT_EQ(verdict(bed, ipv4_frame()).interface, 0);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.vlan = 101})).reason, Reason::kUnknownVlan);
+}
+
+TEST(Classify, TrimsPadding) {
+  Bed bed;
+  Frame padded = ipv4_frame({.payload_bytes = 4});
+  padded.resize(60);
+  EXPECT_EQ(verdict(bed, padded).bytes, 14u + 24);
+  EXPECT_EQ(verdict(bed, padded, {40}).bytes, 14u + 24);
+  EXPECT_EQ(verdict(bed, padded, {34, 50}).bytes, 14u + 24);
+}
+
+TEST(Classify, TakesSegmentsAndNamesSplitHeaders) {
+  Bed bed;
+  EXPECT_EQ(verdict(bed, ipv4_frame({.payload_bytes = 1000}), {500}).reason, Reason::kNone);
+  EXPECT_EQ(verdict(bed, ipv4_frame(), {20}).reason, Reason::kSplitHeader);
+  EXPECT_EQ(verdict(bed, ipv6_frame(), {50}).reason, Reason::kSplitHeader);
+  EXPECT_EQ(verdict(bed, ipv4_frame(), {10}).reason, Reason::kSplitHeader);
+}
+
+// The fast loop may only clear what `diagnose` clears, and in the same way: packets are real ones
+// with a few random changes.
+TEST(Classify, FastLoopAgreesWithDiagnose) {
+  const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed()) + 1;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  Bed bed;
+  unsigned cleared = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    Frame frame = random() % 2 == 0
+                      ? ipv4_frame({.vlan = static_cast<uint16_t>(random() % 3 * 50)})
+                      : ipv6_frame({.vlan = static_cast<uint16_t>(random() % 3 * 50)});
+    for (unsigned changes = random() % 3; changes > 0; --changes)
+      frame[random() % std::min<size_t>(frame.size(), 58)] = static_cast<uint8_t>(random());
+    if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
+    if (random() % 2 == 0 && frame.size() >= 34 && (frame[14] & 0xf) * 4u + 14 <= frame.size())
+      fix_checksum(frame);
+    rte_mbuf* m = packet(frame);
+    const Diagnosis expected = diagnose(m, bed.port(), bed.snapshot);
+    const uint32_t expected_bytes = m->pkt_len;
+    rte_pktmbuf_free(m);
+    const Verdict fast = verdict(bed, frame);
+    ASSERT_EQ(fast.reason, expected.reason) << "try " << i;
+    ASSERT_EQ(fast.interface, expected.interface) << "try " << i;
+    if (expected.reason != Reason::kNone) continue;
+    ASSERT_EQ(fast.bytes, expected_bytes);
+    ASSERT_EQ(fast.l2_length, expected.l2_length);
+    ++cleared;
+  }
+  EXPECT_GT(cleared, 20'000u);
+  EXPECT_EQ(mbufs_in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace hecto::router::test

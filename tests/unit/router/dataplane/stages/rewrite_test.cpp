@@ -1,0 +1,187 @@
+#include "router/dataplane/stages/rewrite.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "router/dataplane/observe/trace.hpp"
+#include "tests/beds/packets.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+// Next hops without a table: slots are identities.
+struct NextHops {
+  std::vector<uint32_t> slots = std::vector<uint32_t>(16);
+  std::vector<NextHopRecord> records = std::vector<NextHopRecord>(16);
+  std::vector<lookup::GroupId> buckets = std::vector<lookup::GroupId>(16);
+  NextHops() {
+    for (uint32_t i = 0; i < slots.size(); ++i) slots[i] = i;
+  }
+  lookup::NextHopView view() const { return {slots.data(), records.data(), buckets.data()}; }
+  NextHopRecord& forward(unsigned group, uint16_t port, uint16_t vlan = 0) {
+    NextHopRecord& r = records[group];
+    r = {};
+    r.kind = RecordKind::kForward;
+    r.port = port;
+    r.mtu = 1500;
+    const uint8_t macs[12] = {0x02, 0, 0, 0, 0, 0x0a, 0x02, 0, 0, 0, 0, 0x0b};
+    std::memcpy(r.header, macs, 12);
+    r.header_length = vlan == 0 ? 14 : 18;
+    uint8_t* type = r.header + 12;
+    if (vlan != 0) {
+      const uint16_t tag[2] = {kEtherVlan, __builtin_bswap16(vlan)};
+      std::memcpy(type, tag, 4);
+      type += 4;
+    }
+    std::memcpy(type, &kEtherIpv4, 2);
+    return r;
+  }
+};
+
+class RewriteTest : public testing::Test {
+ protected:
+  std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
+  std::unique_ptr<std::array<PortCounters, kMaxPorts>> ports_ =
+      std::make_unique<std::array<PortCounters, kMaxPorts>>();
+  std::unique_ptr<ReasonCounters> reasons_ = std::make_unique<ReasonCounters>();
+  std::unique_ptr<std::array<InterfaceCounters, kMaxInterfaces>> interfaces_ =
+      std::make_unique<std::array<InterfaceCounters, kMaxInterfaces>>();
+  std::unique_ptr<Transmitter> transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+  Snapshot snapshot_;
+  NextHops next_hops_;
+
+  rte_mbuf* run4(const Frame& frame, lookup::GroupId group, uint8_t l2_length = 14) {
+    rte_mbuf* m = packet(frame);
+    chunk_->refused_count = 0;
+    chunk_->v4.count = 1;
+    chunk_->v4.packets[0] = m;
+    chunk_->v4.groups[0] = group;
+    chunk_->v4.ingress[0] = {0, l2_length};
+    rewrite<0>(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_);
+    return m;
+  }
+  Reason refused() const {
+    return chunk_->refused_count == 0 ? Reason::kNone : chunk_->refused[0].reason;
+  }
+};
+
+TEST_F(RewriteTest, WritesHeaderTtlAndChecksum) {
+  next_hops_.forward(3, 7);
+  rte_mbuf* m = run4(ipv4_frame({.ttl = 64}), 3);
+  EXPECT_EQ(refused(), Reason::kNone);
+  EXPECT_EQ(transmitter_->queued(7).size(), 1u);
+  EXPECT_EQ(transmitter_->queued(7)[0], m);
+  const Frame out = bytes_of(m);
+  EXPECT_EQ(std::memcmp(out.data(), next_hops_.records[3].header, 14), 0);
+  EXPECT_EQ(out[14 + 8], 63);
+  EXPECT_EQ(full_checksum(out.data() + 14, 20), 0);
+  EXPECT_EQ(out.size(), ipv4_frame().size());
+  rte_pktmbuf_free(m);
+}
+
+TEST_F(RewriteTest, UpdatesEveryChecksumAsIfRecomputed) {
+  next_hops_.forward(3, 7);
+  std::mt19937 random(11);
+  for (int i = 0; i < 5000; ++i) {
+    Frame frame = ipv4_frame({.ttl = static_cast<uint8_t>(2 + random() % 254)});
+    frame[18] = static_cast<uint8_t>(random());
+    frame[19] = static_cast<uint8_t>(random());
+    fix_checksum(frame);
+    Frame wanted = frame;
+    --wanted[22];
+    fix_checksum(wanted);
+    transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+    rte_mbuf* m = run4(frame, 3);
+    const Frame out = bytes_of(m);
+    ASSERT_EQ(load16_native(&out[24]), load16_native(&wanted[24]))
+        << "identification " << int{frame[18]};
+    rte_pktmbuf_free(m);
+  }
+}
+
+TEST_F(RewriteTest, PutsOnAndTakesOffTags) {
+  next_hops_.forward(3, 7, 200);
+  next_hops_.forward(4, 7);
+  rte_mbuf* tagged = run4(ipv4_frame(), 3);
+  Frame out = bytes_of(tagged);
+  EXPECT_EQ(out.size(), ipv4_frame().size() + 4);
+  EXPECT_EQ(std::memcmp(out.data(), next_hops_.records[3].header, 18), 0);
+  EXPECT_EQ(out[18], 0x45);
+  rte_pktmbuf_free(tagged);
+  rte_mbuf* untagged = run4(ipv4_frame({.vlan = 100}), 4, 18);
+  out = bytes_of(untagged);
+  EXPECT_EQ(out.size(), ipv4_frame().size());
+  EXPECT_EQ(std::memcmp(out.data(), next_hops_.records[4].header, 14), 0);
+  EXPECT_EQ(out[14], 0x45);
+  rte_pktmbuf_free(untagged);
+}
+
+TEST_F(RewriteTest, RefusesExpiredTooBigAndVerdicts) {
+  next_hops_.forward(3, 7).mtu = 100;
+  next_hops_.records[5].kind = RecordKind::kPunt;
+  next_hops_.records[5].reason = static_cast<uint8_t>(Reason::kGlean);
+  next_hops_.records[6].kind = RecordKind::kDrop;
+  next_hops_.records[6].reason = static_cast<uint8_t>(Reason::kBlackhole);
+  const auto check = [this](const Frame& frame, lookup::GroupId group, Reason reason) {
+    rte_mbuf* m = run4(frame, group);
+    EXPECT_EQ(refused(), reason);
+    EXPECT_EQ(bytes_of(m), frame) << "a refused packet is as it came";
+    rte_pktmbuf_free(m);
+  };
+  check(ipv4_frame({.ttl = 1}), 3, Reason::kTtlExpired);
+  check(ipv4_frame({.ttl = 0}), 3, Reason::kTtlExpired);
+  check(ipv4_frame({.payload_bytes = 81}), 3, Reason::kTooBig);
+  check(ipv4_frame({.ttl = 1, .payload_bytes = 81}), 3, Reason::kTtlExpired);
+  check(ipv4_frame(), 5, Reason::kGlean);
+  check(ipv4_frame(), 6, Reason::kBlackhole);
+  EXPECT_EQ(transmitter_->queued(7).size(), 0u);
+}
+
+TEST_F(RewriteTest, SpreadsFlowsOverBuckets) {
+  next_hops_.forward(3, 1);
+  next_hops_.forward(4, 2);
+  next_hops_.records[9].kind = RecordKind::kMultipath;
+  next_hops_.records[9].bucket_mask = 15;
+  for (unsigned i = 0; i < 16; ++i) next_hops_.buckets[i] = i % 2 == 0 ? 3 : 4;
+  unsigned by_port[3] = {};
+  for (unsigned flow = 0; flow < 60; ++flow) {
+    Frame frame = ipv4_frame();
+    frame[34] = static_cast<uint8_t>(flow);  // source port
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+      rte_mbuf* m = run4(frame, 9);
+      static unsigned first;
+      const unsigned port = transmitter_->queued(1).size() == 1 ? 1 : 2;
+      if (repeat == 0) ++by_port[first = port];
+      EXPECT_EQ(port, first) << "a flow keeps its way";
+      rte_pktmbuf_free(m);
+    }
+  }
+  EXPECT_GT(by_port[1], 15u);
+  EXPECT_GT(by_port[2], 15u);
+}
+
+TEST(FlowHash, FragmentsOfADatagramStayTogether) {
+  Frame first = ipv4_frame({.payload_bytes = 64});
+  first[20] = 0x20;  // more fragments
+  Frame last = first;
+  last[20] = 0;
+  last[21] = 8;   // offset
+  last[34] = 99;  // what looks like a port is payload
+  rte_mbuf* a = packet(first);
+  rte_mbuf* b = packet(last);
+  const auto hash = [](const rte_mbuf* m) {
+    return flow_hash4(m, rte_pktmbuf_mtod(m, const uint8_t*) + 14, m->pkt_len - 14);
+  };
+  EXPECT_EQ(hash(a), hash(b));
+  rte_pktmbuf_free(a);
+  rte_pktmbuf_free(b);
+  EXPECT_EQ(mbufs_in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace hecto::router::test

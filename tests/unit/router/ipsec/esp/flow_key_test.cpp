@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "router/ipsec/esp/tables.hpp"
+
+namespace hecto::router::esp {
+namespace {
+
+using lookup::Family;
+
+std::vector<uint8_t> ipv4(uint8_t protocol, std::vector<uint8_t> payload, uint16_t fragment = 0,
+                          unsigned option_words = 0) {
+  std::vector<uint8_t> packet(20 + option_words * 4 + payload.size());
+  packet[0] = static_cast<uint8_t>(0x45 + option_words);
+  packet[6] = static_cast<uint8_t>(fragment >> 8);
+  packet[7] = static_cast<uint8_t>(fragment);
+  packet[9] = protocol;
+  const uint8_t addresses[] = {10, 1, 2, 3, 192, 0, 2, 9};
+  std::memcpy(&packet[12], addresses, sizeof(addresses));
+  std::copy(payload.begin(), payload.end(), packet.end() - static_cast<long>(payload.size()));
+  return packet;
+}
+
+std::vector<uint8_t> ipv6(uint8_t protocol, std::vector<uint8_t> payload) {
+  std::vector<uint8_t> packet(40 + payload.size());
+  packet[0] = 0x60;
+  packet[6] = protocol;
+  packet[8] = 0x20;
+  packet[24] = 0x30;
+  packet[39] = 7;
+  std::copy(payload.begin(), payload.end(), packet.end() - static_cast<long>(payload.size()));
+  return packet;
+}
+
+FlowKey key_of(Family family, const std::vector<uint8_t>& packet) {
+  // Exactly as long, so that a sanitizer sees what is read beyond.
+  std::vector<uint8_t> exact(packet);
+  exact.shrink_to_fit();
+  return flow_key(family, exact.data(), static_cast<uint32_t>(exact.size()));
+}
+
+TEST(FlowKey, ReadsAddressesProtocolAndPortsOfIpv4) {
+  const FlowKey key = key_of(Family::kIpv4, ipv4(17, {0x12, 0x34, 0x00, 0x35}));
+  EXPECT_EQ(key.protocol, 17);
+  EXPECT_EQ(key.source_port, 0x1234);
+  EXPECT_EQ(key.destination_port, 53);
+  EXPECT_EQ(key.source.bytes, (std::array<uint8_t, 16>{10, 1, 2, 3}));
+  EXPECT_EQ(key.destination.bytes, (std::array<uint8_t, 16>{192, 0, 2, 9}));
+}
+
+TEST(FlowKey, FindsPortsBehindIpv4Options) {
+  EXPECT_EQ(key_of(Family::kIpv4, ipv4(6, {0, 80, 1, 187}, 0, 3)).destination_port, 443);
+}
+
+TEST(FlowKey, FragmentsHaveNoPortsTheFirstOneNeither) {
+  for (uint16_t fragment : {0x2000, 0x2001, 0x0001}) {
+    const FlowKey key = key_of(Family::kIpv4, ipv4(6, {0, 80, 1, 187}, fragment));
+    EXPECT_EQ(key.protocol, 6);
+    EXPECT_EQ(key.source_port | key.destination_port, 0) << fragment;
+  }
+  EXPECT_EQ(key_of(Family::kIpv4, ipv4(6, {0, 80, 1, 187}, 0x4000)).source_port, 80);  // DF
+  const FlowKey six = key_of(Family::kIpv6, ipv6(44, {17, 0, 0, 1, 0, 0, 0, 9, 0, 80, 1, 187}));
+  EXPECT_EQ(six.protocol, 17);
+  EXPECT_EQ(six.source_port | six.destination_port, 0);
+}
+
+TEST(FlowKey, TypeAndCodeOfIcmpStandInThePorts) {
+  const FlowKey key = key_of(Family::kIpv4, ipv4(1, {8, 3, 0, 0}));
+  EXPECT_EQ(key.source_port, 8);
+  EXPECT_EQ(key.destination_port, 3);
+  EXPECT_EQ(key_of(Family::kIpv6, ipv6(58, {128, 0})).source_port, 128);
+}
+
+TEST(FlowKey, OtherProtocolsHaveNoPorts) {
+  const FlowKey key = key_of(Family::kIpv4, ipv4(50, {1, 2, 3, 4}));
+  EXPECT_EQ(key.protocol, 50);
+  EXPECT_EQ(key.source_port | key.destination_port, 0);
+}
+
+TEST(FlowKey, WalksExtensionHeadersOfIpv6) {
+  // Hop-by-hop, routing of 16 bytes, destination options, then UDP.
+  std::vector<uint8_t> payload(8 + 16 + 8);
+  payload[0] = 43;
+  payload[8] = 60;
+  payload[9] = 1;
+  payload[24] = 17;
+  payload.insert(payload.end(), {0, 1, 0, 2});
+  const FlowKey key = key_of(Family::kIpv6, ipv6(0, payload));
+  EXPECT_EQ(key.protocol, 17);
+  EXPECT_EQ(key.source_port, 1);
+  EXPECT_EQ(key.destination_port, 2);
+}
+
+TEST(FlowKey, NeverReadsBeyondThePacket) {
+  std::vector<uint8_t> six = ipv6(0, std::vector<uint8_t>(200));  // hop-by-hop without end
+  for (size_t bytes = 0; bytes <= six.size(); ++bytes)
+    key_of(Family::kIpv6, std::vector<uint8_t>(six.begin(), six.begin() + bytes));
+  six[41] = 255;  // longer than the packet
+  EXPECT_EQ(key_of(Family::kIpv6, six).source_port, 0);
+  std::vector<uint8_t> four = ipv4(6, {0, 80, 1, 187}, 0, 10);
+  for (size_t bytes = 0; bytes <= four.size(); ++bytes) {
+    const FlowKey key =
+        key_of(Family::kIpv4, std::vector<uint8_t>(four.begin(), four.begin() + bytes));
+    EXPECT_EQ(key.source_port, bytes == four.size() ? 80 : 0) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace hecto::router::esp

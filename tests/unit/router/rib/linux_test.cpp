@@ -1,0 +1,254 @@
+// Linux's own rules: replacing, partial removals, next-hop objects, resynchronisation.
+#include "tests/unit/router/rib/rib_bed.hpp"
+
+namespace hecto::router::test {
+
+class Linux : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (InterfaceId id = 0; id < 3; ++id) bed.add_interface(id);
+    for (uint8_t i = 1; i <= 6; ++i) {
+      bed.neighbor(11, fmt::format("10.0.0.{}", i), i);
+      bed.neighbor(11, fmt::format("fe80::{}", i), i);
+    }
+  }
+  NextHopObject object(uint32_t id, const std::string& gateway) {
+    NextHopObject object;
+    object.id = id;
+    object.next_hop = hop(11, gateway);
+    return object;
+  }
+  Route by_object(const std::string& prefix, uint32_t id) {
+    Route route = linux_route(prefix, {});
+    route.nexthop_object = id;
+    return route;
+  }
+  Bed bed;
+};
+
+TEST_F(Linux, ReplaceTakesThePlace) {
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}), true);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+  EXPECT_EQ(bed.routing->counts().ipv4, 1u);
+}
+
+TEST_F(Linux, AppendedRouteWaitsBehindTheFirst) {
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 01");
+  bed.remove(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+}
+
+TEST_F(Linux, RoutesOfDifferentMetricStandSideBySide) {
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}, 20));
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}, 10));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+  bed.remove(linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}, 10));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 01");
+}
+
+TEST_F(Linux, RemovalFindsTheRouteThoughItsNextHopDied) {
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
+  NextHop dead = hop(11, "10.0.0.1");
+  dead.dead = true;
+  bed.remove(linux_route("203.0.113.0/24", {dead}));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+  bed.remove(linux_route("203.0.113.0/24", {dead}));
+  EXPECT_EQ(bed.routing->statistics().unmatched_removals, 1u);
+}
+
+TEST_F(Linux, TosAndForeignTablesAreCountedAndLeftAlone) {
+  Route route = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")});
+  route.tos = 4;
+  bed.add(route);
+  route.tos = 0;
+  route.table = 100;
+  bed.add(route);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+  EXPECT_EQ(bed.routing->statistics().ignored_tos, 1u);
+  EXPECT_EQ(bed.routing->statistics().ignored_table, 1u);
+}
+
+TEST_F(Linux, Ipv6MultipathGrowsAndShrinksByItsMembers) {
+  auto route = [](std::vector<NextHop> hops) {
+    return linux_route("2001:db8::/32", std::move(hops), 1024);
+  };
+  bed.add(route({hop(11, "fe80::1")}));
+  bed.add(route({hop(11, "fe80::1"), hop(11, "fe80::2")}));  // all of them, told again
+  EXPECT_EQ(bed.verdict("2001:db8::9"), "{if0 01 | if0 02}");
+  EXPECT_EQ(bed.routing->counts().ipv6, 1u);
+  bed.add(route({hop(11, "fe80::1"), hop(11, "fe80::2"), hop(11, "fe80::3")}));
+  bed.remove(route({hop(11, "fe80::2")}));
+  EXPECT_EQ(bed.verdict("2001:db8::9"), "{if0 01 | if0 03}");
+  bed.remove(route({hop(11, "fe80::1")}));
+  EXPECT_EQ(bed.verdict("2001:db8::9"), "if0 03");
+  bed.remove(route({hop(11, "fe80::3")}));
+  EXPECT_EQ(bed.verdict("2001:db8::9"), "punt no_route");
+}
+
+TEST_F(Linux, Ipv6ConnectedRoutesOfOneMetricAreDifferentRoutes) {
+  bed.add(linux_route("fe80::/64", {hop(11)}, 256));
+  bed.add(linux_route("fe80::/64", {hop(12)}, 256));
+  EXPECT_EQ(bed.routing->counts().ipv6, 2u);
+  bed.remove(linux_route("fe80::/64", {hop(11)}, 256));
+  EXPECT_EQ(bed.routing->counts().ipv6, 1u);
+  EXPECT_EQ(bed.verdict("fe80::99"), "punt glean");
+}
+
+TEST_F(Linux, Ipv6ReplaceKeepsToRoutesWithGateways) {
+  bed.add(linux_route("2001:db8::/64", {hop(12)}, 256));
+  bed.add(linux_route("2001:db8::/64", {hop(11, "fe80::1")}, 256));
+  bed.add(linux_route("2001:db8::/64", {hop(11, "fe80::2"), hop(11, "fe80::3")}, 256), true);
+  EXPECT_EQ(bed.routing->counts().ipv6, 2u);
+  bed.remove(linux_route("2001:db8::/64", {hop(12)}, 256));
+  EXPECT_EQ(bed.verdict("2001:db8::9"), "{if0 02 | if0 03}");
+}
+
+TEST_F(Linux, ReplacedObjectWritesOneRecordAndNoRoute) {
+  bed.routing->nexthop_object(object(1, "10.0.0.1"), false);
+  for (int i = 0; i < 100; ++i) bed.add(by_object(fmt::format("10.9.{}.0/24", i), 1));
+  EXPECT_EQ(bed.verdict("10.9.7.1"), "if0 01");
+  uint64_t fib_writes = bed.fib_writes(), records = bed.records_written();
+  bed.routing->nexthop_object(object(1, "10.0.0.2"), false);
+  EXPECT_EQ(bed.verdict("10.9.7.1"), "if0 02");
+  EXPECT_EQ(bed.fib_writes(), fib_writes);
+  EXPECT_EQ(bed.records_written(), records + 1);
+}
+
+TEST_F(Linux, ObjectGroupFollowsItsMembers) {
+  bed.routing->nexthop_object(object(1, "10.0.0.1"), false);
+  bed.routing->nexthop_object(object(2, "10.0.0.2"), false);
+  NextHopObject group;
+  group.id = 9;
+  group.members = {{1, 1}, {2, 1}};
+  bed.routing->nexthop_object(group, false);
+  bed.add(by_object("203.0.113.0/24", 9));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "{if0 01 | if0 02}");
+  bed.routing->nexthop_object(object(2, "10.0.0.3"), false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "{if0 01 | if0 03}");
+  group.members = {{2, 1}};
+  bed.routing->nexthop_object(group, false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "{if0 03}");
+  group.members = {{2, 1}, {9, 1}};  // itself
+  bed.routing->nexthop_object(group, false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "{if0 03}");
+  NextHopObject nested;  // a member that becomes a group is left out
+  nested.id = 2;
+  nested.members = {{1, 1}};
+  bed.routing->nexthop_object(nested, false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+  NextHopObject hole;
+  hole.id = 9;
+  hole.blackhole = true;
+  bed.routing->nexthop_object(hole, false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "drop blackhole");
+}
+
+TEST_F(Linux, RouteMayComeBeforeItsObject) {
+  bed.add(by_object("203.0.113.0/24", 5));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+  bed.routing->nexthop_object(object(5, "10.0.0.1"), false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 01");
+  bed.routing->nexthop_object(object(5, "10.0.0.1"), true);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+  bed.remove(by_object("203.0.113.0/24", 5));
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+}
+
+TEST_F(Linux, ObjectOnLinkLeadsToHostRoutes) {
+  NextHopObject on_link;
+  on_link.id = 3;
+  on_link.next_hop = hop(11);
+  bed.routing->nexthop_object(on_link, false);
+  bed.add(by_object("10.0.0.0/24", 3));
+  bed.routing->commit();
+  EXPECT_EQ(bed.verdict("10.0.0.4"), "if0 04");
+}
+
+TEST_F(Linux, DownLinkDropsAtOnce) {
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
+  bed.link(0, true);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 01");
+  bed.link(0, false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "drop interface_down");
+  bed.link(0, true);
+  bed.link(0, true, true);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "drop interface_down");
+}
+
+TEST_F(Linux, ResyncSweepsWhatLinuxNoLongerHas) {
+  bed.link(0, true);
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
+  bed.add(linux_route("10.2.0.0/16", {hop(11, "10.0.0.2")}));
+  ASSERT_TRUE(bed.routing->add(api_route("10.3.0.0/16", "10.0.0.1")));
+  uint64_t fib_writes = bed.fib_writes();
+  bed.routing->resync_begin("a test");
+  bed.link(0, true);
+  bed.neighbor(11, "10.0.0.2", 2);
+  bed.add(linux_route("10.2.0.0/16", {hop(11, "10.0.0.2")}));
+  EXPECT_EQ(bed.verdict("10.1.0.1"), "if0 01") << "the old state serves until the end";
+  EXPECT_EQ(bed.fib_writes(), fib_writes);
+  bed.routing->resync_end();
+  bed.routing->commit();
+  EXPECT_EQ(bed.verdict("10.1.0.1"), "punt no_route");
+  EXPECT_EQ(bed.verdict("10.2.0.1"), "if0 02");
+  EXPECT_EQ(bed.routing->counts().total, 2u);
+  EXPECT_EQ(bed.fib_writes(), fib_writes + 1);
+  EXPECT_EQ(bed.routing->statistics().swept, 1u);
+  EXPECT_EQ(bed.routing->neighbors().size(), 1u);
+}
+
+TEST_F(Linux, ResyncBringsRoutesIntoLinuxsOrder) {
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.2")}));
+  bed.routing->resync_begin("a test");
+  for (uint8_t i = 1; i <= 6; ++i) bed.neighbor(11, fmt::format("10.0.0.{}", i), i);
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.2")}));
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.verdict("10.1.0.1"), "if0 01");
+  EXPECT_EQ(bed.routing->counts().total, 2u);
+}
+
+TEST_F(Linux, ResyncMayStartAnew) {
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
+  bed.routing->resync_begin("first");
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
+  bed.routing->resync_begin("second");
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+}
+
+TEST_F(Linux, ResyncTellsOfLinksThatWent) {
+  bed.link(1, true);
+  bed.links.clear();
+  bed.routing->resync_begin("a test");
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.links, std::vector<std::string>{"-if1"});
+  EXPECT_FALSE(bed.routing->interfaces().up(bed.routing->interfaces().all().at(1)));
+}
+
+// A route-based tunnel: what is routed into Linux's xfrm interface is for the policies of its
+// if_id.
+TEST_F(Linux, ARouteByAnIpsecInterfaceNamesItsIfId) {
+  bed.add(linux_route("30.0.0.0/16", {hop(99)}));
+  EXPECT_EQ(bed.record("30.0.0.7").if_id, 0u) << "a device that only Linux has";
+  LinuxLink tunnel;
+  tunnel.ifindex = 99;
+  tunnel.name = "ipsec0";
+  tunnel.if_id = 5;
+  const auto said = [&](bool up, bool removed) {
+    tunnel.up = tunnel.carrier = up;
+    bed.routing->link(tunnel, removed);
+    bed.routing->commit();
+    return bed.record("30.0.0.7").if_id;
+  };
+  EXPECT_EQ(said(true, false), 5u);
+  EXPECT_EQ(said(false, false), 0u) << "down";
+  EXPECT_EQ(said(true, false), 5u);
+  EXPECT_EQ(said(true, true), 0u) << "gone";
+  EXPECT_EQ(bed.record("30.0.0.7").own, 0);
+}
+
+}  // namespace hecto::router::test

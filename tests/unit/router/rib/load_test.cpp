@@ -1,0 +1,135 @@
+// Whole tables at once.
+#include <chrono>
+
+#include "bench/lib/synthetic_table.hpp"
+#include "tests/unit/router/rib/rib_bed.hpp"
+#include "tests/unit/router/rib/scale.hpp"
+
+namespace hecto::router::test {
+
+namespace {
+
+std::shared_ptr<RouteTable> table_of(const std::vector<std::string>& prefixes,
+                                     const std::vector<std::string>& gateways) {
+  auto table = std::make_shared<RouteTable>();
+  for (const std::string& gateway : gateways) table->next_hop_sets.push_back({hop(0, gateway)});
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    table->entries.push_back({net(prefixes[i]), static_cast<uint32_t>(i % gateways.size())});
+  }
+  return table;
+}
+
+class LoadTable : public testing::Test {
+ protected:
+  void SetUp() override {
+    bed.add_interface(0, "10.0.0.254/24");
+    for (uint8_t i = 1; i <= 4; ++i) bed.neighbor(11, fmt::format("10.0.0.{}", i), i);
+  }
+  Bed bed;
+};
+
+}  // namespace
+
+TEST_F(LoadTable, AddsReplacesAndCounts) {
+  auto first = bed.routing->load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {});
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->added, 2u);
+  auto second = bed.routing->load(
+      table_of({"20.1.0.0/16", "20.2.0.0/16", "20.3.0.0/16"}, {"10.0.0.1", "10.0.0.2"}), {});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->unchanged, 1u);
+  EXPECT_EQ(second->replaced, 1u);
+  EXPECT_EQ(second->added, 1u);
+  EXPECT_EQ(bed.verdict("20.2.0.1"), "if0 02");
+}
+
+TEST_F(LoadTable, ReplaceDeletesWhatTheFileDoesNotHold) {
+  ASSERT_TRUE(bed.routing->add(api_route("20.9.0.0/16", "10.0.0.3")));
+  bed.add(linux_route("20.8.0.0/16", {hop(11, "10.0.0.3")}));
+  ASSERT_TRUE(bed.routing->load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {}));
+  LoadOptions options;
+  options.replace = true;
+  auto counts = bed.routing->load(table_of({"20.2.0.0/16"}, {"10.0.0.1"}), options);
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->removed, 2u);
+  EXPECT_EQ(bed.routing->counts().by_origin[2], 1u);
+  EXPECT_EQ(bed.verdict("20.8.0.1"), "if0 03");
+  EXPECT_EQ(bed.verdict("20.9.0.1"), "punt no_route");
+}
+
+TEST_F(LoadTable, InStepsAndTakenBack) {
+  auto id = bed.routing->begin_load(
+      table_of({"20.1.0.0/16", "20.2.0.0/16", "20.3.0.0/16"}, {"10.0.0.1"}), {});
+  ASSERT_TRUE(id);
+  EXPECT_EQ(bed.routing->continue_load(*id, 2), 1u);
+  EXPECT_EQ(bed.verdict("20.2.0.1"), "if0 01");
+  EXPECT_EQ(bed.verdict("20.3.0.1"), "punt no_route");
+  EXPECT_EQ(bed.routing->continue_load(*id, 2), 0u);
+  EXPECT_EQ(bed.routing->end_load(*id).added, 3u);
+  EXPECT_EQ(bed.routing->remove_load(*id), 3u);
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+  EXPECT_EQ(bed.routing->statistics().sets, 0u);
+}
+
+TEST_F(LoadTable, AbandonedLoadLeavesNothing) {
+  auto id = bed.routing->begin_load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {});
+  ASSERT_TRUE(id);
+  bed.routing->continue_load(*id, 1);
+  EXPECT_EQ(bed.routing->remove_load(*id), 1u);
+  EXPECT_EQ(bed.routing->continue_load(*id, 1), 0u);
+  EXPECT_EQ(bed.routing->statistics().sets, 0u);
+}
+
+TEST_F(LoadTable, ListedRoutesAreDeleted) {
+  ASSERT_TRUE(bed.routing->load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {}));
+  auto list = table_of({"20.2.0.0/16", "20.7.0.0/16"}, {"10.0.0.4"});
+  EXPECT_EQ(bed.routing->remove_listed(*list, RouteOrigin::kApi, 0), 1u);
+  EXPECT_EQ(bed.verdict("20.2.0.1"), "punt no_route");
+}
+
+TEST_F(LoadTable, RefusedAsAWholeBeforeAnythingChanges) {
+  auto none = table_of({"20.1.0.0/16"}, {"10.0.0.1"});
+  none->next_hop_sets.push_back({});
+  none->entries.push_back({net("20.2.0.0/16"), 1});
+  auto refused = bed.routing->load(none, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "load: 20.2.0.0/16 has no next hop; give one with --via");
+  auto wrong = bed.routing->load(table_of({"2001:db8::/32"}, {"10.0.0.1"}), {});
+  EXPECT_FALSE(wrong);
+  std::vector<std::string> prefixes, gateways;
+  for (int i = 0; i < 700; ++i) {
+    prefixes.push_back(fmt::format("20.{}.{}.0/24", i / 250, i % 250));
+    gateways.push_back(fmt::format("10.0.{}.{}", i / 250, i % 250));
+  }
+  auto many = bed.routing->load(table_of(prefixes, gateways), {});
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message,
+            "load: its 700 sets of next hops do not fit into 512 next-hop groups; raise "
+            "tables.groups");
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+  EXPECT_EQ(bed.routing->statistics().sets, 0u);
+}
+
+TEST_F(LoadTable, FullSyntheticTableFitsInTimeAndMemory) {
+  RouteFileOptions options;
+  for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("10.0.0.{}", i)));
+  for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("fe80::{}", i)));
+  std::vector<IpPrefix> prefixes = synthetic_prefixes(1, kTableScale);
+  auto table = std::make_shared<RouteTable>(with_next_hops(prefixes, options).table);
+  ASSERT_EQ(table->entries.size(), prefixes.size());
+  auto start = std::chrono::steady_clock::now();
+  auto counts = bed.routing->load(table, {});
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->added, prefixes.size());
+  EXPECT_EQ(counts->refused, 0u);
+  uint64_t bytes_per_prefix = bed.routing->statistics().rib_bytes / prefixes.size();
+  RecordProperty("seconds", fmt::format("{:.2f}", seconds));
+  RecordProperty("rib_bytes_per_prefix", fmt::format("{}", bytes_per_prefix));
+  EXPECT_LE(bytes_per_prefix, kTableScale < 1 ? 200u : 100u);
+  // Generous: the machine may be shared, the build instrumented.
+  EXPECT_LT(seconds, 15.0);
+  EXPECT_EQ(bed.routing->remove_origin(RouteOrigin::kApi), prefixes.size());
+}
+
+}  // namespace hecto::router::test
