@@ -1,9 +1,6 @@
 #include "bench/ipsec/alone.hpp"
 
 #include <fmt/format.h>
-#include <rte_cryptodev.h>
-#include <rte_ip.h>
-#include <rte_ipsec.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -14,6 +11,10 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/ipsec/esp/engine.hpp"
 #include "router/ipsec/esp/sa.hpp"
+
+#include <rte_cryptodev.h>
+#include <rte_ip.h>
+#include <rte_ipsec.h>
 
 namespace hecto::bench {
 

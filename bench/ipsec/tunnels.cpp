@@ -1,7 +1,6 @@
 #include "bench/ipsec/tunnels.hpp"
 
 #include <fmt/format.h>
-#include <rte_ip.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +11,8 @@
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+
+#include <rte_ip.h>
 
 namespace hecto::bench {
 

@@ -1,14 +1,14 @@
 // Any bytes as a frame, in any segments: classify must name a reason or clear it, never read past
 // its end (mbufs are as long as the frame here, so a sanitizer sees it), and the fast loop must say
 // what `diagnose` says.
-#include <rte_eal.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
 #include "router/dataplane/stages/classify.hpp"
 #include "tests/beds/packets.hpp"
+
+#include <rte_eal.h>
 
 using namespace hecto::router;
 

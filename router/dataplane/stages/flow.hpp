@@ -4,12 +4,12 @@
 // the first segment.
 #pragma once
 
-#include <rte_hash_crc.h>
-
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+
+#include <rte_hash_crc.h>
 
 namespace hecto::router {
 

@@ -1,12 +1,12 @@
 // encap, second half: what becomes of packets that are to be protected.
-#include <rte_ip.h>
-
 #include "router/dataplane/stages/icmp_too_big.hpp"
 #include "router/dataplane/stages/ipsec.hpp"
 #include "router/dataplane/stages/ipsec_wire.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/ipsec/esp/sa.hpp"
 #include "router/ipsec/esp/spd.hpp"
+
+#include <rte_ip.h>
 
 namespace hecto::router {
 

@@ -2,11 +2,11 @@
 #define ALLOW_EXPERIMENTAL_API
 #include "router/dataplane/stages/reassembly.hpp"
 
-#include <rte_ip_frag.h>
-
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+
+#include <rte_ip_frag.h>
 
 namespace hecto::router {
 namespace {
