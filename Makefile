@@ -2,28 +2,57 @@
 BUILD ?= build
 BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
+BUILD_COVERAGE ?= build-coverage
+BUILD_FUZZ ?= build-fuzz
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp' '*.h' '*.cu' '*.cuh')
+# Unit tests and end-to-end tests by name; seconds for each fuzz target; every file for lint.
+T ?=
+K ?=
+S ?= 60
+ALL ?=
 
-.PHONY: deps build run test test-asan test-tsan test-neon test-numa test-ipsec bench bench-lookup bench-ipsec format format-check clean
+.PHONY: help deps build run house test test-asan test-tsan test-neon test-numa test-ipsec coverage \
+  lint fuzz bench bench-lookup bench-ipsec format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
+
+help:
+	@echo 'make               builds hectod, hecto, hecto-bench and the tests (in $(BUILD))'
+	@echo 'make run           two hosts, hectod between them, a full table, traffic'
+	@echo 'make test          the house, unit tests, end-to-end tests; counts in the last line'
+	@echo '     T=Routing.*   unit tests by name only (GoogleTest filter); K=flap: end-to-end tests (pytest -k)'
+	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt: a second'
+	@echo 'make lint          clang-tidy on what differs from main; ALL=1: on every file'
+	@echo 'make format        clang-format; format-check says what it would change'
+	@echo 'make fuzz S=60     every fuzz target for so many seconds each, from tests/fuzz/corpus'
+	@echo 'make coverage      lines and branches that unit tests reach, by room; E2E=1: with end-to-end tests'
+	@echo 'make test-asan     all tests with address and undefined-behaviour sanitizers'
+	@echo 'make test-tsan     unit tests with the thread sanitizer'
+	@echo 'make test-neon     look-up tests for AArch64 under qemu'
+	@echo 'make test-ipsec    IPsec against strongSwan and Linux in user-mode Linux: minutes'
+	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
+	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
+	@echo 'make deps          installs what is missing of packaging/debian-packages.txt; all others do it first'
+	@echo 'make clean         removes the build folders'
 
 # hosts in namespaces, hectod between them, a full table, traffic
 run: build
 	@demo/run.py --build $(BUILD)
 
+house:
+	@tests/house.py
+
 test: build
-	@tests/run.py $(BUILD)
+	@tests/run.py $(BUILD) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')
 
 test-asan: $(BUILD_ASAN)/build.ninja
 	@ninja -C $(BUILD_ASAN) --quiet
-	@tests/run.py $(BUILD_ASAN)
+	@tests/run.py $(BUILD_ASAN) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')
 
 # Threads are the unit tests' business: DPDK's own are not built for it.
 test-tsan: $(BUILD_TSAN)/build.ninja
-	@ninja -C $(BUILD_TSAN) --quiet
-	@tests/run.py $(BUILD_TSAN) --unit-only
+	@tests/run.py $(BUILD_TSAN) --unit-only --build $(if $(T),-t '$(T)')
 
 # The NEON kernels, cross-built and under qemu; says which packages it misses.
 test-neon:
@@ -38,6 +67,15 @@ test-numa: $(BUILD)/build.ninja
 test-ipsec: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto tests/unit/linux-test
 	@tests/xfrm/run.py $(BUILD)
+
+coverage: $(BUILD_COVERAGE)/build.ninja
+	@tests/coverage.py $(BUILD_COVERAGE) $(if $(E2E),--e2e)
+
+lint: $(BUILD)/build.ninja
+	@tests/lint.py $(BUILD) $(if $(ALL),--all)
+
+fuzz: $(BUILD_FUZZ)/build.ninja
+	@tests/fuzz/run.py $(BUILD_FUZZ) --seconds $(S) $(if $(T),--target '$(T)')
 
 bench: build
 	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
@@ -60,10 +98,11 @@ format-check:
 	@clang-format -n --Werror $(SOURCES)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) build-neon
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) $(BUILD_COVERAGE) $(BUILD_FUZZ) build-neon
 
 $(BUILD)/build.ninja: | deps
-	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+	@meson setup $(BUILD) $(MESON_ARGS) >/dev/null || \
+	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
 
 $(BUILD_ASAN)/build.ninja: | deps
 	@meson setup $(BUILD_ASAN) -Db_sanitize=address,undefined -Dbuildtype=debugoptimized \
@@ -71,4 +110,12 @@ $(BUILD_ASAN)/build.ninja: | deps
 
 $(BUILD_TSAN)/build.ninja: | deps
 	@meson setup $(BUILD_TSAN) -Db_sanitize=thread -Dbuildtype=debugoptimized \
+	  -Db_lundef=false >/dev/null
+
+# Without optimization: a branch that the compiler merged would not be seen.
+$(BUILD_COVERAGE)/build.ninja: | deps
+	@meson setup $(BUILD_COVERAGE) -Db_coverage=true -Dbuildtype=debug >/dev/null
+
+$(BUILD_FUZZ)/build.ninja: | deps
+	@CC=clang CXX=clang++ meson setup $(BUILD_FUZZ) -Dfuzz=true -Dbuildtype=debugoptimized \
 	  -Db_lundef=false >/dev/null

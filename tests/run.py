@@ -1,9 +1,13 @@
 #!/usr/bin/python3
-"""Runs every test of a build folder: the unit tests, then the end-to-end tests.
+"""Runs every test of a build folder: the house, the unit tests, then the end-to-end tests.
 
-    tests/run.py BUILD [--unit-only] [--e2e-only] [-k EXPRESSION]
+    tests/run.py BUILD                              all of them
+    tests/run.py BUILD -t 'Routing.*' -k flap       unit tests and end-to-end tests by name
+    tests/run.py BUILD --unit-only --suites lookup,rib --build
+    tests/run.py BUILD --write-least-counts         after tests were added or taken away
 
-Quiet where all is well. The last line holds the counts of both kinds together.
+Quiet where all is well. The last line holds the counts of all kinds together. A suite that has
+fewer tests than tests/least-counts.txt says fails.
 """
 
 import argparse
@@ -17,7 +21,10 @@ import xml.etree.ElementTree as xml
 from collections import Counter
 from pathlib import Path
 
+import house
+
 HERE = Path(__file__).resolve().parent
+LEAST_COUNTS = HERE / "least-counts.txt"
 SANITIZERS = {
     # Whole stacks: suppressions name libraries, and DPDK has no frame pointers.
     "ASAN_OPTIONS": "fast_unwind_on_malloc=0:detect_stack_use_after_return=1:exitcode=86",
@@ -32,6 +39,13 @@ class Counts:
         self.passed = self.failed = 0
         self.skipped = Counter()  # by reason
         self.failures = []
+
+    def total(self):
+        return self.passed + self.failed + sum(self.skipped.values())
+
+    def fail(self, line):
+        self.failed += 1
+        self.failures.append(line)
 
     def add(self, other):
         self.passed += other.passed
@@ -70,12 +84,29 @@ def interesting(output):
     return "\n".join(kept + block)
 
 
-def unit(test):
+def check_house():
+    """The tree against its drawing, and the check against faults made on purpose."""
+    counts = Counts()
+    started = time.monotonic()
+    faults = house.check(HERE.parent)
+    wrong, tries = house.self_test()
+    counts.passed = tries - len(wrong) + (1 if not faults else 0)
+    for fault in faults:
+        counts.fail(fault)
+    for line in wrong:
+        counts.fail(f"tests/house.py --self-test: {line}")
+    report("house", "", counts, time.monotonic() - started)
+    return counts
+
+
+def unit(test, chosen):
     counts = Counts()
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.xml"
         environment = {**os.environ, **SANITIZERS, **(test.get("env") or {}),
                        "GTEST_OUTPUT": f"xml:{result}", "GTEST_COLOR": "no"}
+        if chosen:
+            environment["GTEST_FILTER"] = chosen
         started = time.monotonic()
         try:
             # A program that hangs is no reason for the rest to hang.
@@ -98,9 +129,9 @@ def unit(test):
             counts.passed += 1
     # A crash, a timeout or a sanitizer's report leaves no failed case behind.
     if code != 0 and counts.failed == 0:
-        counts.failed = 1
-        counts.failures.append(f"{test['name']}: ended with {code}")
-    report("unit", test["name"], counts, seconds)
+        counts.fail(f"{test['name']}: ended with {code}")
+    if counts.total() > 0 or not chosen:
+        report("unit", test["name"], counts, seconds)
     if code != 0:
         print("\n".join(tail(interesting(output) or output)))
     return counts
@@ -128,10 +159,69 @@ def end_to_end(build, expression):
             else:
                 counts.passed += 1
     if run.returncode not in (0, 5) and counts.failed == 0:  # 5: nothing chosen by -k
-        counts.failed = 1
-        counts.failures.append(f"e2e: pytest ended with {run.returncode}")
+        counts.fail(f"e2e: pytest ended with {run.returncode}")
     report("e2e", "", counts, time.monotonic() - started)
     return counts
+
+
+def introspect(build, what):
+    told = subprocess.run(["meson", "introspect", f"--{what}", str(build)], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(told)
+
+
+def build_programs(build, tests):
+    """Builds what these tests run and read, no more."""
+    files = {target["id"]: target["filename"] for target in introspect(build, "targets")}
+    wanted = {file for test in tests for target in test["depends"] for file in files[target]}
+    wanted |= {test["cmd"][0] for test in tests if test["cmd"][0].startswith(str(build))}
+    relative = sorted(str(Path(file).relative_to(build)) for file in wanted)
+    subprocess.run(["ninja", "-C", str(build), "--quiet", *relative], check=True)
+
+
+def read_least_counts():
+    """(least count, the package without which it is not built or empty) by suite."""
+    least = {}
+    for line in LEAST_COUNTS.read_text().splitlines():
+        if words := line.split("#")[0].split():
+            least[words[0]] = (int(words[1]), words[2] if len(words) > 2 else "")
+    return least
+
+
+def hold_against_least(ran, suites, all_kinds):
+    """Suites that shrank or went away, of which nobody would hear otherwise."""
+    counts = Counts()
+    least = read_least_counts()
+    for suite, had in ran.items():
+        if suite not in least:
+            counts.fail(f"{suite}: not in {LEAST_COUNTS.name}: run tests/run.py with "
+                        "--write-least-counts")
+        elif had < least[suite][0]:
+            counts.fail(f"{suite}: {had} tests, {LEAST_COUNTS.name} asks for {least[suite][0]}: "
+                        "where they were taken away on purpose, lower it there")
+    for suite, (_, package) in least.items():
+        if suite in ran or (suite == "e2e" and not all_kinds):
+            continue
+        if suites and suite not in suites:
+            counts.skipped[f"{suite}: left out here"] += 1
+        elif package:
+            counts.skipped[f"{suite}: not built, {package} is missing"] += 1
+        else:
+            counts.fail(f"{suite}: in {LEAST_COUNTS.name}, but no suite of this build")
+    return counts
+
+
+def write_least_counts(ran):
+    least = read_least_counts()
+    for suite, had in ran.items():
+        least[suite] = (had, least.get(suite, (0, ""))[1])
+    gone = [suite for suite, (_, package) in least.items() if suite not in ran and not package]
+    for suite in gone:
+        del least[suite]
+    comment = [line for line in LEAST_COUNTS.read_text().splitlines() if line.startswith("#")]
+    lines = [f"{suite:<20} {had:>4} {package}".rstrip()
+             for suite, (had, package) in sorted(least.items())]
+    LEAST_COUNTS.write_text("\n".join(comment + lines) + "\n")
 
 
 def main():
@@ -139,17 +229,43 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--unit-only", action="store_true")
     parser.add_argument("--e2e-only", action="store_true")
+    parser.add_argument("-t", dest="filter", help="GoogleTest's choice of unit tests")
     parser.add_argument("-k", dest="expression", help="pytest's choice of end-to-end tests")
+    parser.add_argument("--suites", help="these unit-test programs alone: names with commas")
+    parser.add_argument("--build", dest="build_first", action="store_true",
+                        help="build first what is run, and no more")
+    parser.add_argument("--write-least-counts", action="store_true")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    counts = Counts()
-    if not arguments.e2e_only:
-        told = subprocess.run(["meson", "introspect", "--tests", str(build)], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout
-        for test in json.loads(told):
-            counts.add(unit(test))
-    if not arguments.unit_only:
-        counts.add(end_to_end(build, arguments.expression))
+    chosen = arguments.filter or arguments.expression
+    # A choice of one kind alone leaves out the other.
+    with_units = not arguments.e2e_only and (arguments.filter or not arguments.expression)
+    with_e2e = not arguments.unit_only and (arguments.expression or not arguments.filter)
+    suites = arguments.suites.split(",") if arguments.suites else []
+    counts, ran = Counts(), {}
+    if with_units and not arguments.unit_only and not chosen:
+        counts.add(check_house())
+    if with_units:
+        tests = [test for test in introspect(build, "tests")
+                 # A program that has a filter of its own would take no other.
+                 if not (arguments.filter and any("gtest_filter" in a for a in test["cmd"]))
+                 and (not suites or test["name"] in suites)]
+        if arguments.build_first:
+            build_programs(build, tests)
+        for test in tests:
+            of_test = unit(test, arguments.filter)
+            ran[test["name"]] = of_test.total()
+            counts.add(of_test)
+    if with_e2e:
+        of_e2e = end_to_end(build, arguments.expression)
+        ran["e2e"] = of_e2e.total()
+        counts.add(of_e2e)
+    if chosen and sum(ran.values()) == 0:
+        counts.fail(f"no test is called {chosen}")
+    if arguments.write_least_counts:
+        write_least_counts(ran)
+    elif not chosen and with_units:
+        counts.add(hold_against_least(ran, suites, with_e2e))
     for reason, times in sorted(counts.skipped.items()):
         print(f"skipped ({times}): {reason}")
     for failure in counts.failures:
