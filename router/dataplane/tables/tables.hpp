@@ -42,7 +42,7 @@ class Tables {
   // Throws std::runtime_error with one line when there is no memory (start-up only).
   Tables(const config::TablesConfig& config, const std::vector<int>& sockets, unsigned threads,
          std::function<void(LogLevel, const std::string&)> log,
-         std::function<void(const LinuxLink&, bool)> on_link);
+         std::function<void(const LinuxLink&, bool)> on_link = nullptr);
 
   Routing& routing() { return *routing_; }
   const Routing& routing() const { return *routing_; }
