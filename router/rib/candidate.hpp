@@ -1,4 +1,4 @@
-// What Routing keeps of a route in the RIB, and of a prefix: the RIB's neutral fields with the
+// What is kept of a route in the RIB, and of a prefix: the RIB's neutral fields with the
 // meaning that they have here.
 #pragma once
 
@@ -11,6 +11,8 @@ namespace hecto::router {
 inline constexpr uint32_t kTableLocal = 255;
 inline constexpr uint32_t kTableMain = 254;
 inline constexpr uint32_t kTableDefault = 253;
+
+inline constexpr uint8_t kProtocolKernel = 2;  // RTPROT_KERNEL
 
 // next_hop_set: a SetId; owner: the load of a route file that brought it, 0: none; generation: of
 // Linux's state, 0 for what does not come from Linux; source: the RouteOrigin.

@@ -1,7 +1,6 @@
-// "Which way does a packet to this address take, and why?"
-#include <fmt/format.h>
+#include "router/rib/explain.hpp"
 
-#include "router/rib/routing.hpp"
+#include <fmt/format.h>
 
 namespace hecto::router {
 
@@ -9,21 +8,7 @@ using lookup::Prefix;
 
 namespace {
 
-std::string_view word(RouteOrigin origin) {
-  switch (origin) {
-    case RouteOrigin::kLinux:
-      return "linux";
-    case RouteOrigin::kFile:
-      return "file";
-    case RouteOrigin::kApi:
-      return "api";
-    case RouteOrigin::kNeighbor:
-      return "neighbor";
-  }
-  return "unknown";
-}
-
-std::string_view table_word(uint32_t table) {
+std::string_view text_of_table(uint32_t table) {
   return table == kTableLocal ? "local" : table == kTableMain ? "main" : "default";
 }
 
@@ -31,25 +16,24 @@ std::string_view table_word(uint32_t table) {
 std::string reason(const Candidate& better, const Candidate& worse, bool loses) {
   if (origin_of(better) == RouteOrigin::kNeighbor) return "a neighbor's own route comes first";
   if (table_of(better) != table_of(worse)) {
-    return fmt::format("table {} comes before table {}", table_word(table_of(better)),
-                       table_word(table_of(worse)));
+    return fmt::format("table {} comes before table {}", text_of_table(table_of(better)),
+                       text_of_table(table_of(worse)));
   }
   if (better.metric != worse.metric) {
     return loses ? fmt::format("metric {} is above {}", worse.metric, better.metric)
                  : fmt::format("metric {} is below {}", better.metric, worse.metric);
   }
   if (better.source != worse.source) {
-    return fmt::format("the same metric, and {} comes before {}", word(origin_of(better)),
-                       word(origin_of(worse)));
+    return fmt::format("the same metric, and {} comes before {}", to_string(origin_of(better)),
+                       to_string(origin_of(worse)));
   }
   return loses ? "the same metric, and it came later" : "the same metric, and it came first";
 }
 
-}  // namespace
-
 template <typename Address>
-void Routing::explain_in(const Address& address, Explanation& explanation) const {
-  const Rib<Address>& rib = table<Address>().rib;
+void explain_in(const RouteStore& store, const Address& address, Explanation& explanation) {
+  const RoutingQueries queries(store);
+  const Rib<Address>& rib = store.rib<Address>();
   size_t prefixes = 0, routes = 0;
   const RibEntry<Address>* chosen = nullptr;
   const Candidate* first = nullptr;
@@ -65,7 +49,7 @@ void Routing::explain_in(const Address& address, Explanation& explanation) const
     const Candidate& best = rib.best(entry);
     for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
       const Candidate& candidate = rib.route(id);
-      RouteView route = view(match->prefix, entry, id);
+      RouteView route = queries.view(match->prefix, entry, id);
       if (!entry.tag.in_fib) {
         route.why = "the forwarding table was full";
       } else if (&entry != chosen) {
@@ -93,21 +77,24 @@ void Routing::explain_in(const Address& address, Explanation& explanation) const
           : fmt::format("{} is the longest of {} prefixes that hold {}", match, prefixes, held));
   if (second != nullptr) {
     explanation.why.push_back(fmt::format("of its {} routes the one of {} is selected: {}", routes,
-                                          word(origin_of(*first)), reason(*first, *second, false)));
+                                          to_string(origin_of(*first)),
+                                          reason(*first, *second, false)));
   }
   if (chosen->tag.incomplete) {
     explanation.why.push_back("no next-hop group was left: Linux forwards its packets");
   }
-  explanation.group = next_hop(chosen->tag.group);
+  explanation.group = queries.next_hop(chosen->tag.group);
 }
 
-Explanation Routing::explain(const IpAddress& address) const {
+}  // namespace
+
+Explanation explain(const RouteStore& store, const IpAddress& address) {
   Explanation explanation;
   explanation.address = address;
   if (address.family == Family::kIpv4) {
-    explain_in(address.v4(), explanation);
+    explain_in(store, address.v4(), explanation);
   } else {
-    explain_in(address.v6(), explanation);
+    explain_in(store, address.v6(), explanation);
   }
   return explanation;
 }

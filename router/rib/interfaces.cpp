@@ -97,19 +97,18 @@ bool Interfaces::remove_address(const LinuxAddress& address) {
          by_ifindex(address.ifindex) != kNoInterface;
 }
 
-std::vector<LinuxLink> Interfaces::sweep(uint16_t generation, bool& changed) {
-  std::vector<LinuxLink> gone;
+bool Interfaces::sweep(uint16_t generation) {
+  std::vector<int> gone;
   for (const auto& [ifindex, link] : links_) {
-    if (link.generation != generation && !link.removed) gone.push_back(link.link);
+    if (link.generation != generation && !link.removed) gone.push_back(ifindex);
   }
-  for (const LinuxLink& link : gone) changed |= remove_link(link.ifindex);
+  for (int ifindex : gone) remove_link(ifindex);
   std::erase_if(links_, [&](const auto& entry) {
     return entry.second.removed && by_ifindex(entry.first) == kNoInterface;
   });
   size_t removed = std::erase_if(
       addresses_, [generation](const auto& entry) { return entry.second != generation; });
-  changed |= removed != 0;
-  return gone;
+  return !gone.empty() || removed != 0;
 }
 
 const InterfaceState* Interfaces::find(InterfaceId id) const {

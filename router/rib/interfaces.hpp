@@ -25,8 +25,8 @@ struct InterfaceState {
   uint16_t mtu = 1500;  // bytes of L3 packet
   bool up = true;       // admin state and carrier of the port
   int ifindex = 0;      // of the twin in Linux, 0: there is none
-  // From the configuration, host bits kept. Without a twin Routing makes the connected and local
-  // routes of these itself; with one, Linux announces them and they only help to place gateways.
+  // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
+  // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
   bool operator==(const InterfaceState&) const = default;
 };
@@ -37,13 +37,13 @@ class Interfaces {
   Result<void> update(const InterfaceState& state);
   Result<void> remove(InterfaceId id);
 
-  // What Linux says. True when something changed that routes may depend on.
+  // What Linux says. All are true when something changed that routes may depend on.
   bool set_link(const LinuxLink& link, uint16_t generation);
   bool remove_link(int ifindex);
   bool set_address(const LinuxAddress& address, uint16_t generation);
   bool remove_address(const LinuxAddress& address);
-  // Forgets what Linux did not confirm since `generation` began; returns the links that are gone.
-  std::vector<LinuxLink> sweep(uint16_t generation, bool& changed);
+  // Forgets what Linux did not confirm since `generation` began.
+  bool sweep(uint16_t generation);
 
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours

@@ -6,7 +6,6 @@
 namespace hecto::router {
 
 using lookup::NextHopRecord;
-using lookup::RecordKind;
 
 namespace {
 
@@ -130,7 +129,7 @@ void NextHopSets::release(SetId id) {
   auto [at, end] = by_content_.equal_range(hash_of(set.content()));
   while (at != end && at->second != id) ++at;
   if (at != end) by_content_.erase(at);
-  watch(id, Resolution{});
+  watch(id, NextHopResolution{});
   if (set.group == lookup::kNoRoute) {
     --without_group_;
   } else {
@@ -160,7 +159,8 @@ void NextHopSets::neighbor_changed(const InterfaceState& interface, const IpAddr
   std::vector<SetId> users = found->second;
   for (SetId id : users) {
     Set& set = sets_[id];
-    set.now = resolve(set);  // the same interface and gateway: `users_` stays as it is
+    set.now = resolver_.resolve(
+        set.content());  // the same interface and gateway: `users_` stays as it is
     write(set);
   }
 }
@@ -169,8 +169,8 @@ void NextHopSets::refresh(SetId id) {
   Set& set = sets_[id];
   std::vector<Member> old = std::exchange(set.members, wanted_members(set));
   for (const Member& member : old) set.retired.push_back(member.set);
-  Resolution next;
-  if (set.members.empty()) next = resolve(set);
+  NextHopResolution next;
+  if (set.members.empty()) next = resolver_.resolve(set.content());
   watch(id, next);
   set.now = next;
   write(set);
@@ -186,8 +186,8 @@ void NextHopSets::refresh_all() {
 }
 
 // Keeps `users_` true: which sets a neighbor's change concerns.
-void NextHopSets::watch(SetId id, const Resolution& next) {
-  const Resolution& now = sets_[id].now;
+void NextHopSets::watch(SetId id, const NextHopResolution& next) {
+  const NextHopResolution& now = sets_[id].now;
   if (now.interface == next.interface && now.gateway == next.gateway) return;
   if (now.gateway && now.interface != kNoInterface) {
     auto found = users_.find({now.interface, *now.gateway});
@@ -198,6 +198,160 @@ void NextHopSets::watch(SetId id, const Resolution& next) {
   }
   if (next.gateway && next.interface != kNoInterface) {
     users_[{next.interface, *next.gateway}].push_back(id);
+  }
+}
+
+// The members that a set should have, each with a reference taken.
+std::vector<NextHopSets::Member> NextHopSets::wanted_members(const Set& set) {
+  std::vector<Member> members;
+  if (set.type != RouteType::kUnicast) return members;
+  if (set.object == 0) {
+    if (set.next_hops.size() < 2) return members;
+    for (const NextHop& hop : set.next_hops) {
+      NextHop single = hop;
+      single.weight = 1;
+      single.dead = false;
+      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}});
+      members.push_back({id, hop.weight, hop.dead});
+    }
+    return members;
+  }
+  const NextHopObject* object = objects_.find(set.object);
+  if (object == nullptr) return members;
+  for (const NextHopObject::Member& member : object->members) {
+    const NextHopObject* inner = objects_.find(member.id);
+    if (member.id == 0 || (inner != nullptr && !inner->members.empty())) continue;  // no nesting
+    SetId id = acquire({set.family, RouteType::kUnicast, member.id, {}});
+    members.push_back({id, std::clamp<uint16_t>(member.weight, 1, 256), false});
+  }
+  return members;
+}
+
+// Members that are dead or down are left out as long as another one lives.
+std::vector<lookup::WeightedMember> NextHopSets::live_members(const Set& set) const {
+  std::vector<lookup::WeightedMember> live;
+  for (bool all : {false, true}) {
+    for (const Member& member : set.members) {
+      const Set& single = sets_[member.set];
+      if (single.group == lookup::kNoRoute) continue;
+      if (!all && (member.dead || !single.now.alive)) continue;
+      auto same = std::find_if(live.begin(), live.end(),
+                               [&](const auto& other) { return other.group == single.group; });
+      if (same == live.end()) {
+        live.push_back({single.group, member.weight});
+      } else {
+        same->weight = static_cast<uint16_t>(std::min(256, same->weight + member.weight));
+      }
+    }
+    if (!live.empty()) break;
+  }
+  return live;
+}
+
+UrpfInterfaces NextHopSets::reachable_by(const Set& set) const {
+  UrpfInterfaces interfaces = set.now.reachable_by;
+  for (const Member& member : set.members) interfaces |= sets_[member.set].now.reachable_by;
+  return interfaces;
+}
+
+bool NextHopSets::allocate_group(Set& set) {
+  auto group = table_.allocate();
+  if (!group) return false;
+  set.group = *group;
+  --without_group_;
+  by_group_.emplace(*group, set.self);
+  return true;
+}
+
+// Brings the group up to what the set says now; what the table refuses is tried again by retry().
+void NextHopSets::write(Set& set) {
+  if (!set.members.empty() && set.group == lookup::kNoRoute && live_members(set).empty()) return;
+  if (set.group == lookup::kNoRoute && !allocate_group(set)) {
+    groups_refused_ += !std::exchange(set.refused, true);
+    return;
+  }
+  urpf_.set(set.group, reachable_by(set));
+  auto write_once = [&] { return set.members.empty() ? write_record(set) : write_members(set); };
+  auto written = write_once();
+  if (!written) {
+    table_.reclaim();
+    written = write_once();
+  }
+  bool left_out = std::any_of(set.members.begin(), set.members.end(), [this](const Member& member) {
+    return sets_[member.set].group == lookup::kNoRoute;
+  });
+  dirty_ -= set.dirty;
+  set.dirty = !written || left_out;
+  dirty_ += set.dirty;
+  if (!written) return;
+  for (SetId member : std::exchange(set.retired, {})) release(member);
+}
+
+tl::expected<void, lookup::Error> NextHopSets::write_record(Set& set) {
+  set.live.clear();
+  NextHopRecord in_table = table_.get(set.group);
+  if (std::memcmp(&in_table, &set.now.record, sizeof(in_table)) == 0) return {};
+  auto written = table_.set(set.group, set.now.record);
+  records_written_ += written.has_value();
+  return written;
+}
+
+tl::expected<void, lookup::Error> NextHopSets::write_members(Set& set) {
+  std::vector<lookup::WeightedMember> live = live_members(set);
+  auto same = [](const lookup::WeightedMember& a, const lookup::WeightedMember& b) {
+    return a.group == b.group && a.weight == b.weight;
+  };
+  if (std::equal(live.begin(), live.end(), set.live.begin(), set.live.end(), same)) return {};
+  if (live.empty()) return {};
+  auto written = table_.set_members(set.group, live);
+  if (written) set.live = std::move(live);
+  records_written_ += written.has_value();
+  return written;
+}
+
+bool NextHopSets::retry() {
+  if (without_group_ == 0 && dirty_ == 0) return false;
+  bool found_group = false;
+  bool none_left = false;
+  for (bool several : {false, true}) {
+    for (SetId id = 0; id < sets_.size(); ++id) {
+      Set& set = sets_[id];
+      if (set.references == 0 || set.members.empty() == several) continue;
+      bool without_group = set.group == lookup::kNoRoute;
+      if (without_group ? none_left : !set.dirty) continue;
+      refresh(id);
+      found_group |= without_group && set.group != lookup::kNoRoute;
+      // Of several next hops one may lack a group, which says nothing of the others.
+      none_left |= !several && set.group == lookup::kNoRoute;
+    }
+  }
+  return found_group;
+}
+
+void NextHopSets::object_changed(uint32_t object) {
+  const NextHopObject* now = objects_.find(object);
+  // A group is no member of a group: those that hold it must let go of it first.
+  if (now != nullptr && !now->members.empty()) refresh_users_of_object(object);
+  refresh_object(object);
+  refresh_users_of_object(object);
+}
+
+void NextHopSets::refresh_object(uint32_t object) {
+  for (Family family : {Family::kIpv4, Family::kIpv6}) {
+    Content content{family, RouteType::kUnicast, object, {}};
+    if (SetId id = find(content); id != kNoSet) refresh(id);
+  }
+}
+
+// Sets of object groups that name this object now.
+void NextHopSets::refresh_users_of_object(uint32_t object) {
+  for (SetId id = 0; id < sets_.size(); ++id) {
+    if (sets_[id].references == 0 || sets_[id].object == 0) continue;
+    const NextHopObject* group = objects_.find(sets_[id].object);
+    if (group == nullptr) continue;
+    bool names = std::any_of(group->members.begin(), group->members.end(),
+                             [object](const auto& member) { return member.id == object; });
+    if (names) refresh(id);
   }
 }
 

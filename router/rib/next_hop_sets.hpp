@@ -8,19 +8,15 @@
 // So a neighbor that changes rewrites the record of the set that names it, a changed object
 // rewrites its own, and no route and no FIB entry is touched by either.
 //
-// A set exists per packet family: the EtherType stands in the record, and an IPv4 route may have
-// an IPv6 gateway (RFC 8950). When no group is left a set has group 0 until retry() finds one.
+// When no group is left a set has group 0 until retry() finds one.
 #pragma once
 
 #include <deque>
-#include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "base/reason.hpp"
 #include "lookup/nexthop.hpp"
-#include "router/rib/neighbors.hpp"
+#include "router/rib/next_hop_resolver.hpp"
 #include "router/rib/urpf.hpp"
 
 namespace hecto::router {
@@ -33,22 +29,7 @@ void canonicalize(std::vector<NextHop>& next_hops);
 
 class NextHopSets {
  public:
-  // What makes two sets the same. `next_hops` must be canonical; empty with an object or with a
-  // type other than unicast.
-  struct Content {
-    Family family = Family::kIpv4;
-    RouteType type = RouteType::kUnicast;
-    uint32_t object = 0;
-    std::span<const NextHop> next_hops;
-  };
-  // Where a set with one next hop leads now.
-  struct Resolution {
-    InterfaceId interface = kNoInterface;
-    std::optional<IpAddress> gateway;
-    bool alive = true;  // false: interface down or dead next hop, left out of ECMP
-    UrpfInterfaces reachable_by;
-    lookup::NextHopRecord record{};
-  };
+  using Content = NextHopContent;  // what makes two sets the same
   struct Member {
     SetId set;
     uint16_t weight;
@@ -65,7 +46,7 @@ class NextHopSets {
     GroupId group = lookup::kNoRoute;
     bool refused = false;         // no group was left when it was made
     bool dirty = false;           // the table refused the last write
-    Resolution now;               // unless there are members
+    NextHopResolution now;        // unless there are members
     std::vector<Member> members;  // of ECMP
     std::vector<SetId> retired;   // members of before, until the buckets name them no more
     std::vector<lookup::WeightedMember> live;
@@ -80,8 +61,8 @@ class NextHopSets {
   };
 
   NextHopSets(lookup::NextHopTable& table, const Interfaces& interfaces, const Neighbors& neighbors,
-              UrpfTable& urpf)
-      : table_(table), interfaces_(interfaces), neighbors_(neighbors), urpf_(urpf) {}
+              const NextHopObjects& objects, UrpfTable& urpf)
+      : table_(table), resolver_(interfaces, neighbors, objects), objects_(objects), urpf_(urpf) {}
 
   // One more reference to the set of this content, which is made if need be. Never fails; see
   // group().
@@ -97,10 +78,7 @@ class NextHopSets {
 
   void neighbor_changed(const InterfaceState& interface, const IpAddress& address);
   void interfaces_changed() { refresh_all(); }
-  bool set_object(const NextHopObject& object, uint16_t generation);  // true: it changed
-  void remove_object(uint32_t id);
-  void sweep_objects(uint16_t generation);
-  const NextHopObject* object(uint32_t id) const;
+  void object_changed(uint32_t object);  // it came, went or is another now
 
   // Repeats writes that the table refused and looks for groups again; true when a set got one.
   bool retry();
@@ -117,10 +95,6 @@ class NextHopSets {
   Statistics statistics() const;
 
  private:
-  struct Object {
-    NextHopObject value;
-    uint16_t generation;
-  };
   struct Adjacency {
     InterfaceId interface;
     IpAddress gateway;
@@ -137,10 +111,7 @@ class NextHopSets {
   void refresh_object(uint32_t object);
   void refresh_users_of_object(uint32_t object);
   std::vector<Member> wanted_members(const Set& set);
-  Resolution resolve(const Set& set) const;
-  Resolution resolve(const NextHop& hop, Family family) const;
-  Resolution resolve_on(const InterfaceState& interface, const NextHop& hop, Family family) const;
-  void watch(SetId id, const Resolution& next);
+  void watch(SetId id, const NextHopResolution& next);
   void write(Set& set);
   tl::expected<void, lookup::Error> write_record(Set& set);
   tl::expected<void, lookup::Error> write_members(Set& set);
@@ -149,14 +120,13 @@ class NextHopSets {
   bool allocate_group(Set& set);
 
   lookup::NextHopTable& table_;
-  const Interfaces& interfaces_;
-  const Neighbors& neighbors_;
+  const NextHopResolver resolver_;
+  const NextHopObjects& objects_;
   UrpfTable& urpf_;
   std::deque<Set> sets_;  // references to elements must survive acquire()
   std::vector<SetId> free_;
   std::unordered_multimap<uint64_t, SetId> by_content_;
   std::unordered_map<Adjacency, std::vector<SetId>, AdjacencyHash> users_;
-  std::unordered_map<uint32_t, Object> objects_;
   std::unordered_map<GroupId, SetId> by_group_;
   uint64_t records_written_ = 0;
   uint64_t groups_refused_ = 0;

@@ -84,9 +84,8 @@ void Gateway::make_tables(uint16_t outer_mtu) {
   config::TablesConfig config;
   config.groups = 256;
   config.ipv4_engine = config::Ipv4Engine::kCompact;
-  tables_ = std::make_unique<Tables>(
-      config, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {},
-      [](const LinuxLink&, bool) {});
+  tables_ =
+      std::make_unique<Tables>(config, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {});
   Routing& routing = tables_->routing();
   const unsigned other = 3 - side_;
   for (uint16_t port = 0; port < 2; ++port) {

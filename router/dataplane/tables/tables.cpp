@@ -62,8 +62,7 @@ void Qsbr::synchronize() noexcept {
 }
 
 Tables::Tables(const config::TablesConfig& config, const std::vector<int>& sockets,
-               unsigned threads, std::function<void(LogLevel, const std::string&)> log,
-               std::function<void(const LinuxLink&, bool)> on_link)
+               unsigned threads, RoutingLog log)
     : qsbr_(threads), max_groups_(config.groups) {
   lookup::FibOptions fib;
   fib.sockets = sockets;
@@ -83,7 +82,6 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.memory = &memory_;
   options.readers = &qsbr_;
   options.log = std::move(log);
-  options.on_link = std::move(on_link);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
 }
 

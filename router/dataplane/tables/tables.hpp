@@ -2,7 +2,6 @@
 // per socket that has workers; and the reclamation that lets control reuse what readers let go of.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,8 +40,7 @@ class Tables {
  public:
   // Throws std::runtime_error with one line when there is no memory (start-up only).
   Tables(const config::TablesConfig& config, const std::vector<int>& sockets, unsigned threads,
-         std::function<void(LogLevel, const std::string&)> log,
-         std::function<void(const LinuxLink&, bool)> on_link = nullptr);
+         RoutingLog log);
 
   Routing& routing() { return *routing_; }
   const Routing& routing() const { return *routing_; }

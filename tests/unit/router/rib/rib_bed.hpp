@@ -112,9 +112,6 @@ class Bed {
     RoutingOptions options;
     options.max_groups = max_groups;
     options.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
-    options.on_link = [this](const LinuxLink& link, bool removed) {
-      links.push_back(fmt::format("{}{}", removed ? "-" : "+", link.name));
-    };
     routing = std::make_unique<Routing>(*fib4, *fib6, *next_hops, options);
   }
 
@@ -205,7 +202,6 @@ class Bed {
   uint64_t records_written() const { return routing->statistics().records_written; }
 
   std::vector<std::string> log;
-  std::vector<std::string> links;
   std::unique_ptr<lookup::Fib4> fib4;
   std::unique_ptr<lookup::Fib6> fib6;
   std::unique_ptr<lookup::NextHopTable> next_hops;

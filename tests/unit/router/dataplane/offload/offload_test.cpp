@@ -22,9 +22,8 @@ class OffloadBed {
     pool();  // DPDK
     config::TablesConfig compact;
     compact.ipv4_engine = config::Ipv4Engine::kCompact;
-    tables_ = std::make_unique<Tables>(
-        compact, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {},
-        [](const LinuxLink&, bool) {});
+    tables_ = std::make_unique<Tables>(compact, std::vector<int>{0}, 1,
+                                       [](LogLevel, const std::string&) {});
     config::Placement placement;
     for (const int socket : workers) {
       config::WorkerPlacement worker;

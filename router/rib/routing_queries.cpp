@@ -1,7 +1,6 @@
-// Copies of Routing's state for those who ask.
-#include <algorithm>
+#include "router/rib/routing_queries.hpp"
 
-#include "router/rib/routing.hpp"
+#include <algorithm>
 
 namespace hecto::router {
 
@@ -10,26 +9,26 @@ using lookup::Ipv6Address;
 using lookup::Prefix;
 
 // `single` is a set with at most one next hop.
-NextHopView Routing::next_hop_view(SetId single) const {
-  const NextHopSets::Set& set = sets_.set(single);
+NextHopView RoutingQueries::next_hop_view(SetId single) const {
+  const NextHopSets::Set& set = store_.sets().set(single);
   NextHop hop;
   if (set.next_hops.size() == 1) hop = set.next_hops[0];
-  const NextHopObject* object = sets_.object(set.object);
+  const NextHopObject* object = store_.objects().find(set.object);
   if (object != nullptr && object->next_hop) hop = *object->next_hop;
   NextHopView view;
   view.gateway = hop.gateway;
   view.ifindex = hop.ifindex;
   view.interface = set.now.interface;
   view.dead = !set.now.alive;
-  if (const InterfaceState* interface = interfaces_.find(view.interface)) {
+  if (const InterfaceState* interface = store_.interfaces().find(view.interface)) {
     view.interface_name = interface->name;
     view.ifindex = interface->ifindex;
   }
   return view;
 }
 
-std::vector<NextHopView> Routing::next_hop_views(SetId id) const {
-  const NextHopSets::Set& set = sets_.set(id);
+std::vector<NextHopView> RoutingQueries::next_hop_views(SetId id) const {
+  const NextHopSets::Set& set = store_.sets().set(id);
   std::vector<NextHopView> views;
   if (set.type != RouteType::kUnicast) return views;
   for (const NextHopSets::Member& member : set.members) {
@@ -37,17 +36,17 @@ std::vector<NextHopView> Routing::next_hop_views(SetId id) const {
     views.back().weight = member.weight;
     views.back().dead |= member.dead;
   }
-  const NextHopObject* object = sets_.object(set.object);
+  const NextHopObject* object = store_.objects().find(set.object);
   bool single = set.next_hops.size() == 1 || (object != nullptr && object->next_hop);
   if (views.empty() && single) views.push_back(next_hop_view(id));
   return views;
 }
 
 template <typename Address>
-RouteView Routing::view(const Prefix<Address>& prefix, const RibEntry<Address>& entry,
-                        RouteId id) const {
-  const Candidate& candidate = table<Address>().rib.route(id);
-  const NextHopSets::Set& set = sets_.set(candidate.next_hop_set);
+RouteView RoutingQueries::view(const Prefix<Address>& prefix, const RibEntry<Address>& entry,
+                               RouteId id) const {
+  const Candidate& candidate = store_.rib<Address>().route(id);
+  const NextHopSets::Set& set = store_.sets().set(candidate.next_hop_set);
   RouteView view;
   view.prefix = {IpAddress::from(prefix.address), prefix.length};
   view.type = set.type;
@@ -64,86 +63,86 @@ RouteView Routing::view(const Prefix<Address>& prefix, const RibEntry<Address>& 
   return view;
 }
 
-template RouteView Routing::view(const lookup::Prefix4&, const RibEntry<Ipv4Address>&,
-                                 RouteId) const;
-template RouteView Routing::view(const lookup::Prefix6&, const RibEntry<Ipv6Address>&,
-                                 RouteId) const;
+template RouteView RoutingQueries::view(const lookup::Prefix4&, const RibEntry<Ipv4Address>&,
+                                        RouteId) const;
+template RouteView RoutingQueries::view(const lookup::Prefix6&, const RibEntry<Ipv6Address>&,
+                                        RouteId) const;
 
-NeighborView Routing::view(const Neighbor& neighbor) const {
+NeighborView RoutingQueries::view(const Neighbor& neighbor) const {
   NeighborView view;
   view.address = neighbor.address;
   view.ifindex = neighbor.ifindex;
   view.interface =
-      neighbor.configured() ? neighbor.interface : interfaces_.by_ifindex(neighbor.ifindex);
+      neighbor.configured() ? neighbor.interface : store_.interfaces().by_ifindex(neighbor.ifindex);
   view.mac = neighbor.mac;
   view.state = neighbor.state;
   view.usable = neighbor.usable;
   view.configured = neighbor.configured();
-  if (const InterfaceState* interface = interfaces_.find(view.interface)) {
+  if (const InterfaceState* interface = store_.interfaces().find(view.interface)) {
     view.interface_name = interface->name;
-    SetId user = sets_.user_of(view.interface, view.address);
-    bool in_use = interfaces_.find(view.interface) != nullptr &&
-                  neighbors_.find(*interface, view.address) != nullptr &&
-                  *neighbors_.find(*interface, view.address) == neighbor;
-    if (user != kNoSet && in_use) view.group = sets_.group(user);
+    SetId user = store_.sets().user_of(view.interface, view.address);
+    bool in_use = store_.interfaces().find(view.interface) != nullptr &&
+                  store_.neighbors().find(*interface, view.address) != nullptr &&
+                  *store_.neighbors().find(*interface, view.address) == neighbor;
+    if (user != kNoSet && in_use) view.group = store_.sets().group(user);
   }
   return view;
 }
 
-std::vector<NeighborView> Routing::neighbors() const {
+std::vector<NeighborView> RoutingQueries::neighbors() const {
   std::vector<NeighborView> views;
-  for (const Neighbor& neighbor : neighbors_.all()) views.push_back(view(neighbor));
+  for (const Neighbor& neighbor : store_.neighbors().all()) views.push_back(view(neighbor));
   return views;
 }
 
-GroupMemberView Routing::member_view(SetId single) const {
-  const NextHopSets::Set& set = sets_.set(single);
+GroupMemberView RoutingQueries::member_view(SetId single) const {
+  const NextHopSets::Set& set = store_.sets().set(single);
   GroupMemberView view;
   view.group = set.group;
-  view.record = next_hops_.get(set.group);
+  view.record = store_.next_hops().get(set.group);
   view.next_hop = next_hop_view(single);
   view.dead = view.next_hop.dead;
-  const InterfaceState* interface = interfaces_.find(view.next_hop.interface);
+  const InterfaceState* interface = store_.interfaces().find(view.next_hop.interface);
   if (interface != nullptr && view.next_hop.gateway) {
-    const Neighbor* neighbor = neighbors_.find(*interface, *view.next_hop.gateway);
+    const Neighbor* neighbor = store_.neighbors().find(*interface, *view.next_hop.gateway);
     if (neighbor != nullptr) view.neighbor = this->view(*neighbor);
   }
   return view;
 }
 
-GroupView Routing::view(SetId id) const {
-  const NextHopSets::Set& set = sets_.set(id);
+GroupView RoutingQueries::view(SetId id) const {
+  const NextHopSets::Set& set = store_.sets().set(id);
   GroupView view;
   view.group = set.group;
   view.family = set.family;
   view.nexthop_object = set.object;
-  view.record = next_hops_.get(set.group);
-  if (set.group < routes_of_group_.size()) view.routes = routes_of_group_[set.group];
+  view.record = store_.next_hops().get(set.group);
+  view.routes = store_.prefixes_of(set.group);
   if (set.members.empty()) {
     view.members.push_back(member_view(id));
     return view;
   }
-  std::vector<GroupId> buckets = next_hops_.buckets(set.group);
+  std::vector<GroupId> buckets = store_.next_hops().buckets(set.group);
   view.buckets = static_cast<uint32_t>(buckets.size());
   for (const NextHopSets::Member& member : set.members) {
     GroupMemberView shown = member_view(member.set);
     shown.weight = member.weight;
     shown.dead |= member.dead;
-    shown.buckets =
-        static_cast<uint32_t>(std::count(buckets.begin(), buckets.end(), sets_.group(member.set)));
+    shown.buckets = static_cast<uint32_t>(
+        std::count(buckets.begin(), buckets.end(), store_.sets().group(member.set)));
     view.members.push_back(std::move(shown));
   }
   return view;
 }
 
-std::optional<GroupView> Routing::next_hop(GroupId group) const {
-  SetId id = sets_.by_group(group);
+std::optional<GroupView> RoutingQueries::next_hop(GroupId group) const {
+  SetId id = store_.sets().by_group(group);
   if (id != kNoSet) return view(id);
-  if (group != overflow_group_ || group == lookup::kNoRoute) return std::nullopt;
+  if (group != store_.overflow_group() || group == lookup::kNoRoute) return std::nullopt;
   GroupView view;
   view.group = group;
-  view.record = next_hops_.get(group);
-  view.routes = routes_of_group_[group];
+  view.record = store_.next_hops().get(group);
+  view.routes = store_.prefixes_of(group);
   GroupMemberView self;
   self.group = group;
   self.record = view.record;
@@ -151,12 +150,12 @@ std::optional<GroupView> Routing::next_hop(GroupId group) const {
   return view;
 }
 
-std::vector<GroupView> Routing::next_hops() const {
+std::vector<GroupView> RoutingQueries::next_hops() const {
   std::vector<GroupView> views;
-  if (auto overflow = next_hop(overflow_group_); overflow && overflow->routes != 0) {
+  if (auto overflow = next_hop(store_.overflow_group()); overflow && overflow->routes != 0) {
     views.push_back(std::move(*overflow));
   }
-  sets_.visit([&](SetId id, const NextHopSets::Set& set) {
+  store_.sets().visit([&](SetId id, const NextHopSets::Set& set) {
     if (set.group != lookup::kNoRoute) views.push_back(view(id));
   });
   std::sort(views.begin(), views.end(),
@@ -166,9 +165,9 @@ std::vector<GroupView> Routing::next_hops() const {
 
 // Fills the page with prefixes of one family; false when it is full and there are more.
 template <typename Address>
-bool Routing::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
-                      const RouteFilter& filter, RoutePage& page, size_t& shown) const {
-  const Rib<Address>& rib = table<Address>().rib;
+bool RoutingQueries::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
+                             const RouteFilter& filter, RoutePage& page, size_t& shown) const {
+  const Rib<Address>& rib = store_.rib<Address>();
   rib.walk(from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
     if (skip_from && prefix == from) return true;
     IpAddress address = IpAddress::from(prefix.address);
@@ -192,8 +191,8 @@ bool Routing::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
   return !page.next;
 }
 
-RoutePage Routing::routes(const std::optional<IpPrefix>& after, size_t limit,
-                          const RouteFilter& filter) const {
+RoutePage RoutingQueries::routes(const std::optional<IpPrefix>& after, size_t limit,
+                                 const RouteFilter& filter) const {
   RoutePage page;
   size_t shown = 0;
   limit = std::max<size_t>(limit, 1);

@@ -1,0 +1,207 @@
+#include "router/rib/linux_routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hecto::router {
+
+using lookup::Ipv4Address;
+using lookup::Ipv6Address;
+using lookup::Prefix;
+
+namespace {
+
+bool same_hop(const NextHop& a, const NextHop& b) {
+  return a.gateway == b.gateway && a.ifindex == b.ifindex;
+}
+
+bool contains(const std::vector<NextHop>& hops, const NextHop& wanted) {
+  return std::any_of(hops.begin(), hops.end(),
+                     [&wanted](const NextHop& hop) { return same_hop(hop, wanted); });
+}
+
+bool contains_all(const std::vector<NextHop>& hops, const std::vector<NextHop>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&hops](const NextHop& hop) { return contains(hops, hop); });
+}
+
+bool has_gateway(const std::vector<NextHop>& hops) {
+  return !hops.empty() && hops[0].gateway.has_value();
+}
+
+template <typename Address>
+constexpr Family kFamily = std::is_same_v<Address, Ipv4Address> ? Family::kIpv4 : Family::kIpv6;
+
+}  // namespace
+
+void LinuxRoutes::link(const LinuxLink& link, bool removed) {
+  Interfaces& interfaces = store_.interfaces();
+  bool changed =
+      removed ? interfaces.remove_link(link.ifindex) : interfaces.set_link(link, generation_);
+  if (changed) store_.interfaces_changed();
+}
+
+void LinuxRoutes::address(const LinuxAddress& address, bool removed) {
+  Interfaces& interfaces = store_.interfaces();
+  bool changed =
+      removed ? interfaces.remove_address(address) : interfaces.set_address(address, generation_);
+  if (changed) store_.interfaces_changed();
+}
+
+void LinuxRoutes::neighbor(const LinuxNeighbor& neighbor, bool removed) {
+  Neighbors& neighbors = store_.neighbors();
+  Neighbor value{neighbor.address, neighbor.ifindex, kNoInterface,
+                 neighbor.mac,     neighbor.state,   neighbor.usable};
+  bool changed = removed ? neighbors.remove(value) : neighbors.set(value, generation_);
+  if (changed) store_.neighbor_changed(value);
+}
+
+void LinuxRoutes::nexthop_object(const NextHopObject& object, bool removed) {
+  NextHopObjects& objects = store_.objects();
+  bool changed = removed ? objects.remove(object.id) : objects.set(object, generation_);
+  if (changed) store_.object_changed(object.id);
+}
+
+void LinuxRoutes::route(const Route& route, bool removed, bool replace) {
+  if (route.tos != 0) {
+    ++statistics_.ignored_tos;
+    return;
+  }
+  if (route.table < kTableDefault || route.table > kTableLocal) {
+    ++statistics_.ignored_table;
+    return;
+  }
+  if (route.prefix.length > route.prefix.address.size() * 8) return;
+  with_prefix(route.prefix, [&](const auto& prefix) {
+    if (removed) {
+      remove(prefix, route);
+    } else {
+      add(prefix, route, replace);
+    }
+  });
+}
+
+template <typename Address>
+void LinuxRoutes::add(const Prefix<Address>& prefix, const Route& route, bool replace) {
+  const Rib<Address>& rib = store_.rib<Address>();
+  std::vector<NextHop> next_hops = route.next_hops;
+  canonicalize(next_hops);
+  Candidate fresh = store_.make_candidate(route, RouteOrigin::kLinux, next_hops);
+  fresh.generation = generation_;
+  const RibEntry<Address>* entry = rib.find(prefix);
+  RouteId same = rib.find_route(entry, [&](const Candidate& other) {
+    return other.same_slot(fresh) && other.next_hop_set == fresh.next_hop_set;
+  });
+  if (same != kNoRouteId && rib.route(same).generation != generation_) {
+    store_.confirm(prefix, same, generation_);
+  }
+  RouteId id = same != kNoRouteId ? same : replaced_by<Address>(entry, fresh, replace);
+  store_.insert_or_replace(prefix, id, fresh);
+}
+
+// Which candidate a new route takes the place of, kNoRouteId for none.
+template <typename Address>
+RouteId LinuxRoutes::replaced_by(const RibEntry<Address>* entry, const Candidate& fresh,
+                                 bool replace) const {
+  constexpr bool kIpv6 = std::is_same_v<Address, Ipv6Address>;
+  const Rib<Address>& rib = store_.rib<Address>();
+  const NextHopSets& sets = store_.sets();
+  const std::vector<NextHop>& hops = sets.set(fresh.next_hop_set).next_hops;
+  auto in_slot = [&fresh](const Candidate& other) { return other.same_slot(fresh); };
+  auto alike = [&](const Candidate& other) {
+    return in_slot(other) &&
+           has_gateway(sets.set(other.next_hop_set).next_hops) == has_gateway(hops);
+  };
+  auto grown = [&](const Candidate& other) {
+    const std::vector<NextHop>& old = sets.set(other.next_hop_set).next_hops;
+    return in_slot(other) && has_gateway(old) && contains_all(hops, old);
+  };
+  if (!replace) return kIpv6 ? rib.find_route(entry, grown) : kNoRouteId;
+  RouteId found = kIpv6 ? rib.find_route(entry, alike) : kNoRouteId;
+  return found != kNoRouteId ? found : rib.find_route(entry, in_slot);
+}
+
+// The route that a removal means, kNoRouteId: none that we know. `next_hops` are canonical.
+template <typename Address>
+RouteId LinuxRoutes::meant_by_removal(const Prefix<Address>& prefix, const Route& route,
+                                      const std::vector<NextHop>& next_hops) const {
+  const Rib<Address>& rib = store_.rib<Address>();
+  const NextHopSets& sets = store_.sets();
+  const RibEntry<Address>* entry = rib.find(prefix);
+  Candidate slot = slot_of(RouteOrigin::kLinux, route.table, route.metric);
+  SetId set = sets.find({kFamily<Address>, route.type, route.nexthop_object, next_hops});
+  auto exact = [&](const Candidate& other) {
+    return other.same_slot(slot) && other.next_hop_set == set;
+  };
+  // Linux may have marked next hops dead, or changed weights, without telling.
+  auto holds = [&](const Candidate& other) {
+    const NextHopSets::Set& known = sets.set(other.next_hop_set);
+    return other.same_slot(slot) && known.type == route.type && !next_hops.empty() &&
+           contains_all(known.next_hops, next_hops);
+  };
+  auto in_slot = [&](const Candidate& other) { return other.same_slot(slot); };
+  RouteId id = set == kNoSet ? kNoRouteId : rib.find_route(entry, exact);
+  if (id == kNoRouteId) id = rib.find_route(entry, holds);
+  if (id != kNoRouteId) return id;
+  // The only one it can mean.
+  RouteId only = rib.find_route(entry, in_slot);
+  RouteId second = only == kNoRouteId ? kNoRouteId : rib.next(only);
+  bool more = second != kNoRouteId && rib.route(second).same_slot(slot);
+  return more ? kNoRouteId : only;
+}
+
+template <typename Address>
+void LinuxRoutes::remove(const Prefix<Address>& prefix, const Route& route) {
+  std::vector<NextHop> next_hops = route.next_hops;
+  canonicalize(next_hops);
+  RouteId id = meant_by_removal(prefix, route, next_hops);
+  if (id == kNoRouteId) {
+    ++statistics_.unmatched_removals;
+    return;
+  }
+  NextHopSets& sets = store_.sets();
+  Candidate rest = store_.rib<Address>().route(id);
+  const std::vector<NextHop>& known = sets.set(rest.next_hop_set).next_hops;
+  std::vector<NextHop> left = known;
+  std::erase_if(left, [&](const NextHop& hop) { return contains(next_hops, hop); });
+  if (left.empty() || left.size() == known.size()) {
+    store_.erase(prefix, id);
+    return;
+  }
+  canonicalize(left);
+  rest.next_hop_set = sets.acquire({kFamily<Address>, route.type, 0, left});
+  bool taken = store_.insert_or_replace(prefix, id, rest).id != kNoRouteId;
+  if (!taken) store_.erase(prefix, id);  // another has just these
+}
+
+void LinuxRoutes::resync_begin(const std::string& why) {
+  if (++generation_ == 0) generation_ = 1;
+  ++statistics_.resyncs;
+  resyncing_ = true;
+  store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
+}
+
+void LinuxRoutes::resync_end() {
+  if (!std::exchange(resyncing_, false)) return;
+  if (store_.interfaces().sweep(generation_)) store_.interfaces_changed();
+  for (uint32_t id : store_.objects().stale(generation_)) {
+    store_.objects().remove(id);
+    store_.object_changed(id);
+  }
+  for (const Neighbor& neighbor : store_.neighbors().sweep(generation_)) {
+    store_.neighbor_changed(neighbor);
+  }
+  size_t swept = store_.erase_if([this](const Candidate& candidate) {
+    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation_;
+  });
+  statistics_.swept += swept;
+  store_.update_host_routes_later();
+  store_.log(
+      LogLevel::kInfo,
+      fmt::format("routes: Linux's state is read: {} IPv4 and {} IPv6 prefixes, {} old routes gone",
+                  store_.rib<Ipv4Address>().size(), store_.rib<Ipv6Address>().size(), swept));
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,57 @@
+// What Linux says: links, addresses, neighbors, next-hop objects, and routes with Linux's own rules
+// for adding, replacing and removing. Everything carries the generation of the resync in which it
+// was last said; resync_end() takes away what is left of older ones.
+//
+// IPv4: several routes of a prefix may share a metric, the first wins; a replacement takes the
+// place of the first. IPv6: routes with gateways that share a metric are one multipath route; an
+// addition tells all of its next hops again, and a removal names those that go.
+//
+// Its functions are those of LinuxEvents (route.hpp). Control thread.
+#pragma once
+
+#include "router/rib/route_store.hpp"
+
+namespace hecto::router {
+
+class LinuxRoutes {
+ public:
+  struct Statistics {
+    uint64_t ignored_tos = 0;
+    uint64_t ignored_table = 0;
+    uint64_t unmatched_removals = 0;
+    uint64_t resyncs = 0;
+    uint64_t swept = 0;  // routes
+  };
+
+  explicit LinuxRoutes(RouteStore& store) : store_(store) {}
+  LinuxRoutes(const LinuxRoutes&) = delete;
+  LinuxRoutes& operator=(const LinuxRoutes&) = delete;
+
+  void link(const LinuxLink& link, bool removed);
+  void address(const LinuxAddress& address, bool removed);
+  void neighbor(const LinuxNeighbor& neighbor, bool removed);
+  void nexthop_object(const NextHopObject& object, bool removed);
+  void route(const Route& route, bool removed, bool replace);
+  void resync_begin(const std::string& why);
+  void resync_end();
+
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  template <typename Address>
+  void add(const lookup::Prefix<Address>& prefix, const Route& route, bool replace);
+  template <typename Address>
+  RouteId replaced_by(const RibEntry<Address>* entry, const Candidate& fresh, bool replace) const;
+  template <typename Address>
+  void remove(const lookup::Prefix<Address>& prefix, const Route& route);
+  template <typename Address>
+  RouteId meant_by_removal(const lookup::Prefix<Address>& prefix, const Route& route,
+                           const std::vector<NextHop>& next_hops) const;
+
+  RouteStore& store_;
+  uint16_t generation_ = 1;  // never 0
+  bool resyncing_ = false;
+  Statistics statistics_;
+};
+
+}  // namespace hecto::router

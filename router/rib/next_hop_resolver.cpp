@@ -1,0 +1,145 @@
+#include "router/rib/next_hop_resolver.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "base/ether.hpp"
+
+namespace hecto::router {
+
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+namespace {
+
+NextHopRecord verdict(RecordKind kind, Reason reason) {
+  NextHopRecord record{};
+  record.kind = kind;
+  record.reason = static_cast<uint8_t>(reason);
+  return record;
+}
+
+NextHopResolution dead() {
+  NextHopResolution resolution;
+  resolution.alive = false;
+  resolution.record = verdict(RecordKind::kDrop, Reason::kInterfaceDown);
+  return resolution;
+}
+
+NextHopRecord own() {
+  NextHopRecord record = verdict(RecordKind::kPunt, Reason::kLocal);
+  record.own = 1;
+  return record;
+}
+
+NextHopRecord verdict(RouteType type) {
+  switch (type) {
+    case RouteType::kLocal:
+      return own();
+    case RouteType::kBroadcast:
+      return verdict(RecordKind::kPunt, Reason::kBroadcast);
+    case RouteType::kMulticast:
+      return verdict(RecordKind::kPunt, Reason::kMulticast);
+    case RouteType::kBlackhole:
+      return verdict(RecordKind::kDrop, Reason::kBlackhole);
+    case RouteType::kUnreachable:
+      return verdict(RecordKind::kPunt, Reason::kUnreachable);
+    case RouteType::kProhibit:
+      return verdict(RecordKind::kPunt, Reason::kProhibit);
+    case RouteType::kUnicast:
+      break;
+  }
+  return verdict(RecordKind::kPunt, Reason::kNoRoute);
+}
+
+uint8_t* put_ether_type(uint8_t* out, uint16_t type_native) {
+  std::memcpy(out, &type_native, sizeof type_native);
+  return out + sizeof type_native;
+}
+
+// Destination, source, [802.1Q tag,] EtherType.
+void put_header(NextHopRecord& record, const InterfaceState& interface, const MacAddress& to,
+                Family family) {
+  uint8_t* out = std::copy(to.begin(), to.end(), record.header);
+  out = std::copy(interface.mac.begin(), interface.mac.end(), out);
+  if (interface.vlan != 0) {
+    out = put_ether_type(out, kEtherVlan);
+    store16_be(out, interface.vlan);  // priority 0
+    out += sizeof(uint16_t);
+  }
+  out = put_ether_type(out, family == Family::kIpv4 ? kEtherIpv4 : kEtherIpv6);
+  record.header_length = static_cast<uint8_t>(out - record.header);
+}
+
+}  // namespace
+
+NextHopResolution NextHopResolver::resolve(const NextHopContent& content) const {
+  NextHopResolution resolution;
+  if (content.type == RouteType::kUnicast) {
+    if (content.object == 0 && content.next_hops.size() == 1) {
+      return resolve(content.next_hops[0], content.family);
+    }
+    const NextHopObject* object = objects_.find(content.object);
+    if (object != nullptr && object->blackhole) {
+      resolution.record = verdict(RecordKind::kDrop, Reason::kBlackhole);
+      return resolution;
+    }
+    if (object != nullptr && object->next_hop) return resolve(*object->next_hop, content.family);
+    // The kernel forgets an object's routes without a word (the mirror reads them again): until
+    // then Linux decides.
+    resolution.alive = false;
+  }
+  resolution.record = verdict(content.type);
+  return resolution;
+}
+
+NextHopResolution NextHopResolver::resolve(const NextHop& hop, Family family) const {
+  if (hop.dead) return dead();
+  NextHopResolution resolution;
+  InterfaceId id = hop.interface;
+  if (hop.ifindex != 0) {
+    InterfaceId twin = interfaces_.by_ifindex(hop.ifindex);
+    if (twin != kNoInterface) id = twin;
+    if (id == kNoInterface) {
+      // By a device that only Linux has (a tunnel, a management NIC): Linux forwards it.
+      // An IPsec interface's policies are asked first.
+      resolution.record = verdict(RecordKind::kPunt, Reason::kLocal);
+      resolution.record.if_id = interfaces_.if_id(hop.ifindex);
+      resolution.reachable_by.set(kUrpfAnyBit);
+      return resolution;
+    }
+  } else if (id == kNoInterface && hop.gateway) {
+    id = interfaces_.covering(*hop.gateway);
+    if (id == kNoInterface) {
+      resolution.alive = false;
+      resolution.record = verdict(RouteType::kUnicast);
+      return resolution;
+    }
+  }
+  const InterfaceState* interface = interfaces_.find(id);
+  return interface == nullptr ? dead() : resolve_on(*interface, hop, family);
+}
+
+NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, const NextHop& hop,
+                                              Family family) const {
+  NextHopResolution resolution = interfaces_.up(interface) ? NextHopResolution{} : dead();
+  resolution.interface = interface.id;
+  resolution.gateway = hop.gateway;
+  resolution.reachable_by.set(interface.id).set(kUrpfAnyBit);
+  if (!resolution.alive) return resolution;
+  const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
+  if (neighbor == nullptr || !neighbor->usable) {
+    resolution.record = verdict(RecordKind::kPunt, Reason::kGlean);
+    return resolution;
+  }
+  NextHopRecord& record = resolution.record;
+  record.kind = RecordKind::kForward;
+  put_header(record, interface, neighbor->mac, family);
+  record.port = interface.port;
+  record.interface = interface.id;
+  record.mtu = interfaces_.mtu(interface);
+  return resolution;
+}
+
+}  // namespace hecto::router
