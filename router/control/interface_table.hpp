@@ -9,7 +9,7 @@
 
 #include "config/file/config.hpp"
 #include "router/dataplane/core/snapshot.hpp"
-#include "router/dataplane/punt/slow_path.hpp"
+#include "router/dataplane/slow_path.hpp"
 #include "router/rib/interfaces.hpp"
 
 namespace hecto::router {

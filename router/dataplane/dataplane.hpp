@@ -19,7 +19,7 @@
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
-#include "router/dataplane/punt/slow_path.hpp"
+#include "router/dataplane/slow_path.hpp"
 #include "router/dataplane/stages/ipsec.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/dataplane/worker.hpp"

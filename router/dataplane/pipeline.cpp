@@ -1,15 +1,16 @@
-// The stages composed for a feature set, at compile time: what is off costs nothing.
+#include "router/dataplane/pipeline.hpp"
+
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/ipsec.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
+#include "router/dataplane/stages/unfinished_checksum.hpp"
 #include "router/dataplane/stages/urpf.hpp"
-#include "router/dataplane/worker.hpp"
 
 namespace hecto::router {
 namespace {
 
-enum TimedStage : unsigned { kTimedReceive, kTimedClassify, kTimedLookup, kTimedRewrite };
+constexpr unsigned kSampledChecksums = 1000;
 
 template <unsigned Features, typename Address>
 void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
@@ -26,10 +27,132 @@ void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
 
 }  // namespace
 
+Pipeline::Pipeline(const Options& options, RefusedSink& refused_sink)
+    : options_(options), refused_sink_(refused_sink) {}
+
+// ---- The packet's way ----
+
+unsigned Pipeline::receive(const ReceiveQueue& queue, Chunk& chunk) noexcept {
+  timer_.start();
+  chunk.count = rte_eth_rx_burst(queue.port, queue.queue, chunk.packets, snapshot_->burst);
+  if (chunk.count == 0) return 0;
+  PortCounters& port = counters_.ports[queue.port];
+  port.rx_packets.add(chunk.count);
+  timer_.end(TimedStage::kReceive);
+  if (timer_.active()) counters_.cycles.sampled_packets.add(chunk.count);
+  if (snapshot_->ports[queue.port].check_checksums &&
+      counters_.checked_checksums.get() < kSampledChecksums) [[unlikely]]
+    sample_checksum(chunk.packets[0]);
+  received(chunk, queue);
+  port.rx_bytes.add(chunk.bytes);
+  return chunk.count;
+}
+
+void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
+  if (snapshot_->observed) [[unlikely]] {
+    observer_.received(chunk, static_cast<uint16_t>(options_.thread), queue.port, queue.queue);
+    transmitter_.follow(active_observer());
+  }
+  entries_.received(*this, chunk, snapshot_->ports[queue.port]);
+  if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+  if (timer_.active() || observer_.tracing()) {
+    transmitter_.flush_all();
+    timer_.end(TimedStage::kTransmit);
+    timer_.stop();
+    observer_.chunk_done();
+    transmitter_.follow(active_observer());
+  }
+}
+
+template <unsigned Features>
+inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept {
+  classify<Features>(chunk, port, *snapshot_);
+  count_ingress<Features>(chunk.v4, *snapshot_, counters_.interfaces);
+  count_ingress<Features>(chunk.v6, *snapshot_, counters_.interfaces);
+  if (observer_.active()) [[unlikely]] {
+    observer_.after_classify(chunk);
+    // Nothing may be in flight before packets that are observed: they go through at once.
+    if (observer_.tracing() || (Features & kFeatureIpsec) != 0) drain();
+  }
+  timer_.end(TimedStage::kClassify);
+
+  if constexpr (Features & kFeatureIpsec) decap(chunk, port);
+  route<Features>(chunk);
+  if (observer_.active()) [[unlikely]]
+    observer_.after_lookup(chunk);
+  timer_.end(TimedStage::kLookup);
+
+  run_after_lookup<Features>(chunk);
+  timer_.end(TimedStage::kRewrite);
+}
+
+// Without IPsec nothing comes here.
+template <unsigned Features>
+inline void Pipeline::run_after_decap(Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureIpsec) {
+    route<Features>(chunk);
+    run_after_lookup<Features>(chunk);
+  }
+}
+
+template <unsigned Features>
+inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureIpsec) encap(chunk);
+  run_after_encap<Features>(chunk);
+}
+
+template <unsigned Features>
+inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
+  const lookup::NextHopView& next_hops = options_.tables.next_hops;
+  rewrite<Features>(chunk.v4, chunk, next_hops, transmitter_, *snapshot_, counters_.interfaces);
+  rewrite<Features>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, counters_.interfaces);
+}
+
+std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
+  if ((features_ & kFeatureIpsec) == 0) return std::nullopt;
+  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_, active_observer()))
+    return std::nullopt;
+  const unsigned packets = chunk.v4.count + chunk.v6.count;
+  run_after_encap<0>(chunk);  // what Linux sends is not counted for its interface
+  if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+  return packets;
+}
+
+// ---- The stages that may wait for a device ----
+
+void Pipeline::decap(Chunk& chunk, const PortView& port) noexcept {
+  IpsecStages& ipsec = *options_.ipsec;
+  Observer* const observer = active_observer();
+  bool done = ipsec.decap(chunk, port, options_.tables, *snapshot_, counters_.reasons, observer);
+  while (!done) {
+    poll_decapped();
+    done = ipsec.decap_rest(chunk, port, *snapshot_, observer);
+  }
+}
+
+template <unsigned Features>
+inline void Pipeline::route(Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureUrpf) {
+    check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_);
+    check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_);
+  }
+  look_up<Features>(chunk.v4, options_.tables.fib4);
+  look_up<Features>(chunk.v6, options_.tables.fib6);
+}
+
+template <unsigned Features, typename Address, typename Fib>
+inline void Pipeline::look_up(Lane<Address>& lane, const Fib& fib) noexcept {
+  if (lane.count == 0) return;
+  if constexpr ((Features & kFeatureOffload) != 0)
+    look_up_beside_device(lane, fib);
+  else
+    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+}
+
 // Looks up on this core, or sends the lane to the device and leaves it empty. Traced packets, for
 // which the device was drained, are followed through here.
 template <typename Address, typename Fib>
-void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept {
+void Pipeline::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept {
   constexpr uint32_t kTimedEvery = 16;
   WorkerOffload& offload = *options_.offload;
   auto& path = offload.of(lane);
@@ -50,89 +173,105 @@ void Worker::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept
   if (timed) path.cpu_took(lane.count, offload() - start);
 }
 
-template <unsigned Features, typename Address, typename Fib>
-inline void Worker::look_up(Lane<Address>& lane, const Fib& fib) noexcept {
-  if (lane.count == 0) return;
-  if constexpr ((Features & kFeatureOffload) != 0)
-    look_up_beside_device(lane, fib);
-  else
-    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+void Pipeline::encap(Chunk& chunk) noexcept {
+  IpsecStages& ipsec = *options_.ipsec;
+  Observer* const observer = active_observer();
+  bool done = ipsec.encap(chunk, options_.tables, *snapshot_, observer);
+  while (!done) {
+    poll_encapped();
+    done = ipsec.encap_rest(chunk, options_.tables, observer);
+  }
+  if (ipsec.has_for_nics()) [[unlikely]]
+    ipsec.leave_by_nic(transmitter_, *snapshot_, counters_.interfaces);
 }
 
-template <unsigned Features>
-void Worker::pipeline(Worker& w, const PortView& port, bool sampled) noexcept {
-  const Snapshot& snapshot = *w.snapshot_;
-  Chunk& chunk = w.chunk_;
-  const TableViews& tables = w.options_.tables;
-  const auto mark = [&w, sampled](TimedStage stage) {
-    if (!sampled) return;
-    const uint64_t now = rte_rdtsc();
-    w.counters_.cycles.stage_cycles[stage].add(now - w.stage_mark_);
-    w.stage_mark_ = now;
+// ---- What waits beside it ----
+
+// Each kind of answer goes into the stage behind its own, in the order of the pipeline.
+void Pipeline::poll_offload() noexcept {
+  if (options_.offload == nullptr) return;
+  const bool esp = options_.offload->esp() != nullptr && options_.ipsec != nullptr;
+  if (esp) poll_decapped();
+  if (options_.offload->has_lookups()) poll_lookups();
+  if (esp) poll_encapped();
+}
+
+void Pipeline::deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept {
+  delivered_ += packets;
+  complete(entry, chunk);
+  chunk.v4.count = chunk.v6.count = 0;  // both: a tunnel may change the family
+}
+
+void Pipeline::poll_decapped() noexcept {
+  Chunk& chunk = options_.offload->opened_chunk();
+  options_.ipsec->poll_opened(
+      chunk, *snapshot_, [&](unsigned packets) { deliver(entries_.after_decap, chunk, packets); });
+}
+
+void Pipeline::poll_lookups() noexcept {
+  WorkerOffload& offload = *options_.offload;
+  Chunk& chunk = offload.chunk();
+  const auto poll = [&](auto& lane, const auto& fib) {
+    offload.of(lane).poll(lane, fib, offload,
+                          [&] { deliver(entries_.after_lookup, chunk, lane.count); });
   };
+  poll(chunk.v4, options_.tables.fib4);
+  poll(chunk.v6, options_.tables.fib6);
+}
 
-  classify<Features>(chunk, port, snapshot);
-  count_ingress<Features>(chunk.v4, snapshot, w.counters_.interfaces);
-  count_ingress<Features>(chunk.v6, snapshot, w.counters_.interfaces);
-  if (w.observer_.active()) [[unlikely]] {
-    w.observer_.after_classify(chunk);
-    // What is looked at goes its way at once: nothing may be in flight before it.
-    if (w.observer_.tracing() || (Features & kFeatureIpsec) != 0) w.drain();
+void Pipeline::poll_encapped() noexcept {
+  Chunk& chunk = options_.offload->sealed_chunk();
+  options_.ipsec->poll_sealed(
+      chunk, [&](unsigned packets) { deliver(entries_.after_encap, chunk, packets); });
+}
+
+void Pipeline::drain() noexcept {
+  if (options_.offload == nullptr) return;
+  while (!options_.offload->empty()) poll_offload();
+  transmitter_.flush_all();
+}
+
+void Pipeline::expire_fragments() noexcept {
+  if (options_.ipsec != nullptr && options_.ipsec->held() > 0) [[unlikely]]
+    options_.ipsec->expire(counters_.reasons);
+}
+
+void Pipeline::sample_checksum(const rte_mbuf* packet) noexcept {
+  const TransportChecksum checksum = transport_checksum(packet);
+  if (checksum == TransportChecksum::kNotSeen) return;
+  counters_.checked_checksums.add(1);
+  if (checksum == TransportChecksum::kUnfinished) counters_.unfinished_checksums.add(1);
+}
+
+// ---- Which of the compiled ways ----
+
+void Pipeline::use(const Snapshot& snapshot,
+                   const std::array<TransmitPath, kMaxPorts>& transmit) noexcept {
+  snapshot_ = &snapshot;
+  transmitter_.use(&transmit);
+  observer_.use(snapshot, options_.thread);
+  transmitter_.follow(active_observer());
+  unsigned features = snapshot.features;
+  if (const WorkerOffload* offload = options_.offload; offload != nullptr) {
+    if (offload->has_lookups()) features |= kFeatureOffload;
+    // What came out of a tunnel and is in flight meets the policies also when the last one goes.
+    if (!offload->empty()) features |= features_ & kFeatureIpsec;
   }
-  mark(kTimedClassify);
-
-  if constexpr (Features & kFeatureIpsec) w.decap(chunk, port);
-  if constexpr (Features & kFeatureUrpf) {
-    check_reverse_path(chunk.v4, chunk, tables, snapshot);
-    check_reverse_path(chunk.v6, chunk, tables, snapshot);
-  }
-  w.look_up<Features>(chunk.v4, tables.fib4);
-  w.look_up<Features>(chunk.v6, tables.fib6);
-  if (w.observer_.active()) [[unlikely]]
-    w.observer_.after_lookup(chunk);
-  mark(kTimedLookup);
-
-  finish<Features>(w, chunk);
-  mark(kTimedRewrite);
+  if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
+  features_ = features;
+  entries_ = entries_for(features);
 }
 
-// Only of workers with a device.
-template <unsigned Features>
-void Worker::inner(Worker& w, Chunk& chunk) noexcept {
-  if constexpr (Features & kFeatureIpsec) {
-    const TableViews& tables = w.options_.tables;
-    if constexpr (Features & kFeatureUrpf) {
-      check_reverse_path(chunk.v4, chunk, tables, *w.snapshot_);
-      check_reverse_path(chunk.v6, chunk, tables, *w.snapshot_);
-    }
-    w.look_up<Features>(chunk.v4, tables.fib4);
-    w.look_up<Features>(chunk.v6, tables.fib6);
-    finish<Features>(w, chunk);
-  }
-}
-
-template <unsigned Features>
-void Worker::finish(Worker& w, Chunk& chunk) noexcept {
-  if constexpr (Features & kFeatureIpsec) w.encap(chunk);
-  leave<Features>(w, chunk);
-}
-
-template <unsigned Features>
-inline void Worker::leave(Worker& w, Chunk& chunk) noexcept {
-  const lookup::NextHopView& next_hops = w.options_.tables.next_hops;
-  rewrite<Features>(chunk.v4, chunk, next_hops, w.transmitter_, *w.snapshot_,
-                    w.counters_.interfaces);
-  rewrite<Features>(chunk.v6, chunk, next_hops, w.transmitter_, *w.snapshot_,
-                    w.counters_.interfaces);
-}
-
-Worker::Stages Worker::stages_for(unsigned features) noexcept {
-  static constexpr auto kStages = []<size_t... Set>(std::index_sequence<Set...>) {
-    return std::array<Stages, sizeof...(Set)>{Stages{&Worker::pipeline<Set>, &Worker::inner<Set>,
-                                                     &Worker::finish<Set>, &Worker::leave<Set>}...};
+Pipeline::Entries Pipeline::entries_for(unsigned features) noexcept {
+  static constexpr auto kEntries = []<size_t... Set>(std::index_sequence<Set...>) {
+    return std::array<Entries, sizeof...(Set)>{Entries{
+        [](Pipeline& p, Chunk& chunk, const PortView& port) { p.run_received<Set>(chunk, port); },
+        [](Pipeline& p, Chunk& chunk) { p.run_after_decap<Set>(chunk); },
+        [](Pipeline& p, Chunk& chunk) { p.run_after_lookup<Set>(chunk); },
+        [](Pipeline& p, Chunk& chunk) { p.run_after_encap<Set>(chunk); }}...};
   }
   (std::make_index_sequence<kFeatureSets>());
-  return kStages[features % kFeatureSets];
+  return kEntries[features % kFeatureSets];
 }
 
 }  // namespace hecto::router

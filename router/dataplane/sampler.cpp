@@ -44,21 +44,21 @@ Totals collect(const Dataplane& dataplane) {
   t.time = std::chrono::steady_clock::now();
   t.interfaces.resize(kMaxInterfaces);
   for (const auto& worker : dataplane.workers()) {
-    const WorkerCounters& c = worker->counters();
+    const PipelineCounters& c = worker->counters();
     for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], c.ports[i]);
     for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], c.interfaces[i]);
     for (size_t i = 0; i < kReasonCount; ++i) t.dropped[i] += c.reasons.dropped[i].get();
     t.workers.push_back(totals_of(c.cycles));
   }
-  const SlowPathCounters& slow = dataplane.slow_path().counters();
+  const PipelineCounters& slow = dataplane.slow_path().counters();
   for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], slow.ports[i]);
   for (size_t i = 0; i < kReasonCount; ++i) {
     t.dropped[i] += slow.reasons.dropped[i].get();
     t.punted[i] += slow.reasons.punted[i].get();
   }
   t.dropped[static_cast<size_t>(Reason::kInterfaceDown)] += dataplane.lost_with_ports();
-  t.injected = slow.injected.get();
-  t.injected_handed = slow.injected_handed.get();
+  t.injected = dataplane.slow_path().injected();
+  t.injected_handed = dataplane.slow_path().injected_handed();
   for (const TrafficTotals& port : t.ports) {
     t.received += port.rx_packets;
     t.transmitted += port.tx_packets;

@@ -6,7 +6,13 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr unsigned kMostAtOnce = 32;
+using Ring = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
+
+Ring make_ring() {
+  static unsigned number = 0;
+  const std::string name = fmt::format("gateway-{}", number++);
+  return {rte_ring_create(name.c_str(), 1024, SOCKET_ID_ANY, RING_F_SC_DEQ), rte_ring_free};
+}
 
 IpAddress address(const std::string& text) {
   return *IpAddress::parse(text);
@@ -14,8 +20,8 @@ IpAddress address(const std::string& text) {
 
 }  // namespace
 
-Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : side_(side) {
-  pool();
+Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices)
+    : side_(side), rings_{(pool(), make_ring()), make_ring()} {
   make_tables(outer_mtu);
   NicSessions::Options nic;
   nic.own = [this](const IpAddress& address) {
@@ -42,6 +48,10 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : 
       IpsecStages::create({ipsec_->view(), kMark, &now_s}, offload_ ? device().esp() : nullptr);
   if (!stages) throw std::runtime_error(stages.error().message);
   stages_ = std::move(*stages);
+  WorkerOffload* const offload = offload_ ? &device() : nullptr;
+  const Pipeline::Options pipeline{0, tables_->views(0), offload, stages_.get()};
+  pipeline_ = std::make_unique<Pipeline>(pipeline, static_cast<RefusedSink&>(*this));
+  snapshot_.features = kFeatureIpsec;
   for (uint16_t port = 0; port < 2; ++port) {
     PortView& view = snapshot_.ports[port];
     view.present = true;
@@ -49,10 +59,12 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices) : 
     const MacAddress mac = own_mac(port);
     std::memcpy(&view.mac, mac.data(), mac.size());
     snapshot_.interfaces[port].up = true;
+    transmit_[port] = {0, false, rings_[port].get()};
   }
   snapshot_.interfaces[0].address4 = address(fmt::format("10.{}.0.254", side)).v4().value;
   snapshot_.interfaces[0].address6 = address(fmt::format("fd00:{}::fe", side)).v6();
   snapshot_.punt_pps[static_cast<size_t>(Reason::kTooBig)] = 1000;
+  pipeline_->use(snapshot_, transmit_);
 }
 
 void Gateway::plug(const NicSessions::Port& port) {
@@ -180,21 +192,12 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
 }
 
 void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
-  Chunk& chunk = *chunk_;
-  chunk.count = static_cast<unsigned>(packets.size());
-  std::copy(packets.begin(), packets.end(), chunk.packets);
-  const PortView& view = snapshot_.ports[port];
-  const TableViews tables = tables_->views(0);
-  ASSERT_EQ(chunk.refused_count, 0u) << "refused() comes between";
+  ASSERT_TRUE(refused_.empty()) << "refused() comes between";
+  chunk_->count = static_cast<unsigned>(packets.size());
+  std::copy(packets.begin(), packets.end(), chunk_->packets);
   for (rte_mbuf* packet : packets) packet->port = port;  // as a driver does
-  observer_.use(snapshot_, 0);
-  classify<0>(chunk, view, snapshot_);
-  bool done = stages_->decap(chunk, view, tables, snapshot_, *reasons_, watching());
-  while (!done) {
-    poll_opened();
-    done = stages_->decap_rest(chunk, view, snapshot_, watching());
-  }
-  finish(chunk);
+  pipeline_->use(snapshot_, transmit_);
+  pipeline_->received(*chunk_, {port, 0});
 }
 
 void Gateway::send_own(rte_mbuf* packet) {
@@ -202,77 +205,17 @@ void Gateway::send_own(rte_mbuf* packet) {
   chunk.v4.packets[0] = packet;
   chunk.v4.ingress[0] = {1, kEthernetBytes};
   chunk.v4.count = 1;
-  chunk.v6.count = 0;
-  EXPECT_TRUE(stages_->encap_own(chunk, tables_->views(0), snapshot_, nullptr));
+  chunk.v6.count = chunk.refused_count = 0;
+  EXPECT_TRUE(pipeline_->from_linux(chunk));
   EXPECT_FALSE(stages_->has_for_nics());
-  leave(chunk);
 }
 
-void Gateway::finish(Chunk& chunk) {
-  const TableViews tables = tables_->views(0);
-  lookup_batch(tables.fib4, chunk.v4.destinations, chunk.v4.groups, chunk.v4.count);
-  lookup_batch(tables.fib6, chunk.v6.destinations, chunk.v6.groups, chunk.v6.count);
-  bool done = stages_->encap(chunk, tables, snapshot_, watching());
-  while (!done) {
-    poll_sealed();
-    done = stages_->encap_rest(chunk, tables, watching());
-  }
-  if (stages_->has_for_nics()) {
-    if (before_leaving) before_leaving();
-    stages_->leave_by_nic(*transmitter_, snapshot_, *interfaces_);
-    collect();
-  }
-  leave(chunk);
-}
-
-void Gateway::collect() {
-  for (uint16_t port = 0; port < 2; ++port) {
-    const auto queued = transmitter_->queued(port);
-    sent_[port].insert(sent_[port].end(), queued.begin(), queued.end());
-    transmitter_->forget(port);
-  }
-}
-
-void Gateway::leave(Chunk& chunk) {
-  const lookup::NextHopView next_hops = tables_->views(0).next_hops;
-  // In parts, each less than the transmitter would send.
-  const auto send = [&](const auto& lane, auto& part) {
-    for (unsigned first = 0; first < lane.count; first += part.count) {
-      part.count = std::min(lane.count - first, kMostAtOnce);
-      std::copy_n(lane.packets + first, part.count, part.packets);
-      std::copy_n(lane.groups + first, part.count, part.groups);
-      std::copy_n(lane.ingress + first, part.count, part.ingress);
-      rewrite<0>(part, chunk, next_hops, *transmitter_, snapshot_, *interfaces_);
-      collect();
-    }
-  };
-  send(chunk.v4, part_->v4);
-  send(chunk.v6, part_->v6);
-  if (&chunk == chunk_.get()) return;
+void Gateway::take_refused(Chunk& chunk) noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
-    refused_late_.push_back(chunk.refused[i].reason);
+    refused_.push_back(chunk.refused[i].reason);
     rte_pktmbuf_free(chunk.refused[i].packet);
   }
-  chunk.refused_count = chunk.v4.count = chunk.v6.count = 0;
-}
-
-void Gateway::poll_opened() {
-  Chunk& chunk = device().opened_chunk();
-  stages_->poll_opened(chunk, snapshot_, [&](unsigned) { finish(chunk); });
-}
-
-void Gateway::poll_sealed() {
-  Chunk& chunk = device().sealed_chunk();
-  stages_->poll_sealed(chunk, [&](unsigned) { leave(chunk); });
-}
-
-void Gateway::poll() {
-  poll_opened();
-  poll_sealed();
-}
-
-void Gateway::settle() {
-  while (offload_ && !device().empty()) poll();
+  chunk.refused_count = 0;
 }
 
 void Gateway::tick() {
@@ -296,17 +239,16 @@ esp::Sa& Gateway::sa(unsigned to) {
 }
 
 std::vector<rte_mbuf*> Gateway::sent(uint16_t port) {
-  return std::exchange(sent_[port], {});
+  pipeline_->flush();
+  std::vector<rte_mbuf*> packets;
+  void* packet = nullptr;
+  while (rte_ring_dequeue(rings_[port].get(), &packet) == 0)
+    packets.push_back(static_cast<rte_mbuf*>(packet));
+  return packets;
 }
 
 std::vector<Reason> Gateway::refused() {
-  std::vector<Reason> reasons = std::exchange(refused_late_, {});
-  for (unsigned i = 0; i < chunk_->refused_count; ++i) {
-    reasons.push_back(chunk_->refused[i].reason);
-    rte_pktmbuf_free(chunk_->refused[i].packet);
-  }
-  chunk_->refused_count = 0;
-  return reasons;
+  return std::exchange(refused_, {});
 }
 
 }  // namespace hecto::router::test

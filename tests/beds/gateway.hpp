@@ -1,5 +1,5 @@
-// Two gateways without a router around them: tables, SAs, policies, and the stages of IPsec between
-// classify and rewrite.
+// Two gateways without a router around them: tables, SAs, policies, and the pipeline, whose ports
+// are rings.
 //
 //   host 10.<side>.0.1, fd00:<side>::1 ── port 0  gateway  port 1 ── 192.0.2.<side>,
 //   2001:db8::<side>
@@ -10,9 +10,9 @@
 
 #include "router/dataplane/nic_crypto/sessions.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/pipeline.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/ipsec.hpp"
-#include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec.hpp"
 #include "tests/beds/packets.hpp"
@@ -34,7 +34,7 @@ struct Algorithm {
   bool in_udp = false;
 };
 
-class Gateway {
+class Gateway final : RefusedSink {
  public:
   // With devices, all ESP goes there that they can do, once tick() has brought them up; it stays in
   // flight until settle().
@@ -50,13 +50,13 @@ class Gateway {
               const std::string& destination, std::optional<PolicyTemplate> protection = {},
               uint32_t priority = 100, uint32_t if_id = 0);
 
-  // Through classify, decap, look-up, encap and rewrite. Owned by the gateway until taken.
+  // Through the pipeline, from classify to transmit. Owned by the gateway until taken.
   void run(const std::vector<rte_mbuf*>& packets, uint16_t port);
   void send_own(rte_mbuf* packet);             // as Linux does, of IPv4
   std::vector<rte_mbuf*> sent(uint16_t port);  // takes them
   std::vector<Reason> refused();               // frees those
   uint64_t dropped(Reason reason) const {
-    return reasons_->dropped[static_cast<size_t>(reason)].get();
+    return pipeline_->counters().reasons.dropped[static_cast<size_t>(reason)].get();
   }
   IpsecStages& stages() { return *stages_; }
 
@@ -64,29 +64,23 @@ class Gateway {
   void plug(const NicSessions::Port& port);
   void unplug(uint16_t port);
   NicSessions& nic() { return *nic_; }
-  // Between encap and the queues of what NICs are to seal.
-  std::function<void()> before_leaving;
 
   // Of the devices: control's turn, all that is to do; a worker's; and until nothing is in flight.
   void tick();
-  void poll();
-  void poll_opened();
-  void poll_sealed();
-  void settle();
+  void poll() { pipeline_->poll_offload(); }
+  void poll_opened() { pipeline_->poll_decapped(); }
+  void settle() { pipeline_->drain(); }
   Offload& offload() { return *offload_; }
   WorkerOffload& device() { return *offload_->worker(0); }
   esp::Sa& sa(unsigned to);  // of the tunnel over IPv4
-  ReasonCounters& reasons() { return *reasons_; }
+  ReasonCounters& reasons() { return pipeline_->counters().reasons; }
   Snapshot& snapshot() { return snapshot_; }  // with a capture, run() shows it the packets
   std::atomic<uint32_t> now_s{1};
 
  private:
-  Observer* watching() { return observer_.active() ? &observer_ : nullptr; }
   void make_tables(uint16_t outer_mtu);
   void make_offload(Offload::Devices devices);
-  void finish(Chunk& chunk);
-  void collect();
-  void leave(Chunk& chunk);
+  void take_refused(Chunk& chunk) noexcept override;
   // Packets in flight hold SAs as they do in a worker.
   class InFlight final : public lookup::Reclaimer {
    public:
@@ -106,17 +100,12 @@ class Gateway {
   std::unique_ptr<Ipsec> ipsec_;
   std::unique_ptr<IpsecStages> stages_;
   Snapshot snapshot_;
-  Observer observer_;
+  std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
-  std::unique_ptr<std::array<PortCounters, kMaxPorts>> ports_ =
-      std::make_unique<std::array<PortCounters, kMaxPorts>>();
-  std::unique_ptr<ReasonCounters> reasons_ = std::make_unique<ReasonCounters>();
-  std::unique_ptr<std::array<InterfaceCounters, kMaxInterfaces>> interfaces_ =
-      std::make_unique<std::array<InterfaceCounters, kMaxInterfaces>>();
-  std::unique_ptr<Transmitter> transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
-  std::unique_ptr<Chunk> part_ = std::make_unique<Chunk>();
-  std::array<std::vector<rte_mbuf*>, 2> sent_;
-  std::vector<Reason> refused_late_;  // of what was in flight
+  // What is transmitted, by port.
+  std::array<std::unique_ptr<rte_ring, void (*)(rte_ring*)>, 2> rings_;
+  std::array<TransmitPath, kMaxPorts> transmit_{};
+  std::vector<Reason> refused_;
 };
 
 }  // namespace hecto::router::test

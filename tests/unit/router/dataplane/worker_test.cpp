@@ -41,8 +41,8 @@ TEST(Worker, LiesOnItsSocketAsAWhole) {
   auto worker = make_on_socket<Worker>(memory, options.socket, options);
   EXPECT_EQ(memory.socket_, 3);
   EXPECT_TRUE(memory.holds(worker.get(), sizeof(Worker)));
-  EXPECT_TRUE(memory.holds(&worker->counters(), sizeof(WorkerCounters)));
-  EXPECT_GE(sizeof(Worker), sizeof(WorkerCounters) + sizeof(Chunk));
+  EXPECT_TRUE(memory.holds(&worker->counters(), sizeof(PipelineCounters)));
+  EXPECT_GE(sizeof(Worker), sizeof(PipelineCounters) + sizeof(Chunk));
   worker.reset();
   EXPECT_EQ(memory.released_, 1u);
 }

@@ -146,7 +146,7 @@ TEST_F(NicGateways, WhatIsRoutedToAnotherPortIsSealedByCpuFromThenOn) {
 TEST_F(NicGateways, ARouteThatChangesBehindTheChoiceSendsNothingElsewhere) {
   left_.plug(nic_.port());
   tunnels();
-  left_.before_leaving = [this] { route_end({0}); };
+  nic_.on_metadata = [this] { route_end({0}); };
   left_.run({packet(from_host_of_left())}, 0);
   EXPECT_TRUE(left_.sent(0).empty());
   auto out = left_.sent(1);

@@ -148,6 +148,7 @@ int ScriptedNic::set_metadata(void* device, rte_security_session* session, rte_m
   ScriptedNic& nic = of(device);
   Session* found = nic.find(session);
   EXPECT_NE(found, nullptr) << "metadata of a session that is no more";
+  if (nic.on_metadata) nic.on_metadata();
   if (nic.refuses_metadata || found == nullptr) return -EINVAL;
   EXPECT_FALSE(found->inbound);
   nic.queued[packet] = found;

@@ -8,6 +8,7 @@
 // clang-format on
 
 #include <array>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -41,6 +42,7 @@ class ScriptedNic {
   bool refuses_sessions = false, refuses_rules = false, has_rules = true;
   bool refuses_metadata = false, refuses_to_end = false;
   bool link_up = true;
+  std::function<void()> on_metadata;  // between the choice of a session and the port's queue
   // All of AES-GCM with keys of 16 and 32 bytes, but for what is said otherwise.
   std::vector<rte_security_capability> offers;
   rte_security_capability& offer(bool inbound, bool tunnel);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "gpu_offload/devices/host.hpp"
+#include "router/dataplane/worker.hpp"
 #include "tests/beds/packets.hpp"
 
 namespace hecto::router::test {
@@ -121,7 +122,7 @@ class DevicesWorker {
     EXPECT_TRUE(offload().of(lane).take(lane, gpu_offload::Side::kDevice, offload()));
   }
   // Until nothing is in flight and the loop has been round a few times more.
-  const WorkerCounters& run() {
+  const PipelineCounters& run() {
     std::thread thread([this] { worker_->run(); });
     const Counter& turns = worker_->counters().cycles.iterations;
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -145,7 +146,7 @@ class DevicesWorker {
 TEST(Offload, ATurnThatDeliversTheDevicesAnswersIsBusy) {
   DevicesWorker test;
   test.send(40);
-  const WorkerCounters& counters = test.run();
+  const PipelineCounters& counters = test.run();
   EXPECT_GT(counters.cycles.busy.get(), 0u);
   EXPECT_EQ(counters.cycles.packets.get(), 0u) << "they were counted when they were received";
   EXPECT_EQ(counters.reasons.dropped[static_cast<size_t>(Reason::kNoLinux)].get(), 40u)

@@ -1,8 +1,8 @@
 // The slow path: one thread on the control core between the workers and Linux.
 //
 //   workers ─► punt rings ─► token bucket ─► TAP of the ingress interface ─► Linux
-//   Linux ─► TAP ─► mbuf ─► transmit queue of its own (or the owner's ring) ─► port
-//                     └► [policies: ESP, its own look-up] ─► that queue
+//   Linux ─► TAP ─► mbuf ─► Pipeline::from_linux: is it to be ESP? ─ no ─► transmit ─► port
+//                                                                   └ yes ─► rewrite ─┘
 //
 // Buckets here hold each reason to its rate over all workers; the workers' own keep the rings
 // free. Every frame either reaches the other side or is a drop by name.
@@ -20,13 +20,10 @@
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/core/token_bucket.hpp"
-#include "router/dataplane/observe/observer.hpp"
-#include "router/dataplane/stages/transmit.hpp"
+#include "router/dataplane/pipeline.hpp"
 #include "router/linux/tap.hpp"
 
 namespace hecto::router {
-
-class IpsecStages;
 
 // An interface's twin. A VLAN of the file has a TAP of its own, and its tag is put on and taken
 // off here; a VLAN device that Linux made sits on the port's TAP and sees tagged frames.
@@ -47,14 +44,7 @@ struct TwinList {
   std::vector<Twin*> by_interface;  // where to deliver; null: nowhere
 };
 
-struct SlowPathCounters {
-  std::array<PortCounters, kMaxPorts> ports;
-  ReasonCounters reasons;   // punted: delivered to Linux
-  Counter injected;         // frames taken from Linux
-  Counter injected_handed;  // of those, given to a port's queue or its owner
-};
-
-class SlowPath {
+class SlowPath final : RefusedSink {
  public:
   struct Options {
     std::vector<rte_ring*> punts;  // one a worker
@@ -74,8 +64,10 @@ class SlowPath {
   void stop();
   // Control only. The thread takes the new list at its next turn.
   void set_twins(std::shared_ptr<const TwinList> twins);
-  const SlowPathCounters& counters() const { return *counters_; }
-  unsigned queued() const;  // punted, not yet looked at
+  const PipelineCounters& counters() const { return pipeline_.counters(); }  // punted: delivered
+  uint64_t injected() const { return injected_.get(); }                // frames taken from Linux
+  uint64_t injected_handed() const { return injected_handed_.get(); }  // of those, given to a port
+  unsigned queued() const;                                             // punted, not yet looked at
 
  private:
   void run();
@@ -85,16 +77,16 @@ class SlowPath {
   void drop(const rte_mbuf* packet, Reason reason, InterfaceId interface);
   unsigned inject(Twin& twin);
   void send(Twin& twin, rte_mbuf* packet);
-  bool protect(Twin& twin, rte_mbuf* packet);
+  bool enter_lane(const Twin& twin, rte_mbuf* packet) noexcept;
+  void take_refused(Chunk& chunk) noexcept override;
   void refresh();
   void wait_for_work(unsigned idle_turns);
 
   Options options_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
-  std::unique_ptr<SlowPathCounters> counters_;
-  Observer observer_;
-  Transmitter transmitter_;
+  Pipeline pipeline_;
+  Counter injected_, injected_handed_;
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   std::array<TokenBucket, kReasonCount> buckets_;
@@ -104,7 +96,6 @@ class SlowPath {
   std::shared_ptr<const TwinList> twins_;
   std::vector<uint8_t> buffer_;
   std::unique_ptr<Chunk> chunk_;  // of one packet that a policy may protect
-  std::array<InterfaceCounters, kMaxInterfaces> uncounted_;
 };
 
 }  // namespace hecto::router

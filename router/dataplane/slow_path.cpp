@@ -1,4 +1,4 @@
-#include "router/dataplane/punt/slow_path.hpp"
+#include "router/dataplane/slow_path.hpp"
 
 #include <poll.h>
 
@@ -8,8 +8,6 @@
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/observe/trace.hpp"
-#include "router/dataplane/stages/ipsec.hpp"
-#include "router/dataplane/stages/rewrite.hpp"
 
 namespace hecto::router {
 namespace {
@@ -29,8 +27,7 @@ bool whole_ipv4(const uint8_t* ip, uint32_t bytes) noexcept {
 
 SlowPath::SlowPath(const Options& options)
     : options_(options),
-      counters_(std::make_unique<SlowPathCounters>()),
-      transmitter_(counters_->ports, counters_->reasons),
+      pipeline_({options.qsbr_thread, options.tables, nullptr, options.ipsec}, *this),
       next_twins_(std::make_shared<TwinList>()),
       twins_(next_twins_),
       buffer_(kFrameBytes),
@@ -71,9 +68,7 @@ void SlowPath::refresh() {
   if (newest->generation == generation_) return;
   generation_ = newest->generation;
   snapshot_ = newest;
-  transmitter_.use(&newest->slow_path);
-  observer_.use(*newest, options_.qsbr_thread);
-  transmitter_.follow(observer_.active() ? &observer_ : nullptr);
+  pipeline_.use(*newest, newest->slow_path);
   if (newest->punt_pps == punt_pps_) return;
   punt_pps_ = newest->punt_pps;
   for (size_t i = 0; i < kReasonCount; ++i)
@@ -107,8 +102,8 @@ Reason SlowPath::write(const PuntEntry& entry) {
 
 // Counts it, and shows it to who looks on.
 void SlowPath::drop(const rte_mbuf* packet, Reason reason, InterfaceId interface) {
-  counters_->reasons.dropped[static_cast<size_t>(reason)].add(1);
-  if (observer_.active()) observer_.dropped(packet, reason, interface);
+  pipeline_.counters().reasons.dropped[static_cast<size_t>(reason)].add(1);
+  if (pipeline_.observer().active()) pipeline_.observer().dropped(packet, reason, interface);
 }
 
 void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
@@ -117,7 +112,7 @@ void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   if (buckets_[index].take(now)) dropped = write(entry);
   const bool delivered = dropped == Reason::kNone;
   if (delivered)
-    counters_->reasons.punted[index].add(1);
+    pipeline_.counters().reasons.punted[index].add(1);
   else
     drop(entry.packet, dropped, entry.interface);
   // Not one that a session before left behind.
@@ -154,7 +149,7 @@ unsigned SlowPath::inject(Twin& twin) {
     const TapIo io = twin.tap.read(room);
     if (io.status == TapStatus::kGone) twin.gone.store(true, std::memory_order_relaxed);
     if (io.status != TapStatus::kOk) break;
-    counters_->injected.add(1);
+    injected_.add(1);
     uint8_t* frame = room.data();
     size_t bytes = io.bytes;
     if (twin.vlan != 0) {
@@ -170,7 +165,7 @@ unsigned SlowPath::inject(Twin& twin) {
     if (space == nullptr) {
       rte_pktmbuf_free(packet);
       twin.no_mbuf.add(1);
-      counters_->reasons.dropped[static_cast<size_t>(Reason::kTransmitFull)].add(1);
+      pipeline_.counters().reasons.dropped[static_cast<size_t>(Reason::kTransmitFull)].add(1);
       continue;
     }
     std::memcpy(space, frame, bytes);
@@ -180,17 +175,20 @@ unsigned SlowPath::inject(Twin& twin) {
   return frames;
 }
 
+// What an outbound policy protects goes to its tunnel's end; all else where Linux has sent it.
 void SlowPath::send(Twin& twin, rte_mbuf* packet) {
-  if ((snapshot_->features & kFeatureIpsec) != 0 && options_.ipsec != nullptr &&
-      protect(twin, packet))
-    return;
-  counters_->injected_handed.add(1);
-  transmitter_.enqueue(twin.port, packet);
+  if (options_.ipsec != nullptr && enter_lane(twin, packet)) {
+    if (const auto handed = pipeline_.from_linux(*chunk_)) {
+      injected_handed_.add(*handed);
+      return;
+    }
+  }
+  injected_handed_.add(1);
+  pipeline_.transmit(twin.port, packet);
 }
 
-// What a policy holds for goes the way of its tunnel instead of the one that Linux gave it. False:
-// there is none.
-bool SlowPath::protect(Twin& twin, rte_mbuf* packet) {
+// The chunk of this one packet. False: it is no whole IP packet to one station, so no policy's.
+bool SlowPath::enter_lane(const Twin& twin, rte_mbuf* packet) noexcept {
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   const unsigned l2 = kEthernetBytes + (twin.vlan != 0 ? kVlanTagBytes : 0u);
   if (packet->data_len < l2 + kIpv4Bytes || (frame[0] & 1) != 0) return false;
@@ -203,27 +201,22 @@ bool SlowPath::protect(Twin& twin, rte_mbuf* packet) {
     lane.packets[0] = packet;
     lane.ingress[0] = {twin.interface, l2};
     lane.count = 1;
+    return true;
   };
-  if (type == kEtherIpv4 && whole_ipv4(ip, bytes))
-    put(chunk.v4);
-  else if (type == kEtherIpv6 && bytes >= kIpv6Bytes && load16_be(ip + 4) + kIpv6Bytes == bytes)
-    put(chunk.v6);
-  else
-    return false;
-  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_,
-                                 observer_.active() ? &observer_ : nullptr))
-    return false;
-  counters_->injected_handed.add(chunk.v4.count + chunk.v6.count);
-  const lookup::NextHopView& next_hops = options_.tables.next_hops;
-  rewrite<0>(chunk.v4, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
-  rewrite<0>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, uncounted_);
-  // Not back to Linux, where it comes from.
+  if (type == kEtherIpv4 && whole_ipv4(ip, bytes)) return put(chunk.v4);
+  if (type == kEtherIpv6 && bytes >= kIpv6Bytes && load16_be(ip + 4) + kIpv6Bytes == bytes)
+    return put(chunk.v6);
+  return false;
+}
+
+// Not back to Linux, where it comes from.
+void SlowPath::take_refused(Chunk& chunk) noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     const Refused& refused = chunk.refused[i];
     drop(refused.packet, refused.reason, refused.interface);
     rte_pktmbuf_free(refused.packet);
   }
-  return true;
+  chunk.refused_count = 0;
 }
 
 void SlowPath::wait_for_work(unsigned idle_turns) {
@@ -246,7 +239,7 @@ void SlowPath::run() {
     unsigned work = deliver_punts();
     for (const auto& twin : twins_->twins)
       if (!twin->gone.load(std::memory_order_relaxed)) work += inject(*twin);
-    transmitter_.flush_all();
+    pipeline_.flush();
     rte_rcu_qsbr_quiescent(options_.qsbr, options_.qsbr_thread);
     idle_turns = work > 0 ? 0 : idle_turns + 1;
     if (work == 0) wait_for_work(idle_turns);

@@ -1,4 +1,4 @@
-#include "router/dataplane/punt/slow_path.hpp"
+#include "router/dataplane/slow_path.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,152 @@
+// The packet's way through one thread, from a receive queue to a transmit queue.
+//
+//   receive()       a burst of one receive queue
+//     received()      classify     which interface, which family, is it fit to be forwarded
+//                     [decap]      ESP for us comes out as what was inside
+//     after_decap()   [urpf]       is there a way back to the source
+//                     look-up      destination -> next-hop group
+//     after_lookup()  [encap]      policies; what one protects goes on as ESP, to its tunnel's end
+//     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
+//                     transmit     that port's buffer; flush() sends
+//
+//   from_linux()    [encap] ─► rewrite ─► transmit, for what Linux sends
+//   transmit()      that port's buffer, for what needs nothing more
+//
+// Each function of the left column does its own stages and all below it. receive() is the worker's
+// way in; the others are for packets that come from elsewhere: a device's answers (look-ups, ESP),
+// the slow path, tests. Stages in brackets, tags and counters are compiled in or not: the whole way
+// exists once for each set of features, and use() chooses, so that what is off costs nothing.
+//
+// A stage that refuses a packet leaves it in the chunk with its reason. What is there when the
+// chunk has been through goes to the RefusedSink.
+//
+// One for each worker, and one for the slow path. Not thread-safe; counters may be read from any
+// thread.
+#pragma once
+
+#include <optional>
+
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/stage_timer.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/observe/observer.hpp"
+#include "router/dataplane/stages/transmit.hpp"
+
+namespace hecto::router {
+
+class IpsecStages;
+class WorkerOffload;
+
+// Who owns what the stages refuse: a worker punts or frees it.
+class RefusedSink {
+ public:
+  // Takes all of chunk.refused and leaves it empty.
+  virtual void take_refused(Chunk& chunk) noexcept = 0;
+
+ protected:
+  ~RefusedSink() = default;
+};
+
+struct PipelineCounters {
+  std::array<PortCounters, kMaxPorts> ports;
+  std::array<InterfaceCounters, kMaxInterfaces> interfaces;
+  ReasonCounters reasons;
+  CycleCounters cycles;
+  Counter unfinished_checksums, checked_checksums;  // of kernel-interface ports, sampled
+};
+
+class Pipeline {
+ public:
+  struct Options {
+    unsigned thread = 0;  // of observers: the worker's id; for the slow path the number of workers
+    TableViews tables;
+    WorkerOffload* offload = nullptr;  // null: all is done on this core
+    IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
+  };
+  Pipeline(const Options& options, RefusedSink& refused_sink);
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  // From now on by this snapshot; both must stay until the next use(). `transmit`: by port.
+  void use(const Snapshot& snapshot, const std::array<TransmitPath, kMaxPorts>& transmit) noexcept;
+
+  // ---- The packet's way ----
+  unsigned receive(const ReceiveQueue& queue, Chunk& chunk) noexcept;  // packets received
+  void received(Chunk& chunk, const ReceiveQueue& queue) noexcept;
+  void after_decap(Chunk& chunk) noexcept { complete(entries_.after_decap, chunk); }
+  void after_lookup(Chunk& chunk) noexcept { complete(entries_.after_lookup, chunk); }
+  void after_encap(Chunk& chunk) noexcept { complete(entries_.after_encap, chunk); }
+  // Packets in their lanes, as Linux sends them to the ingress interface given there: outbound
+  // policies only. Nothing where none holds, and all are as they were; else how many reached
+  // rewrite.
+  std::optional<unsigned> from_linux(Chunk& chunk) noexcept;
+  void transmit(uint16_t port, rte_mbuf* packet) noexcept { transmitter_.enqueue(port, packet); }
+  // What other threads handed over for a queue of this one. Returns packets taken.
+  unsigned transmit_handoff(const HandoffQueue& handoff) noexcept {
+    return transmitter_.drain(handoff);
+  }
+  void flush() noexcept { transmitter_.flush_all(); }
+
+  // ---- What waits beside it ----
+  // Takes on what the device has answered, and what waited behind it.
+  void poll_offload() noexcept;
+  void poll_decapped() noexcept;  // its parts: ESP in,
+  void poll_lookups() noexcept;
+  void poll_encapped() noexcept;  // and ESP out
+  void drain() noexcept;          // until nothing is in flight; bounded by the batches' deadline
+  unsigned take_delivered() noexcept { return std::exchange(delivered_, 0); }  // packets, by polls
+  void expire_fragments() noexcept;
+
+  Observer& observer() noexcept { return observer_; }
+  PipelineCounters& counters() noexcept { return counters_; }
+  const PipelineCounters& counters() const noexcept { return counters_; }
+
+ private:
+  using Entry = void (*)(Pipeline&, Chunk&);
+  struct Entries {
+    void (*received)(Pipeline&, Chunk&, const PortView&);
+    Entry after_decap, after_lookup, after_encap;
+  };
+  static Entries entries_for(unsigned features) noexcept;
+  void complete(Entry entry, Chunk& chunk) noexcept {
+    entry(*this, chunk);
+    if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+  }
+
+  template <unsigned Features>
+  void run_received(Chunk& chunk, const PortView& port) noexcept;
+  template <unsigned Features>
+  void run_after_decap(Chunk& chunk) noexcept;
+  template <unsigned Features>
+  void run_after_lookup(Chunk& chunk) noexcept;
+  template <unsigned Features>
+  void run_after_encap(Chunk& chunk) noexcept;
+
+  void decap(Chunk& chunk, const PortView& port) noexcept;
+  template <unsigned Features>
+  void route(Chunk& chunk) noexcept;
+  template <unsigned Features, typename Address, typename Fib>
+  void look_up(Lane<Address>& lane, const Fib& fib) noexcept;
+  template <typename Address, typename Fib>
+  void look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept;
+  void encap(Chunk& chunk) noexcept;
+  void deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept;
+  void sample_checksum(const rte_mbuf* packet) noexcept;
+  Observer* active_observer() noexcept { return observer_.active() ? &observer_ : nullptr; }
+
+  Options options_;
+  RefusedSink& refused_sink_;
+  const Snapshot* snapshot_ = nullptr;
+  unsigned features_ = 0;
+  Entries entries_{};
+  unsigned delivered_ = 0;  // packets, by the device's batches
+  uint32_t lookups_ = 0;    // on this core, with a device beside it
+  PipelineCounters counters_;
+  StageTimer timer_{counters_.cycles};
+  Transmitter transmitter_{counters_.ports, counters_.reasons};
+  Observer observer_;
+};
+
+}  // namespace hecto::router
