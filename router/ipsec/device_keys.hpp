@@ -1,26 +1,20 @@
-// Keys of SAs for the devices: which transforms these can do, and the table that feeds them.
-// Control thread.
+// Where the keys of SAs go for the offload devices. Called on the control thread.
 #pragma once
 
-#include "gpu_offload/key_table.hpp"
-#include "router/ipsec/ipsec.hpp"
+#include <cstdint>
+
+#include "router/ipsec/esp/sa.hpp"
 
 namespace hecto::router {
 
-class EspKeys final : public DeviceKeys {
+class DeviceKeys {
  public:
-  // 71 MB, here and twice on each device; an SA beyond them is the CPU's.
-  static constexpr uint32_t kMost = 65536;
-
-  uint32_t add(const esp::Transform& transform, const esp::Keys& keys) override;
-  void remove(uint32_t index) override { table_.remove(index); }
-
-  gpu_offload::KeyTable& table() { return table_; }
-  const gpu_offload::KeyTable& table() const { return table_; }
-
- private:
-  gpu_offload::KeyTable table_{kMost};
-  bool told_full_ = false;
+  virtual ~DeviceKeys() = default;
+  // Their index on every device; esp::kNoDeviceKey where devices cannot do the transform, or have
+  // no room.
+  virtual uint32_t add(const esp::Transform& transform, const esp::Keys& keys) = 0;
+  // No worker holds a packet of that SA any more.
+  virtual void remove(uint32_t index) = 0;
 };
 
 }  // namespace hecto::router

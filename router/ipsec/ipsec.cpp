@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace hecto::router {
 namespace {
@@ -14,67 +14,172 @@ uint32_t monotonic_s() {
   return static_cast<uint32_t>(now.tv_sec);
 }
 
+IpsecOptions with_defaults(IpsecOptions options) {
+  if (!options.now_s) options.now_s = monotonic_s;
+  if (!options.log) options.log = [](LogLevel, const std::string&) {};
+  return options;
+}
+
+std::string_view owner(RouteOrigin origin) {
+  if (origin == RouteOrigin::kLinux) return "Linux";
+  return origin == RouteOrigin::kFile ? "the file" : "the API";
+}
+
 }  // namespace
 
 Ipsec::Ipsec(IpsecOptions options)
-    : options_(std::move(options)),
-      sad_(options_.max_sas, *options_.readers),
-      directions_{Direction(*options_.readers), Direction(*options_.readers),
-                  Direction(*options_.readers)} {
-  if (!options_.now_s) options_.now_s = monotonic_s;
-}
+    : options_(with_defaults(std::move(options))),
+      sas_(options_, templates_),
+      policies_(options_, templates_) {}
 
 Ipsec::~Ipsec() = default;
 
 esp::IpsecView Ipsec::view() const {
-  const auto& of = directions_;
-  return {&sad_, &of[static_cast<size_t>(PolicyDirection::kOut)].spd,
-          &of[static_cast<size_t>(PolicyDirection::kIn)].spd,
-          &of[static_cast<size_t>(PolicyDirection::kForward)].spd};
+  return {&sas_.sad(), &policies_.spd(PolicyDirection::kOut), &policies_.spd(PolicyDirection::kIn),
+          &policies_.spd(PolicyDirection::kForward)};
+}
+
+Result<bool> Ipsec::add_sa(SaState state) {
+  const SaEntry* there = sas_.find(state.id);
+  if (there != nullptr && there->state.origin != state.origin) {
+    return fail(fmt::format("SA {} is there already, from {}; remove it there, or use another SPI",
+                            to_string(state.id), owner(there->state.origin)),
+                EEXIST);
+  }
+  return sas_.put(std::move(state));
+}
+
+Result<void> Ipsec::remove_sa(const SaId& id, RouteOrigin origin) {
+  const SaEntry* there = sas_.find(id);
+  if (there == nullptr || there->state.origin != origin)
+    return fail(fmt::format("there is no SA {}", to_string(id)), ENOENT);
+  sas_.remove(id);
+  return {};
+}
+
+Result<bool> Ipsec::add_policy(const IpsecPolicy& policy) {
+  return policies_.put(policy);
+}
+
+Result<void> Ipsec::remove_policy(const IpsecPolicy& policy) {
+  if (policies_.remove(policy)) return {};
+  return fail(fmt::format("there is no policy {}", to_string(policy)), ENOENT);
+}
+
+void Ipsec::sa(SaState state) {
+  const SaId id = state.id;
+  state.origin = RouteOrigin::kLinux;
+  const SaEntry* there = sas_.find(id);
+  if (there != nullptr && there->state.origin != RouteOrigin::kLinux)
+    options_.log(LogLevel::kWarning,
+                 fmt::format("ipsec: Linux has an SA {} of its own: it takes the other's place",
+                             to_string(id)));
+  const auto put = sas_.put(std::move(state));
+  if (put) return;
+  ++sas_refused_;
+  sa_removed(id);  // one that Linux replaced must not live on with its old keys
+  if (put.error().error_number == ENOSPC)
+    warn_once(warned_of_sas_, fmt::format("ipsec: SA {} of Linux is left out: {}; others that do "
+                                          "not fit are counted",
+                                          to_string(id), put.error().message));
+  else
+    options_.log(LogLevel::kWarning, fmt::format("ipsec: Linux: {}", put.error().message));
+}
+
+void Ipsec::sa_removed(const SaId& id) {
+  const SaEntry* there = sas_.find(id);
+  if (there != nullptr && there->state.origin == RouteOrigin::kLinux) sas_.remove(id);
+}
+
+void Ipsec::sas_flushed() {
+  sas_.flush(RouteOrigin::kLinux);
+}
+
+void Ipsec::policy(const IpsecPolicy& policy) {
+  IpsecPolicy linux_policy = policy;
+  linux_policy.origin = RouteOrigin::kLinux;
+  const auto put = policies_.put(linux_policy);
+  if (put) return;
+  ++policies_refused_;
+  warn_once(warned_of_policies_, fmt::format("ipsec: policy {} of Linux is left out: {}; others "
+                                             "that do not fit are counted",
+                                             to_string(policy), put.error().message));
+}
+
+void Ipsec::policy_removed(const IpsecPolicy& policy) {
+  IpsecPolicy linux_policy = policy;
+  linux_policy.origin = RouteOrigin::kLinux;
+  policies_.remove(linux_policy);
+}
+
+void Ipsec::policies_flushed() {
+  policies_.flush(RouteOrigin::kLinux);
+}
+
+void Ipsec::ipsec_resync_begin() {
+  sas_.begin_resync();
+  policies_.begin_resync();
+  ++resyncs_;
+  resyncing_ = true;
+  warned_of_sas_ = warned_of_policies_ = false;
+}
+
+void Ipsec::ipsec_resync_end() {
+  if (!std::exchange(resyncing_, false)) return;
+  const size_t sas = sas_.end_resync();
+  const size_t policies = policies_.end_resync();
+  swept_ += sas + policies;
+  options_.log(LogLevel::kInfo,
+               fmt::format("ipsec: Linux's state is read: {} SAs and {} policies, {} old ones gone",
+                           sas_.size(), policies_.size(), sas + policies));
 }
 
 void Ipsec::commit() {
-  for (Templates::value_type* of : std::exchange(dirty_, {})) resolve(*of);
-  for (Direction& direction : directions_) change(direction);
-  if (!leaving_.empty()) {
-    leaving_.token = options_.readers->start();
-    retired_.push_back(std::exchange(leaving_, {}));
+  templates_.resolve();
+  policies_.publish();
+  Retired retired{0, sas_.take_removed(), policies_.take_removed()};
+  if (!retired.sas.empty() || !retired.policies.empty()) {
+    retired.token = options_.readers->start();
+    retired_.push_back(std::move(retired));
   }
   reclaim();
 }
 
 void Ipsec::reclaim() {
-  sad_.reclaim();
+  sas_.reclaim();
   while (!retired_.empty() && options_.readers->passed(retired_.front().token)) {
-    for (const auto& sa : retired_.front().sas) forget(*sa);
+    for (const auto& sa : retired_.front().sas) sas_.release(*sa);
     retired_.pop_front();
   }
 }
 
-void Ipsec::ipsec_resync_begin() {
-  if (++generation_ == 0) generation_ = 1;
-  ++statistics_.resyncs;
-  resyncing_ = true;
-  told_sas_full_ = told_policies_full_ = false;
+std::vector<SaView> Ipsec::sas() const {
+  return sas_.views(policies_.policies_by_sa());
 }
 
-void Ipsec::ipsec_resync_end() {
-  if (!resyncing_) return;
-  resyncing_ = false;
-  const size_t sas = erase_sas([this](const Entry& entry) {
-    return entry.state.origin == RouteOrigin::kLinux && entry.generation != generation_;
-  });
-  const size_t policies = erase_policies([this](const PolicyEntry& entry) {
-    return entry.policy.origin == RouteOrigin::kLinux && entry.generation != generation_;
-  });
-  statistics_.swept += sas + policies;
-  log(LogLevel::kInfo,
-      fmt::format("ipsec: Linux's state is read: {} SAs and {} policies, {} old ones gone",
-                  sas_.size(), policies_.size(), sas + policies));
+std::optional<SaView> Ipsec::find(const SaId& id) const {
+  const SaEntry* entry = sas_.find(id);
+  if (entry == nullptr) return std::nullopt;
+  return sas_.view(*entry);
 }
 
-void Ipsec::tell_once(bool& told, const std::string& line) {
-  if (!std::exchange(told, true)) log(LogLevel::kWarning, line);
+IpsecStatistics Ipsec::statistics() const {
+  IpsecStatistics statistics;
+  statistics.sas = static_cast<uint32_t>(sas_.size());
+  statistics.policies = static_cast<uint32_t>(policies_.size());
+  statistics.max_sas = options_.max_sas;
+  statistics.max_policies = options_.max_policies;
+  statistics.policies_without_sa = templates_.policies_without_sa();
+  statistics.sas_refused = sas_refused_;
+  statistics.policies_refused = policies_refused_;
+  statistics.contradictions = policies_.contradictions();
+  statistics.resyncs = resyncs_;
+  statistics.swept = swept_;
+  return statistics;
+}
+
+void Ipsec::warn_once(bool& warned, const std::string& line) const {
+  if (!std::exchange(warned, true)) options_.log(LogLevel::kWarning, line);
 }
 
 }  // namespace hecto::router

@@ -23,8 +23,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/log_level.hpp"
 #include "router/dataplane/nic_crypto/security.hpp"
-#include "router/ipsec/ipsec.hpp"
+#include "router/ipsec/nic_crypto.hpp"
 
 namespace hecto::router {
 

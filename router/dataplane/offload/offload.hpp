@@ -16,7 +16,7 @@
 #include "gpu_offload/shader.hpp"
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/tables/tables.hpp"
-#include "router/ipsec/device_keys.hpp"
+#include "router/ipsec/esp_keys.hpp"
 
 namespace hecto::router {
 

@@ -1,8 +1,8 @@
-// A packet's five-tuple as policies look at it (RFC 4301 §4.4.1.1), read as Linux's
-// xfrm_decode_session does.
+#include "router/ipsec/esp/flow_key.hpp"
+
 #include <cstring>
 
-#include "router/ipsec/esp/tables.hpp"
+#include "base/bytes.hpp"
 
 namespace hecto::router::esp {
 namespace {
@@ -14,10 +14,6 @@ constexpr uint8_t kHopByHop = 0, kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kRo
                   kMobility = 135, kUdpLite = 136;
 constexpr unsigned kMaxExtensions = 8;
 constexpr uint32_t kIpv4Header = 20, kIpv6Header = 40;
-
-uint16_t load16_be(const uint8_t* from) {
-  return static_cast<uint16_t>(from[0] << 8 | from[1]);
-}
 
 // `payload`: what follows the IP header and its extensions, at least `bytes` long.
 void read_ports(const uint8_t* payload, uint32_t bytes, FlowKey& key) {

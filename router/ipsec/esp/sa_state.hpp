@@ -1,33 +1,18 @@
-// Security associations and policies as control hears of them: from Linux (XFRM by netlink), the
-// file and the API. Values only; owned by the control thread.
+// Security associations as control hears of them: from Linux (XFRM by netlink), the file and the
+// API. Values only; owned by the control thread.
 //
-// Source: RFC 4301 (SPD, SAD), RFC 4303 (ESP), RFC 3948 (UDP encapsulation), linux/xfrm.h.
+// Source: RFC 4301 (SAD), RFC 4303 (ESP), RFC 3948 (UDP encapsulation), linux/xfrm.h.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/net.hpp"
-#include "lookup/prefix.hpp"
+#include "router/ipsec/esp/selector.hpp"
 #include "router/ipsec/esp/transform.hpp"
 
 namespace hecto::router {
-
-using lookup::Family;
-using lookup::IpAddress;
-using lookup::IpPrefix;
-
-// What a packet must look like. A prefix of length 0 and a mask of 0 fit everything.
-struct IpsecSelector {
-  Family family = Family::kIpv4;  // of source and destination
-  IpPrefix source, destination;
-  uint8_t protocol = 0;  // 0: any
-  uint16_t source_port = 0, source_port_mask = 0;
-  uint16_t destination_port = 0, destination_port_mask = 0;  // ICMP: type and code stand in ports
-  bool operator==(const IpsecSelector&) const = default;
-};
 
 // What an SA is found by (RFC 4301 §4.1); Linux tells states apart by it too.
 struct SaId {
@@ -35,6 +20,9 @@ struct SaId {
   uint32_t spi = 0;  // host order
   auto operator<=>(const SaId&) const = default;
 };
+
+// "198.51.100.1 0x00001001", as messages name an SA.
+std::string to_string(const SaId& id);
 
 struct SaLifetime {
   static constexpr uint64_t kInfinite = ~uint64_t{0};
@@ -70,27 +58,6 @@ struct SaState {
   uint64_t sequence = 0;           // sent so far, for an SA that comes with a history
   uint64_t replay_sequence = 0;    // highest received so far
   uint32_t tfc_pad = 0;            // bytes that payloads are padded to (RFC 4303 §2.7); 0: off
-};
-
-struct PolicyTemplate {           // XFRM's tmpl: what protects the packet
-  IpAddress source, destination;  // outer; unspecified (all zero) in transport mode
-  uint32_t reqid = 0;
-  uint32_t spi = 0;  // 0: any
-  IpsecMode mode = IpsecMode::kTunnel;
-  bool optional = false;  // XFRM level "use": let in without
-  bool operator==(const PolicyTemplate&) const = default;
-};
-
-struct IpsecPolicy {
-  PolicyDirection direction = PolicyDirection::kOut;
-  IpsecSelector selector;
-  RouteOrigin origin = RouteOrigin::kLinux;
-  PolicyAction action = PolicyAction::kProtect;
-  uint32_t priority = 0;  // lower wins, as in Linux; then the older
-  uint32_t index = 0;     // Linux's; 0: none
-  uint32_t if_id = 0;
-  std::optional<PolicyTemplate> protection;  // of kProtect
-  bool operator==(const IpsecPolicy&) const = default;
 };
 
 }  // namespace hecto::router

@@ -17,6 +17,7 @@
 
 #include "lookup/memory.hpp"
 #include "router/ipsec/esp/pointer_slots.hpp"
+#include "router/ipsec/esp/sa_state.hpp"
 #include "router/ipsec/esp/tables.hpp"
 
 namespace hecto::router::esp {

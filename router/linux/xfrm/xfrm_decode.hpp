@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "router/ipsec/ipsec_events.hpp"
+#include "router/ipsec/events.hpp"
 #include "router/linux/decode.hpp"
 
 namespace hecto::router {

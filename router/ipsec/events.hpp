@@ -1,6 +1,7 @@
 // What Linux says of SAs and policies, as the XFRM mirror tells it.
 #pragma once
 
+#include "router/ipsec/esp/policy.hpp"
 #include "router/ipsec/esp/sa_state.hpp"
 
 namespace hecto::router {

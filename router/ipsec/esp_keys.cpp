@@ -1,4 +1,4 @@
-#include "router/ipsec/device_keys.hpp"
+#include "router/ipsec/esp_keys.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -35,8 +35,8 @@ uint32_t EspKeys::add(const esp::Transform& transform, const esp::Keys& keys) {
   if (!prepare(key, transform, keys)) return esp::kNoDeviceKey;
   const uint32_t index = table_.add(key);
   gpu_offload::crypto::wipe(key);
-  if (index == esp::kNoDeviceKey && !told_full_) {
-    told_full_ = true;
+  if (index == esp::kNoDeviceKey && !warned_full_) {
+    warned_full_ = true;
     spdlog::warn("offload: no room for the keys of more than {} SAs; further ones stay on the CPU",
                  table_.count());
   }

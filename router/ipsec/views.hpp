@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "router/ipsec/esp/policy.hpp"
 #include "router/ipsec/esp/sa.hpp"
 #include "router/ipsec/esp/sa_state.hpp"
 

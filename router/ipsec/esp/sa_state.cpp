@@ -1,0 +1,11 @@
+#include "router/ipsec/esp/sa_state.hpp"
+
+#include <fmt/format.h>
+
+namespace hecto::router {
+
+std::string to_string(const SaId& id) {
+  return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi);
+}
+
+}  // namespace hecto::router
