@@ -1,34 +1,28 @@
-// hecto-bench: the measuring tools, one sub-command each.
-#include <fmt/format.h>
-
+// hecto-bench: the measuring tools, a folder and a sub-command each.
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <memory>
 
 #include "bench/lib/command.hpp"
-#include "bench/lib/synthetic_table.hpp"
+
+// The sub-commands in the order of --help: a line each, `add_` before it is the function of its
+// folder's command.cpp.
+#define HECTO_BENCH_COMMANDS(COMMAND) \
+  COMMAND(calibrate)                  \
+  COMMAND(compare)                    \
+  COMMAND(compare_plan)               \
+  COMMAND(forward)                    \
+  COMMAND(generate)                   \
+  COMMAND(ipsec)                      \
+  COMMAND(lookup)                     \
+  COMMAND(offload)                    \
+  COMMAND(run)                        \
+  COMMAND(scale)                      \
+  COMMAND(table)                      \
+  COMMAND(throughput)
 
 namespace hecto::bench {
-namespace {
 
-// One prefix a line, as hecto load-routes takes it.
-int print_table(double scale) {
-  for (const auto& prefix : router::synthetic_prefixes(1, scale))
-    fmt::print("{}\n", prefix.to_string());
-  return std::fflush(stdout) == 0 ? 0 : 1;
-}
-
-}  // namespace
-
-void add_table(CLI::App& app, Work& work) {
-  CLI::App* command =
-      app.add_subcommand("table", "prints a synthetic full table, one prefix a line");
-  const auto scale = std::make_shared<double>(1.0);
-  command->add_option("--scale", *scale, "times its size")
-      ->check(CLI::Range(0.0001, 4.0))
-      ->capture_default_str();
-  command->callback([&work, scale] { work = [scale] { return print_table(*scale); }; });
-}
+#define HECTO_DECLARE(name) void add_##name(CLI::App& app, Work& work);
+HECTO_BENCH_COMMANDS(HECTO_DECLARE)
 
 }  // namespace hecto::bench
 
@@ -37,11 +31,8 @@ int main(int argc, char** argv) {
   CLI::App app{"hecto-bench measures hecto and what it stands on."};
   app.require_subcommand(1);
   Work work;
-  constexpr void (*kCommands[])(CLI::App&, Work&) = {
-      add_calibrate, add_compare, add_compare_plan, add_forward, add_generate, add_ipsec,
-      add_lookup,    add_offload, add_run,          add_scale,   add_table,    add_throughput,
-  };
-  for (auto add : kCommands) add(app, work);
+#define HECTO_ADD(name) add_##name(app, work);
+  HECTO_BENCH_COMMANDS(HECTO_ADD)
   CLI11_PARSE(app, argc, argv);
   return work();
 }

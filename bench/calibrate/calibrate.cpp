@@ -16,10 +16,9 @@
 namespace hecto::bench {
 namespace {
 
-
 struct Part {
   const char* name;
-  std::function<Result<void>(const CalibrateOptions&, const config::Topology&, Found&)> measure;
+  std::function<Result<void>(const CalibrateOptions&, const config::Topology&, MeasuredConstants&)> measure;
 };
 
 const std::vector<Part>& parts() {
@@ -37,7 +36,7 @@ const std::vector<Part>& parts() {
   return all;
 }
 
-void print(const Found& found) {
+void print(const MeasuredConstants& found) {
   for (const config::ConstantInfo& row : config::constants_table())
     if (found.constants.is_set(row.id))
       fmt::print("{:<28} {:>10.4g} {:<14} was {:.4g}\n", row.name, found.constants[row.id],
@@ -46,7 +45,7 @@ void print(const Found& found) {
   for (const std::string& note : found.notes) fmt::print("{}\n", note);
 }
 
-Result<void> write(const std::string& path, const Found& found) {
+Result<void> write(const std::string& path, const MeasuredConstants& found) {
   std::string note = "written by hecto-bench calibrate; read by hecto plan --calibration";
   for (const std::string& line : found.notes) note += "\n" + line;
   const std::time_t now = std::time(nullptr);
@@ -59,15 +58,6 @@ Result<void> write(const std::string& path, const Found& found) {
 
 }  // namespace
 
-void Found::set(config::Constant constant, double value) {
-  if (const auto refused = config::refused_value(constant, value)) {
-    notes.push_back(fmt::format("{}: measured {:.4g}, which {}; not written",
-                                config::info(constant).name, value, *refused));
-    return;
-  }
-  constants.set(constant, value, source);
-}
-
 std::vector<std::string> calibrate_parts() {
   std::vector<std::string> names;
   for (const Part& part : parts()) names.emplace_back(part.name);
@@ -77,7 +67,7 @@ std::vector<std::string> calibrate_parts() {
 int calibrate(const CalibrateOptions& options) {
   auto topology = config::read_topology();
   if (!topology) return complain({"topology: " + topology.error()});
-  Found found;
+  MeasuredConstants found;
   found.source = "measured";
   bool complete = true;
   for (const Part& part : parts()) {

@@ -35,7 +35,7 @@ double tsc_ghz(std::chrono::milliseconds time) {
 
 }  // namespace
 
-Result<void> measure_clock(const CalibrateOptions& options, Found& found) {
+Result<void> measure_clock(const CalibrateOptions& options, MeasuredConstants& found) {
   using enum config::Constant;
   constexpr uint64_t kLoops = 20'000;
   const double tsc = tsc_ghz(std::chrono::milliseconds(options.quick ? 20 : 200));

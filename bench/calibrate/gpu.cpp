@@ -41,7 +41,7 @@ double link_gbit_s(std::string pci) {
 
 }  // namespace
 
-Result<void> measure_gpu(const CalibrateOptions& options, Found& found) {
+Result<void> measure_gpu(const CalibrateOptions& options, MeasuredConstants& found) {
   auto driver = CudaDriver::open();
   if (!driver) {
     found.notes.push_back("gpu: " + driver.error().message + "; its constants stay");

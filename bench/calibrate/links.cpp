@@ -4,7 +4,7 @@
 
 namespace hecto::bench {
 
-void note_links(const config::Topology& topology, Found& found) {
+void note_links(const config::Topology& topology, MeasuredConstants& found) {
   if (topology.nics.empty())
     found.notes.emplace_back("links: no NIC on PCIe; nic_rx_cycles and nic_tx_cycles stay");
   for (const config::Nic& nic : topology.nics) {

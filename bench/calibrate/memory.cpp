@@ -118,7 +118,7 @@ struct Memory {
 }  // namespace
 
 Result<void> measure_memory(const CalibrateOptions& options, const config::Topology& topology,
-                            Found& found) {
+                            MeasuredConstants& found) {
   using enum config::Constant;
   const auto time = std::chrono::milliseconds(options.quick ? 50 : 500);
   const unsigned rounds = options.quick ? 3 : 15;

@@ -8,18 +8,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/box/constants.hpp"
+#include "bench/bed/measured_constants.hpp"
 #include "config/box/topology.hpp"
 
 namespace hecto::bench {
-
-struct Found {
-  config::Constants constants;
-  std::vector<std::string> notes;  // lines: what was seen, what was not measured and why
-  std::string source;              // of the constants, in words
-
-  void set(config::Constant constant, double value);
-};
 
 struct CalibrateOptions {
   std::vector<std::string> parts;  // of calibrate_parts(); empty: all
@@ -29,19 +21,19 @@ struct CalibrateOptions {
   bool quick = false;      // a tenth of the time
 };
 
-// The worker's stages and memory ports (round.hpp), DPDK started in this process; on a box of
+// The worker's stages and memory ports (bed/calibration_round.hpp), DPDK started in this process; on a box of
 // several nodes also what a packet on another socket costs (`scale`, in processes of its own).
 Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
-                            Found& found);
+                            MeasuredConstants& found);
 // The core's clock against the time-stamp counter's.
-Result<void> measure_clock(const CalibrateOptions& options, Found& found);
+Result<void> measure_clock(const CalibrateOptions& options, MeasuredConstants& found);
 // Bandwidth and latency of each node's memory, from its own cores and from another's.
 Result<void> measure_memory(const CalibrateOptions& options, const config::Topology& topology,
-                            Found& found);
+                            MeasuredConstants& found);
 // How the NICs' PCIe links run: no constants, the box knows them; said here because a link that
 // came up narrow is found by nobody else.
-void note_links(const config::Topology& topology, Found& found);
+void note_links(const config::Topology& topology, MeasuredConstants& found);
 // Copies over the GPU's link, and an empty kernel's round trip, by the driver alone (libcuda).
-Result<void> measure_gpu(const CalibrateOptions& options, Found& found);
+Result<void> measure_gpu(const CalibrateOptions& options, MeasuredConstants& found);
 
 }  // namespace hecto::bench

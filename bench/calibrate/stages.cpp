@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/bed/calibration_round.hpp"
 #include "bench/calibrate/parts.hpp"
-#include "bench/calibrate/round.hpp"
 #include "bench/lib/self.hpp"
 #include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
@@ -11,7 +11,6 @@
 
 namespace hecto::bench {
 namespace {
-
 
 // Of the point with one worker.
 Result<double> scale_cycles(const CalibrateOptions& options, const char* placement) {
@@ -23,7 +22,7 @@ Result<double> scale_cycles(const CalibrateOptions& options, const char* placeme
   return (*scale)["points"][0]["cycles_per_packet"].get<double>();
 }
 
-Result<void> measure_remote_access(const CalibrateOptions& options, Found& found) {
+Result<void> measure_remote_access(const CalibrateOptions& options, MeasuredConstants& found) {
   auto right = scale_cycles(options, "right");
   auto wrong = scale_cycles(options, "wrong");
   if (!right) return tl::unexpected(right.error());
@@ -32,7 +31,7 @@ Result<void> measure_remote_access(const CalibrateOptions& options, Found& found
   return {};
 }
 
-void note_conditions(Bed& bed, double spread, Found& found) {
+void note_conditions(Bed& bed, double spread, MeasuredConstants& found) {
   found.notes.push_back(
       fmt::format("stages: table {}, {} routes, look-up {}, {}; IPv4 spread {:.0f}%",
                   bed.table_name(), bed.routes(), lookup::to_string(lookup::kernels().isa),
@@ -46,7 +45,7 @@ void note_conditions(Bed& bed, double spread, Found& found) {
 }  // namespace
 
 Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
-                            Found& found) {
+                            MeasuredConstants& found) {
   if (topology.sockets.size() < 2)
     found.notes.emplace_back("stages: one node, so remote_access_cycles stays");
   else if (auto done = measure_remote_access(options, found); !done)
@@ -65,7 +64,7 @@ Result<void> measure_stages(const CalibrateOptions& options, const config::Topol
   for (unsigned round = 0, wanted = options.quick ? 5 : 61; round < wanted; ++round) {
     const auto cycles = rounds.run();
     if (!cycles) continue;  // nothing was sampled
-    Found one;
+    MeasuredConstants one;
     take_round(*cycles, one);
     ipv4.push_back(cycles->ipv4.cycles);
     for (const config::ConstantInfo& row : config::constants_table())

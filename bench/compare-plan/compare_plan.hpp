@@ -9,9 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
-#include "config/capacity/cycles.hpp"
-
 namespace hecto::bench {
 
 struct ComparePlanOptions {
@@ -33,15 +30,7 @@ struct PlanRow {
   std::map<std::string, double> terms = {};  // cycles that the prediction is the sum of
 };
 
-// The model's cycles for packets of these sizes, copied in and out by their ports. `series`: floor
-// (receive and transmit alone), ipv4 or ipv6.
-config::PacketCycles predict(const config::Constants& constants, const std::string& series,
-                             const std::vector<uint16_t>& sizes);
-
-// One size, in this process; DPDK starts in it.
-Result<std::vector<PlanRow>> compare_size(const ComparePlanOptions& options,
-                                          const std::string& size);
-// All of them, each in a process of its own.
+// All sizes, each in a process of its own.
 int compare_plan(const ComparePlanOptions& options);
 
 }  // namespace hecto::bench

@@ -1,16 +1,15 @@
-// Rounds of one size: the machine's constants and what they are to predict, in turn.
+#include "bench/compare-plan/rounds.hpp"
+
 #include <algorithm>
 #include <optional>
 
+#include "bench/bed/calibration_round.hpp"
 #include "bench/bed/slices.hpp"
-#include "bench/calibrate/round.hpp"
-#include "bench/compare-plan/compare_plan.hpp"
 #include "bench/lib/statistics.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
-
 
 // One series over the rounds.
 struct Series {
@@ -56,7 +55,7 @@ bool Rounds::calibrate() {
   if (calibrated_) return true;
   const auto cycles = calibration_.run();
   if (!cycles) return false;
-  Found found;
+  MeasuredConstants found;
   found.source = "measured";
   take_round(*cycles, found);
   constants_ = found.constants;

@@ -16,6 +16,7 @@
 #include "bench/generate/report.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/traffic/generator.hpp"
+#include "bench/traffic/spec_yaml.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/ports/eal.hpp"
 

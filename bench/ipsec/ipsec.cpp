@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bed/slices.hpp"
+#include "bench/bed/worker_rate.hpp"
 #include "bench/ipsec/alone.hpp"
 #include "bench/ipsec/control.hpp"
 #include "bench/ipsec/crypto_perf.hpp"
@@ -16,7 +17,6 @@
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/lib/statistics.hpp"
-#include "bench/scale/scale.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/worker.hpp"
 
@@ -312,7 +312,7 @@ Result<std::vector<uint16_t>> inner_sizes(const std::string& size) {
 Result<void> place_workers(IpsecBenchOptions& options) {
   auto topology = config::read_topology();
   if (!topology) return fail("topology: " + topology.error());
-  const auto cores = scale_cores(*topology);
+  const auto cores = worker_cores(*topology);
   std::vector<unsigned>& workers = options.workers;
   if (workers.empty()) workers = {static_cast<unsigned>(cores.size())};
   workers.push_back(1);

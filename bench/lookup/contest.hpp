@@ -4,16 +4,17 @@
 
 #include <sched.h>
 
+#include "bench/lib/route_list.hpp"
 #include "bench/lookup/lookup.hpp"
 #include "bench/lookup/passes.hpp"
 #include "bench/lookup/result.hpp"
-#include "bench/lookup/table.hpp"
+#include "bench/lookup/reference.hpp"
 
 namespace hecto::bench {
 
 struct Contest {
   const LookupOptions& options;
-  const Table& table;
+  const RouteList& table;
   cpu_set_t reader_cpus;
   CacheFlush& flush;
   PacketLoop& packets;

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "bench/lookup/family.hpp"
+#include "bench/lib/family.hpp"
 
 namespace hecto::bench {
 
 // What an engine has to have room for.
 struct EngineSize {
   uint32_t routes;
-  uint32_t extension_nodes;  // see table.hpp
+  uint32_t extension_nodes;  // see reference.hpp
   uint32_t reserved_nodes;
   uint32_t changes;  // routes that will come and go
   unsigned batch;    // most destinations of one look-up

@@ -59,7 +59,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-LookupResult describe(const LookupOptions& options, const Table& table, bool hugepages) {
+LookupResult describe(const LookupOptions& options, const RouteList& table, bool hugepages) {
   LookupResult result;
   result.machine = machine_name();
   result.table = table.name;
@@ -81,7 +81,7 @@ LookupResult describe(const LookupOptions& options, const Table& table, bool hug
 
 Result<void> measure(const LookupOptions& options) {
   if (auto known = check_names(options); !known) return known;
-  auto table = read_table(options.table, options.root, options.next_hops);
+  auto table = read_route_list(options.table, options.root, options.next_hops);
   if (!table) return tl::unexpected(table.error());
   const cpu_set_t cpus = reader_cpus(options.cpu);
   rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);  // 256 by default

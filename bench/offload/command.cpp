@@ -8,8 +8,8 @@
 
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
+#include "bench/lib/route_list.hpp"
 #include "bench/lib/synthetic_table.hpp"
-#include "bench/lookup/table.hpp"
 #include "bench/offload/offload.hpp"
 
 namespace hecto::bench {
@@ -30,7 +30,7 @@ Result<OffloadTable> table_of(const Command& command) {
       table.add(prefix, command.next_hops);
     return table;
   }
-  auto read = read_table(command.table, command.root, command.next_hops);
+  auto read = read_route_list(command.table, command.root, command.next_hops);
   if (!read) return tl::unexpected(read.error());
   table.name = read->name;
   for (const auto& route : read->v4) table.v4.push_back({route.prefix, route.group});

@@ -11,6 +11,7 @@
 
 #include "bench/run/report.hpp"
 #include "bench/run/run.hpp"
+#include "bench/run/table.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "bench/run/table.hpp"
+
 namespace hecto::bench {
 namespace {
 

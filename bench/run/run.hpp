@@ -62,9 +62,5 @@ Result<Outcome> run_experiment(const Experiment& experiment, const RunOptions& o
 nlohmann::json to_json(const Outcome& outcome);
 // What one has to know of it, one line each: failed points, what is missing, noise.
 std::vector<std::string> notes(const Outcome& outcome);
-// Medians and spreads, a line each point.
-std::string to_text(const Outcome& outcome);
-// Columns and rows of that table.
-std::vector<std::vector<std::string>> table_of(const Outcome& outcome);
 
 }  // namespace hecto::bench

@@ -1,8 +1,8 @@
-// The result as a table: one line a point, medians, with their spread in brackets.
+#include "bench/run/table.hpp"
+
 #include <fmt/format.h>
 
 #include "bench/lib/text_table.hpp"
-#include "bench/run/run.hpp"
 
 namespace hecto::bench {
 namespace {

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
+#include "bench/bed/worker_rate.hpp"
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
 #include "router/dataplane/core/dpdk.hpp"
-#include "router/dataplane/sampler.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -31,9 +29,7 @@ struct Series {
   double rate() const { return median(mpps); }
 };
 
-using Cores = std::vector<std::pair<int, unsigned>>;
-
-std::vector<Series> make_series(const std::vector<unsigned>& steps, const Cores& cores) {
+std::vector<Series> make_series(const std::vector<unsigned>& steps, const WorkerCores& cores) {
   std::vector<Series> out;
   for (const unsigned workers : steps) {
     std::set<int> sockets;
@@ -41,15 +37,6 @@ std::vector<Series> make_series(const std::vector<unsigned>& steps, const Cores&
     out.push_back({workers, sockets.size(), {}, {}});
   }
   return out;
-}
-
-WorkerTotals sum(Bed& bed) {
-  WorkerTotals all;
-  for (const WorkerTotals& worker : collect(bed.router().dataplane()).workers) {
-    all.packets += worker.packets;
-    all.busy += worker.busy;
-  }
-  return all;
 }
 
 // Of N workers: their rate by N times the rate of the fewest that were measured, one of them.
@@ -97,7 +84,7 @@ json to_json(const ScaleOptions& options, Bed& bed, const std::vector<Series>& a
 
 // What to measure, or why it cannot be.
 Result<std::vector<unsigned>> steps_of(const ScaleOptions& options,
-                                       const config::Topology& topology, const Cores& cores) {
+                                       const config::Topology& topology, const WorkerCores& cores) {
   if (options.placement == "wrong" && topology.sockets.size() < 2)
     return fail("--placement wrong: this machine has one NUMA node, nothing can lie wrong");
   const auto most = static_cast<unsigned>(cores.size());
@@ -111,27 +98,6 @@ Result<std::vector<unsigned>> steps_of(const ScaleOptions& options,
 }
 
 }  // namespace
-
-WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds) {
-  for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < workers);
-  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds / 10 + 1));
-  const auto start = std::chrono::steady_clock::now();
-  const WorkerTotals before = sum(bed);
-  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-  const WorkerTotals after = sum(bed);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const auto packets = static_cast<double>(after.packets - before.packets);
-  return {packets / seconds.count() / 1e6,
-          packets > 0 ? static_cast<double>(after.busy - before.busy) / packets : 0};
-}
-
-std::vector<std::pair<int, unsigned>> scale_cores(const config::Topology& topology) {
-  Cores cores;
-  for (const config::Core& core : topology.cores)
-    if (core.allowed) cores.emplace_back(core.socket, core.cpu);
-  std::sort(cores.begin(), cores.end());
-  return cores;
-}
 
 std::vector<unsigned> scale_steps(unsigned most) {
   std::vector<unsigned> steps;
@@ -147,7 +113,7 @@ int scale(const ScaleOptions& wanted) {
   options.bed.frames[0].sizes = *sizes;
   auto topology = config::read_topology();
   if (!topology) return complain({"topology: " + topology.error()});
-  const Cores cores = scale_cores(*topology);
+  const WorkerCores cores = worker_cores(*topology);
   auto steps = steps_of(options, *topology, cores);
   if (!steps) return complain(steps.error());
   options.bed.workers.assign(cores.begin(), cores.begin() + steps->back());

@@ -23,18 +23,6 @@ struct ScaleOptions {
 
 int scale(const ScaleOptions& options);
 
-struct WorkersRate {
-  double mpps = 0;
-  double cycles = 0;  // TSC a packet, of the workers' busy time
-};
-// The first so many workers of a bed whose data plane runs, for so long; the others rest.
-WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds);
-
-// Socket and core of each worker, in the order in which they join: all of one socket, then the
-// next, as the operator fills a box. Control, which sleeps while workers are measured, has no core
-// of its own.
-std::vector<std::pair<int, unsigned>> scale_cores(const config::Topology& topology);
-
 // 1, 2, 4 and so on up to `most`, and `most`.
 std::vector<unsigned> scale_steps(unsigned most);
 

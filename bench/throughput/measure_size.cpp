@@ -1,10 +1,10 @@
+#include "bench/throughput/measure_size.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-
-#include "bench/throughput/throughput.hpp"
 
 namespace hecto::bench {
 namespace {

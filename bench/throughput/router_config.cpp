@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "bench/lib/route_list.hpp"
 #include "bench/lib/synthetic_table.hpp"
-#include "bench/lookup/table.hpp"
 #include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
@@ -47,7 +47,7 @@ std::string workers_yaml(const std::vector<unsigned>& cpus) {
 }  // namespace
 
 Result<RouteSet> choose_routes(const std::string& file, const std::string& root, uint64_t most) {
-  auto table = read_table(file, root, 1);
+  auto table = read_route_list(file, root, 1);
   if (!table) return tl::unexpected(table.error());
   RouteSet set;
   set.name = table->name;

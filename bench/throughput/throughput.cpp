@@ -14,11 +14,12 @@
 
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
+#include "bench/throughput/measure_size.hpp"
 #include "bench/traffic/generator.hpp"
+#include "bench/traffic/spec_yaml.hpp"
 
 namespace hecto::bench {
 namespace {
-
 
 std::atomic<bool> stop_wanted = false;
 

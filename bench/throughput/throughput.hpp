@@ -40,12 +40,6 @@ struct ThroughputOptions {
   void make_quick();
 };
 
-// The measurements of one size, over anything that carries out trials. `router` may be nullptr.
-// `table` are the prefixes whose routes the blackout changes.
-void measure_size(TrialRunner& runner, RouterProcess* router, const ThroughputOptions& options,
-                  double load_pps, const std::vector<lookup::IpPrefix>& table, unsigned control_cpu,
-                  SizeResult& size);
-
 // What contradicts itself; one line for the user.
 std::optional<std::string> check(const ThroughputOptions& options);
 

@@ -14,6 +14,7 @@
 #include "bench/traffic/frames.hpp"
 #include "bench/traffic/port_set.hpp"
 #include "bench/traffic/station.hpp"
+#include "bench/traffic/spec_problems.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {

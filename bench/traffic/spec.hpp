@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "base/result.hpp"
@@ -84,12 +83,6 @@ struct TrafficSpec {
 
 using SpecProblems = std::vector<std::string>;  // one line each: "file:line: key: what"
 
-tl::expected<TrafficSpec, SpecProblems> parse_traffic(std::string_view yaml,
-                                                      const std::string& file);
-// Also takes a capture: one stream that replays it from the first of `devices` to the last.
-tl::expected<TrafficSpec, SpecProblems> load_traffic(const std::string& file,
-                                                     const std::vector<std::string>& devices = {});
-
 // "10Mpps", "5Gbps", "40%", "max".
 std::optional<TrafficRate> parse_rate(std::string_view text);
 std::string to_string(const TrafficRate& rate);
@@ -103,8 +96,5 @@ double mean_bytes(const std::vector<FrameSize>& sizes);
 TrafficSpec make_spec(const std::string& from_device, const std::string& to_device,
                       uint16_t frame_bytes = kMinFrame_bytes,
                       lookup::Family family = lookup::Family::kIpv4);
-
-// What contradicts itself in a spec that a program has made; parse_traffic has checked already.
-SpecProblems check_traffic(const TrafficSpec& spec);
 
 }  // namespace hecto::bench

@@ -20,6 +20,8 @@ struct SpecProblem {
   std::string text;
 };
 std::vector<SpecProblem> find_problems(const TrafficSpec& spec);
+// The same in words, of a spec that a program has made; parse_traffic has checked already.
+SpecProblems check_traffic(const TrafficSpec& spec);
 
 // The shortest frame that holds headers and tag.
 uint16_t least_bytes(const StreamSpec& stream);

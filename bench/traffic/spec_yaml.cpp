@@ -1,4 +1,5 @@
-// A TrafficSpec from its YAML file. docs/measuring.md has the keys.
+#include "bench/traffic/spec_yaml.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <map>
 
 #include "bench/traffic/pcap.hpp"
-#include "bench/traffic/spec.hpp"
 #include "bench/traffic/spec_problems.hpp"
 #include "config/file/load_sections.hpp"
 #include "config/file/reader.hpp"

@@ -1,9 +1,10 @@
 // What one size gives, over scripted devices, and how it is told.
+#include "bench/throughput/measure_size.hpp"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "bench/throughput/throughput.hpp"
 #include "tests/unit/bench/throughput/scripted_device.hpp"
 
 namespace hecto::bench {

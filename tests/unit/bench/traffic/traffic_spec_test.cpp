@@ -8,7 +8,7 @@
 #include <random>
 
 #include "bench/traffic/pcap.hpp"
-#include "bench/traffic/spec.hpp"
+#include "bench/traffic/spec_yaml.hpp"
 #include "tests/beds/seed.hpp"
 #include "tests/unit/bench/lib/folder.hpp"
 

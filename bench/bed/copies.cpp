@@ -1,4 +1,4 @@
-#include "bench/calibrate/copies.hpp"
+#include "bench/bed/copies.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/bed/replay.hpp"
-#include "bench/calibrate/fit.hpp"
+#include "bench/lib/fit.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {

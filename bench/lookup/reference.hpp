@@ -1,30 +1,11 @@
-// The table that every engine holds, and the plain twin that all of them are held against.
+// The plain twin that all engines are held against, and what a table takes of the tries of DPDK.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "base/result.hpp"
-#include "bench/lookup/family.hpp"
+#include "bench/lib/family.hpp"
 
 namespace hecto::bench {
-
-struct Table {
-  std::string name;  // of the file, or "synthetic"
-  std::vector<Route<Ipv4>> v4;
-  std::vector<Route<Ipv6>> v6;  // ascending, no prefix twice, as v4
-  template <typename Family>
-  const std::vector<Route<Family>>& routes() const {
-    if constexpr (Family::kNumber == 4)
-      return v4;
-    else
-      return v6;
-  }
-};
-
-// `path`: a route file; empty: the real table where it is found from `root`, else the synthetic
-// one. Whatever next hops a file names, a prefix has group 1 + fnv1a32(its text) mod `next_hops`.
-Result<Table> read_table(const std::string& path, const std::string& root, unsigned next_hops);
 
 // Nodes of 256 entries that a table needs behind a root of 24 bits, 8 bits a step: one for each
 // head of 24, 32, 40... bits that a longer prefix has. `routes` ascending.

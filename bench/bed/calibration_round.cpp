@@ -1,4 +1,4 @@
-#include "bench/calibrate/round.hpp"
+#include "bench/bed/calibration_round.hpp"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ double sampling_cycles(unsigned burst) {
   return static_cast<double>(rte_rdtsc() - start) / kReads / burst;
 }
 
-void take_stages(const RoundCycles& cycles, Found& found) {
+void take_stages(const RoundCycles& cycles, MeasuredConstants& found) {
   struct Family {
     const Slice& slice;
     config::Constant classify, lookup, rewrite;
@@ -46,7 +46,7 @@ void take_stages(const RoundCycles& cycles, Found& found) {
   found.set(kLoopCycles, std::max(loop, kLeast_cycles));
 }
 
-void take_ports(const RoundCycles& cycles, Found& found) {
+void take_ports(const RoundCycles& cycles, MeasuredConstants& found) {
   const double bytes = cycles.copy[0] * kLeastFrame_bytes;  // out; in: none
   const double copies = cycles.copied_floor - cycles.floor - bytes;
   const double ports = cycles.swept_floor - cycles.floor;
@@ -62,7 +62,7 @@ std::vector<ReplayFrames> calibration_frames() {
   return {{}, {.copied = true}, {.swept = true}};
 }
 
-void take_round(const RoundCycles& cycles, Found& found) {
+void take_round(const RoundCycles& cycles, MeasuredConstants& found) {
   take_stages(cycles, found);
   take_ports(cycles, found);
   found.set(kCopyByteCycles, cycles.copy[0]);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/bed/slices.hpp"
-#include "bench/calibrate/copies.hpp"
-#include "bench/calibrate/parts.hpp"
+#include "bench/bed/copies.hpp"
+#include "bench/bed/measured_constants.hpp"
 
 namespace hecto::bench {
 
@@ -23,7 +23,7 @@ struct RoundCycles {
   double sampling = 0;  // what reading the clock at the end of a stage costs
   CopyCycles copy{};
 };
-void take_round(const RoundCycles& cycles, Found& found);
+void take_round(const RoundCycles& cycles, MeasuredConstants& found);
 
 class CalibrationRounds {
  public:

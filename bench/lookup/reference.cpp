@@ -1,61 +1,10 @@
-#include "bench/lookup/table.hpp"
+#include "bench/lookup/reference.hpp"
 
 #include <algorithm>
-#include <filesystem>
-
-#include "bench/lib/synthetic_table.hpp"
-#include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
-namespace {
 
 using lookup::GroupId;
-
-// Each family has to have a next hop for the parser to keep its prefixes; which one is no matter.
-router::RouteFileOptions parse_options() {
-  router::RouteFileOptions options;
-  for (const char* gateway : {"100.64.0.1", "2001:db8::1"})
-    options.via.push_back({.gateway = lookup::IpAddress::parse(gateway)});
-  return options;
-}
-
-template <typename Family>
-void sort_out(std::vector<Route<Family>>& routes) {
-  const auto by_prefix = [](const auto& a, const auto& b) { return a.prefix < b.prefix; };
-  const auto same = [](const auto& a, const auto& b) { return a.prefix == b.prefix; };
-  std::sort(routes.begin(), routes.end(), by_prefix);
-  routes.erase(std::unique(routes.begin(), routes.end(), same), routes.end());
-}
-
-void add(Table& table, const lookup::IpPrefix& prefix, unsigned next_hops) {
-  const auto group =
-      static_cast<GroupId>(1 + router::fnv1a32(prefix.to_string()) % uint32_t{next_hops});
-  if (prefix.address.family == lookup::Family::kIpv4)
-    table.v4.push_back({prefix.v4(), group});
-  else
-    table.v6.push_back({prefix.v6(), group});
-}
-
-}  // namespace
-
-Result<Table> read_table(const std::string& path, const std::string& root, unsigned next_hops) {
-  Table table;
-  const std::string file =
-      path.empty() ? router::find_real_table(root).value_or(std::string{}) : path;
-  if (file.empty()) {
-    table.name = "synthetic";
-    for (const lookup::IpPrefix& prefix : router::synthetic_prefixes())
-      add(table, prefix, next_hops);
-  } else {
-    table.name = std::filesystem::path(file).filename();
-    auto read = router::read_routes(file, parse_options());
-    if (!read) return tl::unexpected(read.error());
-    for (const auto& entry : read->table.entries) add(table, entry.prefix, next_hops);
-  }
-  sort_out(table.v4);
-  sort_out(table.v6);
-  return table;
-}
 
 template <typename Family>
 uint32_t extension_nodes(const std::vector<Route<Family>>& routes) {

@@ -1,0 +1,24 @@
+// What several workers of a bed forward together, each on a core of its own.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "bench/bed/bed.hpp"
+
+namespace hecto::bench {
+
+struct WorkersRate {
+  double mpps = 0;
+  double cycles = 0;  // TSC a packet, of the workers' busy time
+};
+// The first so many workers of a bed whose data plane runs, for so long; the others rest.
+WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds);
+
+// Socket and core of each worker, in the order in which they join: all of one socket, then the
+// next, as the operator fills a box. Control, which sleeps while workers are measured, has no core
+// of its own.
+using WorkerCores = std::vector<std::pair<int, unsigned>>;
+WorkerCores worker_cores(const config::Topology& topology);
+
+}  // namespace hecto::bench
