@@ -48,10 +48,6 @@ struct Ending {
   std::string text;
 };
 
-inline constexpr std::string_view kNouns[] = {
-    "summary", "ports",   "interfaces", "routes", "ipsec",  "neighbors", "nexthops",
-    "workers", "offload", "drops",      "pools",  "config", "plan"};
-
 tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv);
 
 // The known word that is meant, if one is near.

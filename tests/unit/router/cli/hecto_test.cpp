@@ -103,6 +103,28 @@ TEST_F(HectoTest, WrongUsageIsOneLineAndCode2) {
   }
 }
 
+TEST_F(HectoTest, HelpNamesEverythingInLinesOf100Columns) {
+  const std::pair<const char*, std::vector<const char*>> cases[] = {
+      {"",
+       {"show", "trace", "capture", "reload", "route", "load-routes", "check", "plan", "version",
+        "nexthops", "--json", "$HECTO_SOCKET", "NO_COLOR", "2 wrong usage", "bgpdump -m"}},
+      {"show", {"OBJECT [NAME]", "routes PREFIX", "routes ADDRESS", "drops", "1 to 10000"}},
+      {"trace", {"--from A", "-n,--count N", "1 to 1000 (default 10)", "One trace runs"}},
+      {"capture", {"-w,--write FILE", "inner, outer", "14 to 65535", "wireshark -k", "mode 0600"}},
+      {"route", {"blackhole|unreachable|prohibit PREFIX", "GW%IF", "--all"}},
+      {"load-routes", {"TABLE_DUMP_V2", "--skip-bad", "(default 0)", "standard input"}},
+      {"plan", {"--box FILE", "9000, imix", "ipv4, ipv6, ipsec (default ipv4)", "--explain"}},
+      {"check", {"FILE", "file, line, key"}},
+      {"reload", {"[FILE]", "nothing is changed"}}};
+  for (const auto& [verb, words] : cases) {
+    const Outcome help = run(std::string(verb) + " --help");
+    for (const char* word : words)
+      EXPECT_NE(help.out.find(word), std::string::npos) << word << " in\n" << help.out;
+    std::istringstream lines(help.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
+}
+
 TEST_F(HectoTest, SaysWhichSocketItDidNotReach) {
   server_->stop();
   const Outcome outcome = run("show ports");
