@@ -1,6 +1,6 @@
-// Captures in the classic format (libpcap's savefile; microseconds or nanoseconds, either byte
-// order), Ethernet alone. The input is not trusted: sizes are bounded, and what is cut short or
-// malformed is refused with the byte where that shows. Pure functions, thread-safe.
+// Captures by libpcap: pcap (microseconds or nanoseconds, either byte order) and pcapng, Ethernet
+// alone. The input is not trusted: sizes are bounded, and what is cut short or malformed is refused
+// with the byte where that shows. Pure functions, thread-safe.
 #pragma once
 
 #include <cstdint>

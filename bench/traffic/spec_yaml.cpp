@@ -179,7 +179,7 @@ class SpecReader {
         value->complain(
             "not together with replay, which sends the frames of a capture; take one "
             "of them out");
-    auto text = file.text("a file in the pcap format");
+    auto text = file.text("a file in the pcap or pcapng format");
     if (!text) return;
     stream.replay = path(*text);
     if (auto capture = read_capture(stream.replay); !capture)
@@ -194,7 +194,7 @@ class SpecReader {
         value.refuse(fmt::format("is not a size; use {}", kSizeWords));
     } else if (value.kind() == config::NodeKind::kMap) {
       const Fields fields(value, kTraceKeys, kSizeWords);
-      if (const Value* trace = fields.need("trace", "a file in the pcap format"))
+      if (const Value* trace = fields.need("trace", "a file in the pcap or pcapng format"))
         read_trace(*trace, stream);
     } else {
       stream.sizes.clear();
@@ -216,7 +216,7 @@ class SpecReader {
 
   // The sizes of a capture's frames, those below the least that we can send as that.
   void read_trace(const Value& value, StreamSpec& stream) const {
-    const auto name = value.text("a file in the pcap format");
+    const auto name = value.text("a file in the pcap or pcapng format");
     if (!name) return;
     const auto capture = read_capture(path(*name));
     if (!capture) {

@@ -1,4 +1,4 @@
-// Captures of any bytes: refused or read, never read beyond their end.
+// Captures of any bytes, pcap or pcapng: refused or read, never read beyond their end.
 #include <cstddef>
 #include <cstdint>
 

@@ -30,6 +30,27 @@ std::string capture_of(const std::vector<std::pair<uint32_t, uint32_t>>& kept_an
   return bytes;
 }
 
+// A section header, an interface with that link type, and an enhanced packet block a frame.
+std::string pcapng_of(const std::vector<std::pair<uint32_t, uint32_t>>& kept_and_whole,
+                      bool swapped = false, uint32_t link = 1) {
+  std::string bytes;
+  const auto put = [&](uint32_t value) {
+    if (swapped) value = __builtin_bswap32(value);
+    bytes.append(reinterpret_cast<const char*>(&value), 4);
+  };
+  // Version 1.0; two numbers of 16 bits, as the link type and what is reserved beside it.
+  const uint32_t version = swapped ? 0x00010000 : 1, type = swapped ? link << 16 : link;
+  for (const uint32_t word : {0x0a0d0d0au, 28u, 0x1a2b3c4du, version, ~0u, ~0u, 28u}) put(word);
+  for (const uint32_t word : {1u, 20u, type, 65535u, 20u}) put(word);
+  for (const auto& [kept, whole] : kept_and_whole) {
+    const uint32_t padded = (kept + 3) / 4 * 4;
+    for (const uint32_t word : {6u, 32 + padded, 0u, 0u, 1u, kept, whole}) put(word);
+    bytes.append(padded, 'x');
+    put(32 + padded);
+  }
+  return bytes;
+}
+
 std::string error_of(const std::string& bytes) {
   const auto capture = parse_capture(bytes, "x.pcap");
   return capture ? "" : capture.error().message;
@@ -46,6 +67,31 @@ TEST(Capture, ReadsAllFourFormats) {
       EXPECT_EQ(capture->frames[1].of(*capture).size(), 96u);
       EXPECT_EQ(capture->bytes.size(), 156u);
     }
+}
+
+TEST(Capture, ReadsPcapngInEitherByteOrder) {
+  for (const bool swapped : {false, true}) {
+    const auto capture = parse_capture(pcapng_of({{61, 61}, {96, 1514}}, swapped), "x");
+    ASSERT_TRUE(capture) << capture.error().message;
+    ASSERT_EQ(capture->frames.size(), 2u);
+    EXPECT_EQ(capture->frames[0].length, 61);
+    EXPECT_EQ(capture->frames[1].length, 96);
+    EXPECT_EQ(capture->frames[1].on_wire, 1514u);
+    EXPECT_EQ(capture->bytes.size(), 157u);
+  }
+}
+
+TEST(Capture, NamesWhatIsWrongWithPcapng) {
+  const std::string whole = pcapng_of({{60, 60}, {72, 72}});
+  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 1)),
+            "x.pcap: cut short in frame 2 (byte 140); capture it anew, or keep its whole frames "
+            "with `tcpdump -r FILE -c 1 -w NEW`");
+  EXPECT_NE(error_of(whole.substr(0, 30)).find("its pcapng header cannot be read"),
+            std::string::npos);
+  EXPECT_NE(error_of(pcapng_of({})).find("without a frame"), std::string::npos);
+  EXPECT_NE(error_of(pcapng_of({{60, 60}}, false, 113)).find("link type 113"), std::string::npos);
+  EXPECT_NE(error_of(pcapng_of({{60, 70000}})).find("damaged"), std::string::npos);
+  EXPECT_NE(error_of(pcapng_of({{13, 60}})).find("no Ethernet frame"), std::string::npos);
 }
 
 TEST(Capture, NamesWhatIsWrong) {
@@ -67,8 +113,11 @@ TEST(Capture, NamesWhatIsWrong) {
 
 TEST(Capture, TakesAnyBytes) {
   std::mt19937_64 random(test_seed());
-  const std::string whole = capture_of({{60, 60}, {200, 1514}, {14, 60}, {64, 64}});
-  for (unsigned i = 0; i < 20'000; ++i) {
+  const std::vector<std::pair<uint32_t, uint32_t>> frames = {
+      {60, 60}, {200, 1514}, {14, 60}, {64, 64}};
+  const std::string files[] = {capture_of(frames), pcapng_of(frames)};
+  for (unsigned i = 0; i < 40'000; ++i) {
+    const std::string& whole = files[i % 2];
     std::string bytes = whole.substr(0, random() % (whole.size() + 1));
     for (unsigned k = random() % 4; k > 0 && !bytes.empty(); --k)
       bytes[random() % bytes.size()] = static_cast<char>(random());
