@@ -11,6 +11,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/imix.hpp"
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -22,6 +23,7 @@ using namespace router;
 namespace {
 
 constexpr unsigned kIpOverhead_bytes = 14;
+constexpr unsigned kFcs_bytes = 4;
 constexpr uint64_t kSeed = 7;
 
 config::PortConfig make_port(const std::string& name, const std::string& device, uint16_t mtu,
@@ -201,9 +203,13 @@ bool Bed::all_forwarded() {
 
 Result<std::vector<uint16_t>> frame_sizes(const std::string& size) {
   if (size == "imix") {
-    constexpr uint16_t kSmall = 64, kMiddle = 590, kLarge = 1514;
-    return std::vector<uint16_t>{kSmall, kMiddle, kSmall,  kMiddle, kSmall,  kSmall,
-                                 kLarge, kSmall,  kMiddle, kSmall,  kMiddle, kSmall};
+    // Parts of kImix, well mixed.
+    std::vector<uint16_t> sizes;
+    for (const size_t part : {0, 1, 0, 1, 0, 0, 2, 0, 1, 0, 1, 0}) {
+      const unsigned bytes = kImix[part].frame_bytes - kFcs_bytes;
+      sizes.push_back(static_cast<uint16_t>(std::max(bytes, kLeastFrame_bytes)));
+    }
+    return sizes;
   }
   unsigned bytes = 0;
   const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "bench/bed/slices.hpp"
 #include "bench/bed/copies.hpp"
 #include "bench/bed/measured_constants.hpp"
+#include "bench/bed/slices.hpp"
 
 namespace hecto::bench {
 

@@ -23,11 +23,6 @@ constexpr uint8_t kHeader4[kIpv4Bytes] = {0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 
 constexpr uint8_t kHeader6[8] = {0x60, 0, 0, 0, 0, 0, 17, 64};
 constexpr uint8_t kSource6[16] = {0x20, 0x01, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
-void put16_be(uint8_t* at, uint32_t value) {
-  at[0] = static_cast<uint8_t>(value >> 8);
-  at[1] = static_cast<uint8_t>(value);
-}
-
 }  // namespace
 
 CacheSweep::CacheSweep() {
@@ -91,12 +86,12 @@ Replay::Shape Replay::make_shape(const MacAddress& port_mac, uint16_t bytes) {
   uint8_t* ip4 = shape.header4.data() + kEthernetBytes;
   std::memcpy(shape.header4.data() + 12, &kEtherIpv4, 2);
   std::memcpy(ip4, kHeader4, sizeof kHeader4);
-  put16_be(ip4 + 2, bytes - kEthernetBytes);
+  store16_be(ip4 + 2, bytes - kEthernetBytes);
   shape.length4_be = load16_native(ip4 + 2);
   uint8_t* ip6 = shape.header6.data() + kEthernetBytes;
   std::memcpy(shape.header6.data() + 12, &kEtherIpv6, 2);
   std::memcpy(ip6, kHeader6, sizeof kHeader6);
-  put16_be(ip6 + 4, bytes - kEthernetBytes - kIpv6Bytes);
+  store16_be(ip6 + 4, bytes - kEthernetBytes - kIpv6Bytes);
   std::memcpy(ip6 + 8, kSource6, sizeof kSource6);
   return shape;
 }

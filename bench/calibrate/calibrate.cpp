@@ -18,7 +18,8 @@ namespace {
 
 struct Part {
   const char* name;
-  std::function<Result<void>(const CalibrateOptions&, const config::Topology&, MeasuredConstants&)> measure;
+  std::function<Result<void>(const CalibrateOptions&, const config::Topology&, MeasuredConstants&)>
+      measure;
 };
 
 const std::vector<Part>& parts() {

@@ -5,7 +5,6 @@
 
 namespace hecto::bench {
 
-
 namespace {
 
 constexpr char kEmptyKernel[] =

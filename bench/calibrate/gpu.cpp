@@ -12,7 +12,6 @@
 namespace hecto::bench {
 namespace {
 
-
 constexpr size_t kLarge_bytes = 64u << 20;
 constexpr size_t kSmall_bytes = 256 * 4;  // the keys of a chunk
 

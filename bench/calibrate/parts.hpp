@@ -21,8 +21,9 @@ struct CalibrateOptions {
   bool quick = false;      // a tenth of the time
 };
 
-// The worker's stages and memory ports (bed/calibration_round.hpp), DPDK started in this process; on a box of
-// several nodes also what a packet on another socket costs (`scale`, in processes of its own).
+// The worker's stages and memory ports (bed/calibration_round.hpp), DPDK started in this process;
+// on a box of several nodes also what a packet on another socket costs (`scale`, in processes of
+// its own).
 Result<void> measure_stages(const CalibrateOptions& options, const config::Topology& topology,
                             MeasuredConstants& found);
 // The core's clock against the time-stamp counter's.

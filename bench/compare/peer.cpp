@@ -1,9 +1,10 @@
+#include "bench/compare/peer.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "bench/compare/peer.hpp"
 #include "bench/lib/child.hpp"
 
 namespace hecto::bench {

@@ -44,7 +44,7 @@ std::vector<Destination> make(Destinations kind, std::span<const Prefix> prefixe
 
 }  // namespace
 
-std::string_view name(Destinations kind) noexcept {
+std::string_view to_string(Destinations kind) noexcept {
   switch (kind) {
     case Destinations::kUniform:
       return "uniform";

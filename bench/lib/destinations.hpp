@@ -20,7 +20,7 @@ enum class Destinations : uint8_t {
   kInTable,  // random prefix, random host inside it
   kZipf,     // the same with prefixes by Zipf's law, s = 1.0, ranks in random order
 };
-std::string_view name(Destinations kind) noexcept;
+std::string_view to_string(Destinations kind) noexcept;
 
 // Rank k of n, counted from 0, comes with a probability proportional to 1 / (k + 1)^s.
 class ZipfDistribution {

@@ -1,4 +1,4 @@
-#include "bench/run/plot.hpp"
+#include "bench/lib/plot.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +11,8 @@
 
 namespace hecto::bench {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr double kDraw_s = 60;
 constexpr size_t kMostTics = 16;  // of x; more are left to gnuplot
@@ -39,11 +41,12 @@ std::string tics(const Plot& plot) {
   return fmt::format("set xtics ({})\n", fmt::join(places, ", "));
 }
 
-}  // namespace
+double bar_width(const Plot& plot) {
+  return 0.8 / static_cast<double>(std::max<size_t>(1, plot.lines.size()));
+}
 
-std::string gnuplot_script(const Plot& plot, const std::string& name) {
-  const bool bars = !plot.categories.empty();
-  const double bar = 0.8 / static_cast<double>(std::max<size_t>(1, plot.lines.size()));
+// Axes, tics, legend and titles.
+std::string settings(const Plot& plot) {
   std::string script =
       "set encoding utf8\nset grid ytics lc rgb '#cccccc'\nset border 3\n"
       "set key outside below\nset xtics nomirror\nset ytics nomirror\n";
@@ -55,50 +58,117 @@ std::string gnuplot_script(const Plot& plot, const std::string& name) {
   if (plot.log_x) script += "set logscale x\n";
   if (plot.log_y) script += "set logscale y\n";
   if (!plot.log_y) script += "set yrange [0:*]\n";
-  if (bars)
+  if (!plot.categories.empty())
     script += fmt::format("set style fill solid 0.7\nset boxwidth {}\nset xrange [-0.5:{}]\n",
-                          bar * 0.9, static_cast<double>(plot.categories.size()) - 0.5);
-  std::vector<std::string> drawn;
+                          bar_width(plot) * 0.9, static_cast<double>(plot.categories.size()) - 0.5);
+  return script;
+}
+
+// The points as blocks $PREFIX0, $PREFIX1 and so on.
+std::string data(const Plot& plot, const std::string& prefix) {
+  std::string script;
   for (size_t i = 0; i < plot.lines.size(); ++i) {
     const double shift =
-        bars ? (static_cast<double>(i) - static_cast<double>(plot.lines.size() - 1) / 2) * bar : 0;
-    script += fmt::format("$line{} << END\n", i);
+        plot.categories.empty()
+            ? 0
+            : (static_cast<double>(i) - static_cast<double>(plot.lines.size() - 1) / 2) *
+                  bar_width(plot);
+    script += fmt::format("${}{} << END\n", prefix, i);
     for (const PlotPoint& point : plot.lines[i].points)
       script += fmt::format("{:.10g} {:.10g} {:.10g} {:.10g}\n", point.x + shift, point.y,
                             point.least, point.most);
     script += "END\n";
-    drawn.push_back(fmt::format("$line{} using 1:2:3:4 with {} title {} noenhanced", i,
-                                bars ? "boxerrorbars" : "yerrorlines pt 7 ps 0.5",
-                                quoted(plot.lines[i].name)));
   }
-  for (const auto& [terminal, ending] :
-       {std::pair("svg noenhanced size 900,540 font 'sans-serif,13' background 'white'", "svg"),
-        std::pair("pngcairo noenhanced size 900,540 font 'sans-serif,10'", "png")})
-    script += fmt::format("set terminal {}\nset output {}\nplot {}\n", terminal,
-                          quoted(name + "." + ending), fmt::join(drawn, ", "));
   return script;
 }
 
-Result<void> draw(const Plot& plot, const std::filesystem::path& folder, const std::string& name) {
-  if (std::none_of(plot.lines.begin(), plot.lines.end(),
-                   [](const PlotLine& line) { return !line.points.empty(); }))
-    return fail("nothing to draw: there is no figure");
-  std::ofstream(folder / (name + ".gp")) << gnuplot_script(plot, name);
+std::string plot_command(const Plot& plot, const std::string& prefix) {
+  std::vector<std::string> drawn;
+  for (size_t i = 0; i < plot.lines.size(); ++i)
+    drawn.push_back(
+        fmt::format("${}{} using 1:2:3:4 with {} title {} noenhanced", prefix, i,
+                    plot.categories.empty() ? "yerrorlines pt 7 ps 0.5" : "boxerrorbars",
+                    quoted(plot.lines[i].name)));
+  for (size_t i = 0; plot.values && i < plot.lines.size(); ++i)
+    drawn.push_back(fmt::format(
+        "${}{} using 1:4:(sprintf('%.1f', $2)) with labels offset 0,0.6 font ',9' notitle", prefix,
+        i));
+  return fmt::format("plot {}\n", fmt::join(drawn, ", "));
+}
+
+bool is_empty(const Plot& plot) {
+  return std::all_of(plot.lines.begin(), plot.lines.end(),
+                     [](const PlotLine& line) { return line.points.empty(); });
+}
+
+// Runs gnuplot in the script's folder.
+Result<void> run_gnuplot(const fs::path& file, const std::string& script) {
+  std::ofstream stream(file);
+  stream << script;
+  if (!stream.flush()) return fail(fmt::format("{}: cannot be written", file.string()));
+  stream.close();
   if (!find_program("gnuplot"))
-    return fail("no picture: gnuplot is not installed; the package is gnuplot-nox");
-  const auto log = folder / (name + ".log");
-  const std::string there = quoted(std::filesystem::absolute(folder).string());
-  auto child =
-      Child::start({"gnuplot", "-e", "cd " + there, name + ".gp"}, {.log = log, .cpus = {}});
+    return fail("no picture: gnuplot is not installed; the package is gnuplot-nox", ENOPKG);
+  const auto log = fs::path(file).replace_extension(".log");
+  const std::string there = quoted(fs::absolute(file).parent_path().string());
+  auto child = Child::start({"gnuplot", "-e", "cd " + there, file.filename().string()},
+                            {.log = log, .cpus = {}});
   if (!child) return fail("no picture: " + child.error().message);
   const auto code = (*child)->wait(kDraw_s);
   const auto lines = last_lines(log, 1);
-  std::filesystem::remove(log);
+  fs::remove(log);
   if (!code) return fail(fmt::format("no picture: gnuplot still ran after {} s", kDraw_s));
   if (*code != 0)
     return fail(
         fmt::format("no picture: gnuplot: {}", lines.empty() ? describe_exit(*code) : lines[0]));
   return {};
+}
+
+}  // namespace
+
+std::string gnuplot_script(const Plot& plot, const std::string& name) {
+  std::string script = settings(plot) + data(plot, "line");
+  for (const auto& [terminal, ending] :
+       {std::pair("svg noenhanced size 900,540 font 'sans-serif,13' background 'white'", "svg"),
+        std::pair("pngcairo noenhanced size 900,540 font 'sans-serif,10'", "png")})
+    script += fmt::format("set terminal {}\nset output {}\n{}", terminal,
+                          quoted(name + "." + ending), plot_command(plot, "line"));
+  return script;
+}
+
+std::string gnuplot_script(const Picture& picture, const std::string& file) {
+  const size_t count = picture.plots.size();
+  std::string script;
+  for (size_t i = 0; i < count; ++i)
+    script += data(picture.plots[i], fmt::format("plot{}_line", i));
+  script += fmt::format(
+      "set terminal svg noenhanced size {},560 font 'sans-serif,13' background 'white'\n"
+      "set output {}\nset multiplot layout 1,{} title {} noenhanced "
+      "margins screen 0.07, 0.98, 0.27, 0.84 spacing screen 0.07\n",
+      200 + 500 * count, quoted(file), count, quoted(picture.title));
+  for (size_t i = 0; i < count; ++i) {
+    script += "reset\n" + settings(picture.plots[i]);
+    for (size_t line = 0; i == 0 && line < picture.notes.size(); ++line)
+      script += fmt::format("set label {} at screen 0.02, {} left noenhanced font ',11'\n",
+                            quoted(picture.notes[line]),
+                            0.03 + 0.04 * static_cast<double>(picture.notes.size() - 1 - line));
+    script += plot_command(picture.plots[i], fmt::format("plot{}_line", i));
+  }
+  return script + "unset multiplot\n";
+}
+
+Result<void> draw(const Plot& plot, const fs::path& folder, const std::string& name) {
+  if (is_empty(plot)) return fail("nothing to draw: there is no figure");
+  return run_gnuplot(folder / (name + ".gp"), gnuplot_script(plot, name));
+}
+
+Result<void> draw(const Picture& picture, const fs::path& file) {
+  if (std::all_of(picture.plots.begin(), picture.plots.end(), is_empty))
+    return fail("nothing to draw: there is no figure");
+  std::error_code ignored;  // the stream says what is wrong
+  fs::create_directories(fs::absolute(file).parent_path(), ignored);
+  return run_gnuplot(fs::path(file).replace_extension(".gp"),
+                     gnuplot_script(picture, file.filename().string()));
 }
 
 }  // namespace hecto::bench

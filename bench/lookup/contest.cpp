@@ -8,12 +8,12 @@
 #include "bench/lib/statistics.hpp"
 #include "bench/lib/stopwatch.hpp"
 #include "bench/lookup/check.hpp"
+#include "bench/lookup/dead_next_hop.hpp"
 #include "bench/lookup/rte_memory.hpp"
 #include "bench/lookup/updates.hpp"
 
 namespace hecto::bench {
 namespace {
-
 
 constexpr double kLongLoad_s = 10;  // a load that takes longer is not repeated
 constexpr uint64_t kDestinationSeed = 7, kUpdateSeed = 11;
@@ -113,7 +113,7 @@ class FamilyContest {
     const auto few = make_destinations(kind, prefixes, options_.destinations, kDestinationSeed);
     const auto many = make_destinations(kind, prefixes, options_.stream, kDestinationSeed + 1);
     for (const auto& destinations : {&few, &many})
-      if (auto agreed = check(routes_, *destinations, name(kind)); !agreed) return agreed;
+      if (auto agreed = check(routes_, *destinations, to_string(kind)); !agreed) return agreed;
     for (const State state : kStates) {
       std::vector<std::vector<double>> cycles(engines_.size());
       for (unsigned round = 0; round < options_.rounds; ++round)
@@ -130,9 +130,9 @@ class FamilyContest {
                const std::vector<double>& cycles) {
     LookupRow row;
     row.family = Family::kNumber;
-    row.destinations = name(kind);
+    row.destinations = to_string(kind);
     row.engine = entrant.name;
-    row.state = name(state);
+    row.state = to_string(state);
     row.cycles = median(cycles);
     row.cycles_q1 = quantile(cycles, 0.25);
     row.cycles_q3 = quantile(cycles, 0.75);

@@ -7,8 +7,8 @@
 #include "bench/lib/route_list.hpp"
 #include "bench/lookup/lookup.hpp"
 #include "bench/lookup/passes.hpp"
-#include "bench/lookup/result.hpp"
 #include "bench/lookup/reference.hpp"
+#include "bench/lookup/result.hpp"
 
 namespace hecto::bench {
 

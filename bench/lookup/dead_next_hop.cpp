@@ -1,8 +1,10 @@
+#include "bench/lookup/dead_next_hop.hpp"
+
 #include <algorithm>
 
 #include "bench/lib/statistics.hpp"
 #include "bench/lib/stopwatch.hpp"
-#include "bench/lookup/updates.hpp"
+#include "bench/lookup/hecto_engine.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 

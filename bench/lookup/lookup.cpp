@@ -11,6 +11,7 @@
 
 #include "bench/lib/machine.hpp"
 #include "bench/lookup/contest.hpp"
+#include "bench/lookup/plot.hpp"
 #include "bench/lookup/report.hpp"
 #include "lookup/kernels.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -59,6 +60,14 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+// Where there is no gnuplot, the figures stand alone.
+Result<void> draw_picture(const std::string& file, const LookupResult& result) {
+  const auto drawn = draw(picture_of(result), file);
+  if (!drawn && drawn.error().error_number != ENOPKG) return drawn;
+  fmt::print("{}\n", drawn ? "written: " + file : drawn.error().message);
+  return {};
+}
+
 LookupResult describe(const LookupOptions& options, const RouteList& table, bool hugepages) {
   LookupResult result;
   result.machine = machine_name();
@@ -104,7 +113,7 @@ Result<void> measure(const LookupOptions& options) {
   if (!options.json.empty())
     if (auto done = write_file(options.json, to_json(result).dump(2) + "\n"); !done) return done;
   if (!options.plot.empty())
-    if (auto done = write_file(options.plot, to_svg(result)); !done) return done;
+    if (auto done = draw_picture(options.plot, result); !done) return done;
   for (const DeadNextHopRow& row : result.dead_next_hop)
     if (!row.all_moved) return fail("dead next hop: not all routes moved");
   return {};

@@ -22,7 +22,7 @@ enum class State : uint8_t {
 };
 inline constexpr std::array kStates = {State::kWarm, State::kStream, State::kCold,
                                        State::kPolluted};
-inline std::string_view name(State state) noexcept {
+inline std::string_view to_string(State state) noexcept {
   constexpr std::string_view kNames[] = {"warm", "stream", "cold", "polluted"};
   return kNames[static_cast<size_t>(state)];
 }

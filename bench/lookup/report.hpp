@@ -1,4 +1,4 @@
-// The result as JSON, as a readable table, and as a picture.
+// The result as JSON and as a readable table.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,5 @@ namespace hecto::bench {
 // `rows` is a plain array of flat objects, those of state "warm" first.
 nlohmann::json to_json(const LookupResult& result);
 std::string to_text(const LookupResult& result);
-// Bars: cycles per look-up, warm, by destinations and engine, a panel for each family.
-std::string to_svg(const LookupResult& result);
 
 }  // namespace hecto::bench

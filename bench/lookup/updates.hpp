@@ -1,5 +1,4 @@
-// How fast a table changes, alone and while others look up; and how fast all routes of a next hop
-// that died move to another one.
+// How fast a table changes, alone and while others look up.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +10,6 @@
 
 #include "bench/lookup/engine.hpp"
 #include "bench/lookup/hecto_engine.hpp"
-#include "bench/lookup/result.hpp"
 
 namespace hecto::bench {
 
@@ -54,10 +52,5 @@ class Readers {
   std::atomic<uint64_t> looked_up_{0};
   std::vector<std::thread> threads_;
 };
-
-// A FIB with all routes behind one group; the group's next hop dies `rounds` times.
-template <typename Family>
-Result<DeadNextHopRow> kill_next_hop(const std::vector<Route<Family>>& routes, unsigned batch,
-                                     unsigned rounds);
 
 }  // namespace hecto::bench

@@ -11,6 +11,7 @@
 #include "bench/lib/route_list.hpp"
 #include "bench/lib/synthetic_table.hpp"
 #include "bench/offload/offload.hpp"
+#include "bench/offload/report.hpp"
 
 namespace hecto::bench {
 namespace {

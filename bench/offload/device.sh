@@ -79,6 +79,7 @@ for source in crypto/prepare crypto/launch_host device kernels devices/host devi
   add_cxx "gpu_offload/$source.cpp"
 done
 add_cxx gpu_offload/devices/open.cpp "-DHECTO_CUDA_PLUGIN_PATH='\"$out/libhecto_cuda.so\"'"
+add_cxx base/secret_memory.cpp
 add_cxx bench/lib/synthetic_table.cpp
 add_cxx bench/lib/destinations.cpp
 for source in crossover energy measure offload report workload; do add_cxx "bench/offload/$source.cpp"; done

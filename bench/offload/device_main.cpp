@@ -12,6 +12,7 @@
 
 #include "bench/lib/synthetic_table.hpp"
 #include "bench/offload/offload.hpp"
+#include "bench/offload/report.hpp"
 #ifdef HECTO_OFFLOAD_CUDA
 #include "bench/offload/kernels.hpp"
 #endif

@@ -50,8 +50,4 @@ struct WorkKind {
 tl::expected<std::vector<WorkKind>, std::string> chosen_kinds(
     const std::vector<std::string>& beginnings);
 
-std::string offload_text(const OffloadResult& result);  // for people
-std::string offload_json(const OffloadResult& result);
-std::string json_string(const std::string& text);  // in quotes
-
 }  // namespace hecto::bench

@@ -1,7 +1,7 @@
+#include "bench/offload/report.hpp"
+
 #include <cstdarg>
 #include <cstdio>
-
-#include "bench/offload/offload.hpp"
 
 namespace hecto::bench {
 namespace {

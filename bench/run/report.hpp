@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bench/run/plot.hpp"
+#include "bench/lib/plot.hpp"
 #include "bench/run/run.hpp"
 
 namespace hecto::bench {

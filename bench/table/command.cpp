@@ -1,11 +1,12 @@
 // `hecto-bench table`: the synthetic table, one prefix a line, as hecto load-routes takes it.
+#include "bench/lib/command.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
-#include "bench/lib/command.hpp"
 #include "bench/lib/synthetic_table.hpp"
 
 namespace hecto::bench {

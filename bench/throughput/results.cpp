@@ -12,7 +12,7 @@ double gbps(double pps, double frame_bytes) {
   return pps * frame_bytes * 8 / 1e9;
 }
 
-const char* name(Limit limit) {
+const char* to_string(Limit limit) {
   switch (limit) {
     case Limit::kDevice:
       return "device";
@@ -38,7 +38,7 @@ json goal_json(const GoalResult& goal, double frame_bytes) {
           {"spread", goal.spread},
           {"trials", goal.trials},
           {"trial_s", goal.trial_s},
-          {"limit", name(goal.limit)},
+          {"limit", to_string(goal.limit)},
           {"partial", !goal.complete}};
 }
 

@@ -73,7 +73,7 @@ lookup::Family family_of(unsigned number) {
 
 Destinations kind_of(const std::string& text) {
   for (const Destinations kind : {Destinations::kUniform, Destinations::kZipf})
-    if (name(kind) == text) return kind;
+    if (to_string(kind) == text) return kind;
   return Destinations::kInTable;
 }
 

@@ -5,30 +5,21 @@
 #include <numeric>
 #include <span>
 
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
 #include "bench/traffic/spec_problems.hpp"
 
 namespace hecto::bench {
 namespace {
 
-constexpr unsigned kEthernet_bytes = 14, kVlan_bytes = 4, kIpv4_bytes = 20, kIpv6_bytes = 40,
-                   kUdp_bytes = 8;
+constexpr unsigned kUdp_bytes = 8;
 constexpr uint8_t kUdp = 17;
 constexpr uint64_t kSeed = 20100830;
 
-void store16_be(uint8_t* at, uint16_t value) {
-  at[0] = static_cast<uint8_t>(value >> 8);
-  at[1] = static_cast<uint8_t>(value);
-}
-
 // Of an even number of bytes, in the machine's order, as all sums here.
-uint16_t sum_of(const uint8_t* bytes, size_t count) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < count; i += 2) {
-    uint16_t word = 0;
-    std::memcpy(&word, bytes + i, 2);
-    sum += word;
-  }
-  return fold(sum);
+uint16_t sum_of(const uint8_t* bytes, uint32_t count) {
+  return __builtin_bswap16(fold_sum(sum_words(bytes, count)));
 }
 
 bool all_hosts(const std::vector<lookup::IpPrefix>& prefixes) {
@@ -98,8 +89,8 @@ std::vector<uint16_t> spread(const std::vector<uint32_t>& weights) {
 }
 
 FrameLayout::FrameLayout(lookup::Family family, bool vlan, bool short_tag)
-    : l3(static_cast<uint8_t>(kEthernet_bytes + (vlan ? kVlan_bytes : 0))) {
-  const unsigned ip = family == lookup::Family::kIpv4 ? kIpv4_bytes : kIpv6_bytes;
+    : l3(static_cast<uint8_t>(kEthernetBytes + (vlan ? kVlanTagBytes : 0))) {
+  const unsigned ip = family == lookup::Family::kIpv4 ? kIpv4Bytes : kIpv6Bytes;
   tag = static_cast<uint8_t>(l3 + ip + (short_tag ? 0 : kUdp_bytes));
 }
 
@@ -143,13 +134,13 @@ void StreamFrames::add_template(const StreamSpec& spec, uint16_t frame_bytes,
   uint8_t* frame = to.bytes.data();
   set_macs(frame, macs);
   if (spec.vlan) {
-    store16_be(frame + 12, 0x8100);
+    std::memcpy(frame + 12, &kEtherVlan, 2);
     store16_be(frame + 14, *spec.vlan);
   }
-  store16_be(frame + layout.l3 - 2, ipv6 ? 0x86dd : 0x0800);
+  std::memcpy(frame + layout.l3 - 2, ipv6 ? &kEtherIpv6 : &kEtherIpv4, 2);
   uint8_t* ip = frame + layout.l3;
   const auto packet_bytes = static_cast<uint16_t>(to.length - layout.l3);
-  const auto udp_bytes = static_cast<uint16_t>(packet_bytes - (ipv6 ? kIpv6_bytes : kIpv4_bytes));
+  const auto udp_bytes = static_cast<uint16_t>(packet_bytes - (ipv6 ? kIpv6Bytes : kIpv4Bytes));
   const uint8_t protocol = to.short_tag ? kNoNextHeader : kUdp;
   if (ipv6) {
     ip[0] = 0x60;
@@ -163,7 +154,7 @@ void StreamFrames::add_template(const StreamSpec& spec, uint16_t frame_bytes,
     store16_be(ip + 2, packet_bytes);
     ip[8] = kHopLimit;
     ip[9] = protocol;
-    to.ipv4_sum = sum_of(ip, kIpv4_bytes);
+    to.ipv4_sum = sum_of(ip, kIpv4Bytes);
   }
   if (to.short_tag) return;
   uint8_t* udp = frame + layout.tag - kUdp_bytes;

@@ -13,13 +13,12 @@
 
 #include "bench/traffic/frames.hpp"
 #include "bench/traffic/port_set.hpp"
-#include "bench/traffic/station.hpp"
 #include "bench/traffic/spec_problems.hpp"
+#include "bench/traffic/station.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
-
 
 constexpr auto kWatch = std::chrono::milliseconds(50);
 constexpr double kStartDelay_s = 0.001;  // until all lcores are under way

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/traffic/tag.hpp"
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -12,32 +14,22 @@ using lookup::Family;
 using lookup::IpAddress;
 
 constexpr size_t kArp_bytes = 28;
-constexpr size_t kIpv6_bytes = 40;
 constexpr size_t kNeighbor_bytes = 24;  // solicitation or advertisement without options
 constexpr size_t kOption_bytes = 8;     // a link-layer address
 constexpr size_t kShortest_bytes = 60;
-constexpr uint16_t kArp = 0x0806, kIpv6 = 0x86dd, kVlan = 0x8100;
 constexpr uint8_t kIcmpv6 = 58, kSolicitation = 135, kAdvertisement = 136;
 constexpr uint8_t kSourceOption = 1, kTargetOption = 2;
 constexpr uint8_t kSolicited = 0x40, kOverride = 0x20;
 
-uint16_t load16_be(const uint8_t* at) {
-  return static_cast<uint16_t>(at[0] << 8 | at[1]);
-}
-void store16_be(uint8_t* at, uint16_t value) {
-  at[0] = static_cast<uint8_t>(value >> 8);
-  at[1] = static_cast<uint8_t>(value);
-}
-
 struct Payload {
-  uint16_t type = 0;
-  size_t at = 14;
+  uint16_t type = 0;  // EtherType as base/ether.hpp has it
+  size_t at = kEthernetBytes;
 };
 Payload payload_of(std::span<const uint8_t> frame) {
   if (frame.size() < 18) return {};
-  const uint16_t type = load16_be(&frame[12]);
-  if (type != kVlan) return {type, 14};
-  return {load16_be(&frame[16]), 18};
+  const uint16_t type = load16_native(&frame[12]);
+  if (type != kEtherVlan) return {type, kEthernetBytes};
+  return {load16_native(&frame[16]), kEthernetBytes + kVlanTagBytes};
 }
 
 IpAddress address_at(const uint8_t* at, Family family) {
@@ -48,36 +40,36 @@ IpAddress address_at(const uint8_t* at, Family family) {
 }
 
 bool is_arp(std::span<const uint8_t> frame, const Payload& payload, uint16_t& operation) {
-  if (payload.type != kArp || frame.size() < payload.at + kArp_bytes) return false;
+  if (payload.type != kEtherArp || frame.size() < payload.at + kArp_bytes) return false;
   const uint8_t* arp = &frame[payload.at];
   operation = load16_be(arp + 6);
-  return load16_be(arp) == 1 && load16_be(arp + 2) == 0x0800 && arp[4] == 6 && arp[5] == 4;
+  return load16_be(arp) == 1 && load16_native(arp + 2) == kEtherIpv4 && arp[4] == 6 && arp[5] == 4;
 }
 
 bool is_discovery(std::span<const uint8_t> frame, const Payload& payload, uint8_t type) {
-  if (payload.type != kIpv6 || frame.size() < payload.at + kIpv6_bytes + kNeighbor_bytes)
+  if (payload.type != kEtherIpv6 || frame.size() < payload.at + kIpv6Bytes + kNeighbor_bytes)
     return false;
   const uint8_t* ip = &frame[payload.at];
   // Hop limit 255: it was not forwarded (RFC 4861 §7.1).
-  return ip[6] == kIcmpv6 && ip[7] == 255 && ip[kIpv6_bytes] == type &&
+  return ip[6] == kIcmpv6 && ip[7] == 255 && ip[kIpv6Bytes] == type &&
          load16_be(ip + 4) >= kNeighbor_bytes;
 }
 
-uint16_t icmp_checksum(const uint8_t* ip, size_t bytes) {
-  uint64_t sum = kIcmpv6 + bytes;
-  for (size_t i = 8; i < kIpv6_bytes + bytes; i += 2) sum += load16_be(ip + i);
-  return static_cast<uint16_t>(~fold(sum));
+// Over the addresses, which end the header, and the message (RFC 4443 §2.3).
+uint16_t icmp_checksum(const uint8_t* ip, uint32_t bytes) {
+  const uint32_t sum = kIcmpv6 + bytes + sum_words(ip + 8, kIpv6Bytes - 8 + bytes);
+  return static_cast<uint16_t>(~fold_sum(sum));
 }
 
 // The ICMPv6 message of one option that `frame` holds from `at` on, completed.
 void finish_discovery(uint8_t* ip, uint8_t option, const MacAddress& mac) {
-  constexpr size_t kMessage_bytes = kNeighbor_bytes + kOption_bytes;
+  constexpr uint32_t kMessage_bytes = kNeighbor_bytes + kOption_bytes;
   ip[0] = 0x60;
   ip[1] = ip[2] = ip[3] = 0;
   store16_be(ip + 4, kMessage_bytes);
   ip[6] = kIcmpv6;
   ip[7] = 255;
-  uint8_t* message = ip + kIpv6_bytes;
+  uint8_t* message = ip + kIpv6Bytes;
   message[kNeighbor_bytes] = option;
   message[kNeighbor_bytes + 1] = 1;  // in units of 8 bytes
   std::memcpy(message + kNeighbor_bytes + 2, mac.data(), 6);
@@ -108,9 +100,9 @@ size_t answer_neighbor(std::span<uint8_t> frame, const PortAddresses& own) {
     return frame.size();
   }
   if (!is_discovery(frame, payload, kSolicitation)) return 0;
-  const size_t whole = payload.at + kIpv6_bytes + kNeighbor_bytes + kOption_bytes;
+  const size_t whole = payload.at + kIpv6Bytes + kNeighbor_bytes + kOption_bytes;
   uint8_t* ip = &frame[payload.at];
-  const IpAddress target = address_at(ip + kIpv6_bytes + 8, Family::kIpv6);
+  const IpAddress target = address_at(ip + kIpv6Bytes + 8, Family::kIpv6);
   // Without the option, and from nobody (a search for duplicates), there is no place for an answer.
   const IpAddress nobody{Family::kIpv6, {}};
   if (frame.size() < whole || !is_own(own, target) || address_at(ip + 8, Family::kIpv6) == nobody)
@@ -119,7 +111,7 @@ size_t answer_neighbor(std::span<uint8_t> frame, const PortAddresses& own) {
   std::memcpy(&frame[6], own.mac.data(), 6);
   std::memcpy(ip + 24, ip + 8, 16);
   std::memcpy(ip + 8, target.bytes.data(), 16);
-  uint8_t* message = ip + kIpv6_bytes;
+  uint8_t* message = ip + kIpv6Bytes;
   message[0] = kAdvertisement;
   message[1] = 0;
   std::memset(message + 4, 0, 4);
@@ -131,16 +123,16 @@ size_t answer_neighbor(std::span<uint8_t> frame, const PortAddresses& own) {
 std::vector<uint8_t> ask_neighbor(const MacAddress& mac, const IpAddress& from,
                                   const IpAddress& target, std::optional<uint16_t> vlan) {
   const bool v4 = from.family == Family::kIpv4;
-  const size_t at = vlan ? 18 : 14;
-  const size_t bytes = at + (v4 ? kArp_bytes : kIpv6_bytes + kNeighbor_bytes + kOption_bytes);
+  const size_t at = kEthernetBytes + (vlan ? kVlanTagBytes : 0);
+  const size_t bytes = at + (v4 ? kArp_bytes : kIpv6Bytes + kNeighbor_bytes + kOption_bytes);
   std::vector<uint8_t> frame(std::max(bytes, kShortest_bytes));
   std::fill_n(frame.begin(), 6, uint8_t{0xff});
   std::memcpy(&frame[6], mac.data(), 6);
   if (vlan) {
-    store16_be(&frame[12], kVlan);
+    std::memcpy(&frame[12], &kEtherVlan, 2);
     store16_be(&frame[14], *vlan);
   }
-  store16_be(&frame[at - 2], v4 ? kArp : kIpv6);
+  std::memcpy(&frame[at - 2], v4 ? &kEtherArp : &kEtherIpv6, 2);
   uint8_t* packet = &frame[at];
   if (v4) {
     const uint8_t head[] = {0, 1, 8, 0, 6, 4, 0, 1};
@@ -157,8 +149,8 @@ std::vector<uint8_t> ask_neighbor(const MacAddress& mac, const IpAddress& from,
   std::memcpy(packet + 37, &target.bytes[13], 3);
   frame[0] = frame[1] = 0x33;
   std::memcpy(&frame[2], packet + 36, 4);
-  packet[kIpv6_bytes] = kSolicitation;
-  std::memcpy(packet + kIpv6_bytes + 8, target.bytes.data(), 16);
+  packet[kIpv6Bytes] = kSolicitation;
+  std::memcpy(packet + kIpv6Bytes + 8, target.bytes.data(), 16);
   finish_discovery(packet, kSourceOption, mac);
   return frame;
 }
@@ -174,9 +166,9 @@ std::optional<MacAddress> told_mac(std::span<const uint8_t> frame, const IpAddre
     return mac;
   }
   if (!is_discovery(frame, payload, kAdvertisement)) return std::nullopt;
-  const uint8_t* message = &frame[payload.at + kIpv6_bytes];
+  const uint8_t* message = &frame[payload.at + kIpv6Bytes];
   if (address_at(message + 8, Family::kIpv6) != target) return std::nullopt;
-  const size_t at = payload.at + kIpv6_bytes + kNeighbor_bytes;
+  const size_t at = payload.at + kIpv6Bytes + kNeighbor_bytes;
   // The sender is asked for its own address, so that the frame's source is as good as the option.
   const bool has_option = frame.size() >= at + kOption_bytes && frame[at] == kTargetOption;
   std::memcpy(mac.data(), has_option ? &frame[at + 2] : &frame[6], 6);

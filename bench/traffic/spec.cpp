@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/imix.hpp"
+
 namespace hecto::bench {
 namespace {
 
@@ -86,7 +88,11 @@ std::string to_string(const TrafficRate& rate) {
 }
 
 std::optional<std::vector<FrameSize>> parse_sizes(std::string_view text) {
-  if (text == "imix") return std::vector<FrameSize>{{64, 7}, {594, 4}, {1518, 1}};
+  if (text == "imix") {
+    std::vector<FrameSize> sizes;
+    for (const ImixPart& part : kImix) sizes.push_back({part.frame_bytes, part.weight});
+    return sizes;
+  }
   const auto number = parse_number(text);
   if (!number || *number < kMinFrame_bytes || *number > kMaxFrame_bytes ||
       *number != std::floor(*number))

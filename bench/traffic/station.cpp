@@ -1,12 +1,12 @@
 #include "bench/traffic/station.hpp"
 
 #include "base/bytes.hpp"
+#include "base/ether.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
 namespace {
 
-constexpr uint16_t kIpv4_be = 0x0008, kIpv6_be = 0xdd86, kVlan_be = 0x0081;
 constexpr uint8_t kUdp = 17;
 constexpr unsigned kAhead = 4;         // packets whose bytes are fetched before their turn
 constexpr unsigned kMostDrains = 256;  // bursts: a port that never runs dry must not hold us up
@@ -241,20 +241,20 @@ inline void Station::take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept 
   const auto* frame = rte_pktmbuf_mtod(mbuf, const uint8_t*);
   uint16_t type = load16_native(frame + 12);
   unsigned l3 = 14;
-  if (type == kVlan_be) {
+  if (type == kEtherVlan) {
     type = load16_native(frame + 16);
     l3 = 18;
   }
   const uint8_t* ip = frame + l3;
   const uint16_t bytes = mbuf->data_len;
   Tag tag;
-  if (type == kIpv4_be && bytes >= l3 + 28 + kTag_bytes && ip[0] == 0x45 && ip[9] == kUdp &&
+  if (type == kEtherIpv4 && bytes >= l3 + 28 + kTag_bytes && ip[0] == 0x45 && ip[9] == kUdp &&
       read_tag(ip + 28, tag) && tag.stream < receivers.size()) {
     count<false>(receivers[tag.stream], tag, now);
-  } else if (type == kIpv6_be && bytes >= l3 + 48 + kTag_bytes && ip[6] == kUdp &&
+  } else if (type == kEtherIpv6 && bytes >= l3 + 48 + kTag_bytes && ip[6] == kUdp &&
              read_tag(ip + 48, tag) && tag.stream < receivers.size()) {
     count<false>(receivers[tag.stream], tag, now);
-  } else if (type == kIpv6_be && bytes >= l3 + 40 + kShortTag_bytes && ip[6] == kNoNextHeader &&
+  } else if (type == kEtherIpv6 && bytes >= l3 + 40 + kShortTag_bytes && ip[6] == kNoNextHeader &&
              load16_native(ip + 16) == kTagMagic &&
              (tag.stream = load16_native(ip + 18)) < receivers.size()) {
     read_short_tag(ip + 40, tag);

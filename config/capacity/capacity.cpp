@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/imix.hpp"
 #include "config/capacity/loads.hpp"
 #include "config/placement/placement_parts.hpp"
 
@@ -12,6 +13,15 @@ namespace hecto::config {
 namespace {
 
 constexpr double kWorthIt = 1.1;
+
+constexpr std::array<PacketSize::Part, kImix.size()> imix_parts() {
+  std::array<PacketSize::Part, kImix.size()> parts{};
+  double weights = 0;
+  for (const ImixPart& part : kImix) weights += part.weight;
+  for (size_t i = 0; i < kImix.size(); ++i)
+    parts[i] = {kImix[i].weight / weights, static_cast<double>(kImix[i].frame_bytes)};
+  return parts;
+}
 
 constexpr std::array<PacketSize, kSizes> kPacketSizes = {{
     {"64", {{{1, 64}, {}, {}}}},
@@ -21,7 +31,7 @@ constexpr std::array<PacketSize, kSizes> kPacketSizes = {{
     {"1024", {{{1, 1024}, {}, {}}}},
     {"1518", {{{1, 1518}, {}, {}}}},
     {"9000", {{{1, 9000}, {}, {}}}},
-    {"imix", {{{7.0 / 12, 64}, {4.0 / 12, 594}, {1.0 / 12, 1518}}}},
+    {"imix", imix_parts()},
 }};
 
 // The rate at which the first resource is used up.

@@ -37,7 +37,7 @@ std::string_view name_of(Experiment experiment) noexcept;  // "forward_local"
 std::string_view name_of(Traffic traffic) noexcept;        // "ipv4"
 std::string_view name_of(ResourceKind kind) noexcept;      // "PCIe links"
 
-// Frames with FCS; IMIX is 7:4:1 of 64, 594 and 1518.
+// Frames with FCS; IMIX as base/imix.hpp has it.
 struct PacketSize {
   std::string_view name;
   struct Part {

@@ -1,22 +1,6 @@
 #include "router/control/interface_table.hpp"
 
-#include <algorithm>
-
 namespace hecto::router {
-
-InterfaceState Interface::state() const {
-  InterfaceState s;
-  s.id = id;
-  s.name = name;
-  s.port = port;
-  s.vlan = vlan;
-  s.mac = mac;
-  s.mtu = mtu;
-  s.up = port_up;
-  s.ifindex = ifindex;
-  s.addresses = addresses;
-  return s;
-}
 
 InterfaceId InterfaceTable::free_id() const {
   InterfaceId id = 0;
@@ -37,39 +21,33 @@ Interface* InterfaceTable::find(InterfaceId id) {
   return found == interfaces_.end() ? nullptr : &found->second;
 }
 
-Interface* InterfaceTable::find(const std::string& name) {
-  for (auto& [id, interface] : interfaces_)
+const Interface* InterfaceTable::find(InterfaceId id) const {
+  const auto found = interfaces_.find(id);
+  return found == interfaces_.end() ? nullptr : &found->second;
+}
+
+const Interface* InterfaceTable::find(const std::string& name) const {
+  for (const auto& [id, interface] : interfaces_)
     if (interface.name == name) return &interface;
   return nullptr;
 }
 
-Interface* InterfaceTable::find(uint16_t port, uint16_t vlan) {
-  for (auto& [id, interface] : interfaces_)
+const Interface* InterfaceTable::find(uint16_t port, uint16_t vlan) const {
+  for (const auto& [id, interface] : interfaces_)
     if (interface.port == port && interface.vlan == vlan) return &interface;
   return nullptr;
 }
 
-Interface* InterfaceTable::by_ifindex(int ifindex) {
-  for (auto& [id, interface] : interfaces_)
+const Interface* InterfaceTable::by_ifindex(int ifindex) const {
+  for (const auto& [id, interface] : interfaces_)
     if (interface.ifindex == ifindex && ifindex != 0) return &interface;
   return nullptr;
 }
 
-std::shared_ptr<TwinList> InterfaceTable::twins() const {
-  auto list = std::make_shared<TwinList>();
-  list->by_interface.assign(kMaxInterfaceId + 1, nullptr);
-  for (const auto& [id, interface] : interfaces_) {
-    if (!interface.twin) continue;
-    list->twins.push_back(interface.twin);
-    list->by_interface[id] = interface.twin.get();
-  }
-  for (const auto& [id, interface] : interfaces_) {
-    if (interface.twin) continue;
-    for (const auto& [other, untagged] : interfaces_)
-      if (untagged.port == interface.port && untagged.vlan == 0)
-        list->by_interface[id] = untagged.twin.get();
-  }
-  return list;
+InterfaceId InterfaceTable::twin_of(const Interface& interface) const {
+  if (interface.has_twin) return interface.id;
+  const Interface* untagged = find(interface.port, 0);
+  return untagged != nullptr && untagged->has_twin ? untagged->id : kNoInterface;
 }
 
 }  // namespace hecto::router

@@ -3,35 +3,22 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "config/file/config.hpp"
-#include "router/dataplane/core/snapshot.hpp"
-#include "router/dataplane/slow_path.hpp"
+#include "base/net.hpp"
 #include "router/rib/interfaces.hpp"
 
 namespace hecto::router {
 
-struct Interface {
-  InterfaceId id = kNoInterface;
-  std::string name;
+// What Routing knows of an interface, and what else control does. `up` is the port's link; whether
+// the interface is up, its twin has a say in.
+struct Interface : InterfaceState {
   std::string port_name;
-  uint16_t port = 0;
-  uint16_t vlan = 0;
   bool made_by_linux = false;  // a VLAN device on the port's TAP
-  MacAddress mac{};
-  uint16_t mtu = 1500;
-  bool port_up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
-  std::vector<IpPrefix> addresses;  // of the configuration
-  int ifindex = 0;
-  std::shared_ptr<Twin> twin;  // null: none of its own
-  bool twin_gone = false;      // deleted in Linux, and said so
-
-  InterfaceState state() const;
+  bool has_twin = false;   // a TAP of its own
+  bool twin_gone = false;  // deleted in Linux, and said so
 };
 
 class InterfaceTable {
@@ -40,14 +27,16 @@ class InterfaceTable {
   InterfaceId free_id() const;
   Interface& insert(Interface interface);
   void erase(InterfaceId id) { interfaces_.erase(id); }
+  const Interface* find(InterfaceId id) const;
+  const Interface* find(const std::string& name) const;
+  const Interface* find(uint16_t port, uint16_t vlan) const;
+  const Interface* by_ifindex(int ifindex) const;
   Interface* find(InterfaceId id);
-  Interface* find(const std::string& name);
-  Interface* find(uint16_t port, uint16_t vlan);
-  Interface* by_ifindex(int ifindex);
   const std::map<InterfaceId, Interface>& all() const { return interfaces_; }
   std::map<InterfaceId, Interface>& all() { return interfaces_; }
-  // Where the slow path delivers: a VLAN device of Linux shares the port's twin.
-  std::shared_ptr<TwinList> twins() const;
+  // Whose twin takes its packets: its own, or, of a VLAN device of Linux, the port's.
+  // kNoInterface: nobody's.
+  InterfaceId twin_of(const Interface& interface) const;
 
  private:
   std::map<InterfaceId, Interface> interfaces_;

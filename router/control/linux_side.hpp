@@ -1,73 +1,50 @@
-// The router's hold on Linux: its namespace, the TAP twins, the mirror that reads and the requests
-// that write. Absent in static mode. Control only.
+// Linux as control's objects and `show` see it: the TAP twins, and what is written into the
+// kernel. LinuxNamespace is the real one; tests bring their own. There is none in static mode.
+// Control only.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "config/file/config.hpp"
+#include "base/result.hpp"
 #include "router/control/interface_table.hpp"
-#include "router/linux/mirror.hpp"
-#include "router/linux/requests.hpp"
+
+struct rte_mempool;
 
 namespace hecto::router {
 
+struct MirrorStats;
+
 class LinuxSide {
  public:
-  static Result<std::unique_ptr<LinuxSide>> open(const config::LinuxConfig& config,
-                                                 LinuxEvents& events);
-  LinuxSide(const LinuxSide&) = delete;
-  LinuxSide& operator=(const LinuxSide&) = delete;
+  virtual ~LinuxSide() = default;
 
-  // A TAP for the interface, up, with its MAC and MTU.
-  Result<std::shared_ptr<Twin>> make_twin(const Interface& interface, rte_mempool* pool);
-  // What the file says of an interface, written into Linux; each refusal is a line for the log.
-  void write_addresses(const Interface& interface, std::vector<std::string>& refusals);
-  void write_routes(const std::vector<Route>& routes, bool remove,
-                    std::vector<std::string>& refusals);
+  // A TAP for the interface, up, with its MAC and MTU; its ifindex.
+  virtual Result<int> make_twin(const Interface& interface) = 0;
+  // The device goes once the slow path has let go of it, too: after the next deliver().
+  virtual void remove_twin(InterfaceId id) = 0;
+  virtual void set_twin_mtu(InterfaceId id, uint16_t mtu) = 0;
+  virtual void set_twin_carrier(InterfaceId id, bool carrier) = 0;
+  virtual bool twin_gone(InterfaceId id) const = 0;  // somebody deleted it
+  // The slow path delivers to these interfaces' twins from now on.
+  virtual void deliver(const InterfaceTable& interfaces) = 0;
 
-  NetlinkMirror& mirror() { return *mirror_; }
-  const NetlinkMirror& mirror() const { return *mirror_; }
-  NetlinkRequests& requests() { return requests_; }
-  const NetworkNamespace& space() const { return space_; }
+  virtual Result<void> add_address(int ifindex, const IpPrefix& address) = 0;
+  virtual Result<void> remove_address(int ifindex, const IpPrefix& address) = 0;
+  virtual Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,
+                                              const MacAddress& mac) = 0;
+  virtual Result<void> remove_neighbor(int ifindex, const IpAddress& address) = 0;
+  virtual Result<void> probe_neighbor(int ifindex, const IpAddress& address) = 0;
+  // Each refusal is a line for the log.
+  virtual std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) = 0;
 
- private:
-  LinuxSide(NetworkNamespace space, NetlinkRequests requests)
-      : space_(std::move(space)), requests_(std::move(requests)) {}
-
-  NetworkNamespace space_;
-  NetlinkRequests requests_;
-  std::unique_ptr<NetlinkMirror> mirror_;
-};
-
-// Passes on what the configuration wants mirrored; links always.
-class FilteredEvents final : public LinuxEvents {
- public:
-  FilteredEvents(LinuxEvents& target, const config::LinuxConfig& config)
-      : target_(target), config_(config) {}
-  void link(const LinuxLink& link, bool removed) override { target_.link(link, removed); }
-  void address(const LinuxAddress& address, bool removed) override {
-    if (config_.mirror_addresses) target_.address(address, removed);
-  }
-  void neighbor(const LinuxNeighbor& neighbor, bool removed) override {
-    if (config_.mirror_neighbors) target_.neighbor(neighbor, removed);
-  }
-  void nexthop_object(const NextHopObject& object, bool removed) override {
-    if (config_.mirror_routes) target_.nexthop_object(object, removed);
-  }
-  // Local and broadcast routes come with the addresses, all others with `routes`.
-  void route(const Route& route, bool removed, bool replace) override {
-    const bool own = route.type == RouteType::kLocal || route.type == RouteType::kBroadcast;
-    if (own ? config_.mirror_addresses : config_.mirror_routes)
-      target_.route(route, removed, replace);
-  }
-  void resync_begin(const std::string& why) override { target_.resync_begin(why); }
-  void resync_end() override { target_.resync_end(); }
-
- private:
-  LinuxEvents& target_;
-  const config::LinuxConfig config_;
+  virtual const std::string& name() const = 0;  // of the namespace
+  // An error when its name stands for another namespace by now.
+  virtual Result<void> check() const = 0;
+  virtual const MirrorStats& mirror_stats() const = 0;
+  virtual bool mirror_synchronized() const = 0;
+  // Frames from Linux for which the pool had nothing.
+  virtual uint64_t frames_without_mbuf(const rte_mempool* pool) const = 0;
 };
 
 }  // namespace hecto::router

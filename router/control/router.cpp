@@ -3,11 +3,29 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <ctime>
 
-#include "router/dataplane/core/dpdk.hpp"
+#include "router/control/capture_control.hpp"
+#include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/environment.hpp"
+#include "router/control/interface_control.hpp"
+#include "router/control/ipsec_control.hpp"
+#include "router/control/linux_events.hpp"
+#include "router/control/linux_namespace.hpp"
+#include "router/control/notes.hpp"
+#include "router/control/reload.hpp"
+#include "router/control/route_control.hpp"
+#include "router/control/running.hpp"
+#include "router/control/startup.hpp"
+#include "router/control/xfrm_control.hpp"
+#include "router/dataplane/dataplane.hpp"
+#include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/sampler.hpp"
+#include "router/dataplane/tables/tables.hpp"
 
 namespace hecto::router {
 namespace {
@@ -18,48 +36,180 @@ constexpr unsigned kTicksPerSecond = 1000 / kTick_ms;
 constexpr unsigned kLinkTicks = 4;                      // ports are asked for their link
 constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;  // stale neighbors are confirmed
 constexpr size_t kMirrorBudget = 4096;                  // netlink messages a turn
-constexpr size_t kMaxNotes = 50;
+constexpr uint64_t kUnfinishedChecksums = 3;            // so many are no accident
 constexpr uint16_t kNudStale = 0x04;
+
+void log_routing(LogLevel level, const std::string& line) {
+  spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
+}
 
 }  // namespace
 
+Result<std::unique_ptr<Router>> Router::create(const config::Config& config) {
+  auto topology = config::read_topology();
+  if (!topology) return fail("topology: " + topology.error());
+  return create(config, std::move(*topology));
+}
+
+Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
+                                               config::Topology topology) {
+  std::unique_ptr<Router> router(new Router(config, std::move(topology)));
+  if (auto done = router->start_environment(); !done) return tl::unexpected(done.error());
+  router->plane_ = std::make_unique<DpdkForwardingPlane>();
+  if (auto done = probe_ports(*router->running_, *router->plane_); !done)
+    return tl::unexpected(done.error());
+  if (auto done = router->start_tables(); !done) return tl::unexpected(done.error());
+  router->start_interfaces();
+  if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
+  if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
+  router->sampler_->sample();
+  router->log_start();
+  return router;
+}
+
+Router::Router(const config::Config& config, config::Topology topology)
+    : running_(std::make_unique<Running>()), notes_(std::make_unique<Notes>()) {
+  running_->config = config;
+  running_->topology = std::move(topology);
+  running_->loaded_unix_s = std::time(nullptr);
+}
+
 Router::~Router() {
   commands_.close();
-  if (dataplane_) dataplane_->stop();
+  if (plane_ && plane_->started()) plane_->dataplane().stop();
   spdlog::info("stopped");
+}
+
+Result<void> Router::start_environment() {
+  auto placement = config::place(running_->config, running_->topology);
+  if (!placement) return fail(placement.error());
+  running_->placement = std::move(*placement);
+  auto eal = Eal::start(eal_options(running_->config, running_->placement));
+  if (!eal) return tl::unexpected(eal.error());
+  eal_ = std::move(*eal);
+
+  poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const timespec tick{0, kTick_ms * 1'000'000};
+  const itimerspec period{tick, tick};
+  timerfd_settime(timer_.get(), 0, &period, nullptr);
+  watch(commands_.fd());
+  watch(timer_.get());
+  return {};
+}
+
+Result<void> Router::start_tables() {
+  const config::Config& config = running_->config;
+  const config::Placement& placement = running_->placement;
+  const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
+  try {
+    tables_ = std::make_unique<Tables>(
+        config.tables, placement.sockets, threads, log_routing,
+        [this](const LinuxLink& link, bool removed) { linux_events_->follow_link(link, removed); });
+    auto offload = Offload::create(config.offload, placement, *tables_, offload_found_);
+    if (!offload) return tl::unexpected(offload.error());
+    offload_ = std::move(*offload);
+    ipsec_ = std::make_unique<IpsecControl>(config.ipsec, routing(), tables_->qsbr(),
+                                            offload_ ? offload_->keys() : nullptr);
+    plane_->start(std::make_unique<Dataplane>(
+                      Dataplane::Options{placement.workers, config.linux_side.enabled,
+                                         offload_.get(), ipsec_->stages(), ipsec_->nic()},
+                      *tables_),
+                  ipsec_->ipsec());
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  return {};
+}
+
+void Router::start_interfaces() {
+  sampler_ = std::make_unique<Sampler>(dataplane());
+  interfaces_ =
+      std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
+  routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
+  captures_ = std::make_unique<CaptureControl>(*plane_);
+  linux_events_ = std::make_unique<LinuxEventFanOut>(running_->config.linux_side, routing(),
+                                                     *interfaces_, *routes_);
+}
+
+Result<void> Router::start_linux_side() {
+  const config::LinuxConfig& config = running_->config.linux_side;
+  if (!config.enabled) return {};
+  if (geteuid() != 0)
+    return fail(
+        "the Linux side needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run as root, or "
+        "write \"linux: off\" for a router that runs from its file alone",
+        EPERM);
+  auto linux_side = LinuxNamespace::open(config, dataplane(), *notes_, *linux_events_);
+  if (!linux_side) return tl::unexpected(linux_side.error());
+  linux_ = std::move(*linux_side);
+  interfaces_->attach(*linux_);
+  routes_->attach(*linux_);
+  watch(linux_->fd());
+  return config.mirror_ipsec && plane_->has_ipsec() ? start_xfrm() : Result<void>{};
+}
+
+// Where the kernel has no XFRM the SAs are those of the file and the API.
+Result<void> Router::start_xfrm() {
+  auto xfrm = XfrmControl::open(linux_->space(), ipsec(), *notes_);
+  if (!xfrm) return tl::unexpected(xfrm.error());
+  if (*xfrm == nullptr) {
+    ipsec_->add_to_found("; this Linux has no XFRM to mirror");
+    return {};
+  }
+  xfrm_ = std::move(*xfrm);
+  linux_->exempt_twins_from_xfrm();
+  watch(xfrm_->fd());
+  return {};
+}
+
+void Router::log_start() {
+  const config::Placement& placement = running_->placement;
+  spdlog::info("hecto on {}; {}", Eal::version(), eal_->note());
+  spdlog::info("control on cpu {}; workers: {}", placement.control_cpu, placement.workers.size());
+  for (const config::WorkerPlacement& worker : placement.workers)
+    spdlog::info("worker {}: cpu {}, socket {}", worker.id, worker.cpu, worker.socket);
+  for (const PortStatus& port : plane_->ports()) {
+    spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
+                 port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
+    for (const std::string& sentence : port.refused)
+      spdlog::info("port {}: {}", port.name(), sentence);
+  }
+  spdlog::info("offload: {}", offload_found_);
+  spdlog::info("ipsec: {}", ipsec_->found());
+  if (running_->config.ipsec.export_keys)
+    notes_->add(
+        "ipsec.export_keys: root can have the keys of all SAs by hecto capture --esp-keys; switch "
+        "it off when they are no longer needed");
+  if (linux_)
+    spdlog::info("Linux side: namespace {}", linux_->name());
+  else
+    spdlog::info("Linux side: off; what would be punted is dropped as no_linux");
+  for (const std::string& warning : placement.warnings) spdlog::warn("plan: {}", warning);
+}
+
+void Router::watch(int fd) {
+  epoll_event event{EPOLLIN, {.fd = fd}};
+  epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void Router::forget(int fd) {
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 void Router::stop() noexcept {
   stop_.store(true, std::memory_order_relaxed);
 }
 
-std::chrono::seconds Router::uptime() const {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() -
-                                                          started_);
-}
-
-void Router::note(const std::string& line) {
-  spdlog::warn(line);
-  if (std::find(notes_.begin(), notes_.end(), line) != notes_.end()) return;
-  if (notes_.size() >= kMaxNotes) notes_.erase(notes_.begin());
-  notes_.push_back(line);
-}
-
-std::vector<std::string> Router::warnings() const {
-  std::vector<std::string> lines = placement_.warnings;
-  lines.insert(lines.end(), notes_.begin(), notes_.end());
-  return lines;
-}
-
 void Router::run() {
-  dataplane_->start();
+  dataplane().start();
   bool soon = false;
   while (!stop_.load(std::memory_order_relaxed)) {
-    turn(!loads_.empty() ? 0 : soon ? kSoon_ms : kTick_ms);
+    turn(routes_->loading() ? 0 : soon ? kSoon_ms : kTick_ms);
     soon = offload_ && offload_->tick();
   }
   commands_.close();
-  loads_.clear();  // who waits for one is told, and the API can end
+  routes_->drop_loads();
 }
 
 void Router::turn(int timeout_ms) {
@@ -72,91 +222,113 @@ void Router::turn(int timeout_ms) {
     } else if (fd == timer_.get()) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
-    } else if (linux_side_ && fd == linux_side_->mirror().fd()) {
-      if (auto done = linux_side_->mirror().process(kMirrorBudget); !done) {
-        note("mirror: " + done.error().message + "; routing goes on with what is known");
-        epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    } else if (linux_ && fd == linux_->fd()) {
+      if (auto done = linux_->process(kMirrorBudget); !done) {
+        notes_->add("mirror: " + done.error().message + "; routing goes on with what is known");
+        forget(fd);
       }
-    } else if (xfrm_mirror_ && fd == xfrm_mirror_->fd()) {
-      if (auto done = xfrm_mirror_->process(kMirrorBudget); !done) {
-        note("ipsec: " + done.error().message + "; it goes on with the SAs that are known");
-        epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    } else if (xfrm_ && fd == xfrm_->fd()) {
+      if (auto done = xfrm_->process(kMirrorBudget); !done) {
+        notes_->add("ipsec: " + done.error().message + "; it goes on with the SAs that are known");
+        forget(fd);
       }
     }
   }
-  continue_loads();
+  routes_->continue_loads();
   routing().commit();
-  commit_ipsec();
-  publish_if_dirty();
+  publish_ipsec();
 }
 
-void Router::publish_if_dirty() {
-  if (!snapshot_dirty_) return;
-  snapshot_dirty_ = false;
-  dataplane_->publish();
+void Router::publish_ipsec() {
+  ipsec_->commit(*plane_);
+  plane_->publish_changes();
 }
 
 void Router::housekeeping() {
   ++ticks_;
-  if (ticks_ % kLinkTicks == 0) poll_links();
+  if (ticks_ % kLinkTicks == 0) interfaces_->poll_links();
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
     watch_for_trouble();
-    watch_capture();
+    captures_->watch();
     watch_ipsec();
   }
   if (ticks_ % kProbeTicks == 0) probe_stale_neighbors();
-  dataplane_->reclaim();
+  plane_->reclaim();
 }
 
 // The fast path does not tell Linux which neighbors it uses: Linux is asked to confirm those that
 // it thinks idle, so that a host that changed its MAC without a word is noticed.
 void Router::probe_stale_neighbors() {
-  if (!linux_side_) return;
+  if (!linux_) return;
   for (const NeighborView& neighbor : routing().neighbors()) {
     if (neighbor.configured || neighbor.state != kNudStale || neighbor.ifindex == 0) continue;
-    (void)linux_side_->requests().probe_neighbor(neighbor.ifindex, neighbor.address);
+    (void)linux_->probe_neighbor(neighbor.ifindex, neighbor.address);
   }
+}
+
+void Router::watch_ipsec() {
+  for (const Expiry& expiry : ipsec_->tick())
+    if (xfrm_) xfrm_->usage().expired(expiry);
+  if (xfrm_) xfrm_->usage().report(ipsec_->now_s(), std::time(nullptr));
+  // Addresses of interfaces, from which senders of what does not fit are answered.
+  if (plane_->uses_ipsec()) interfaces_->refresh_addresses();
 }
 
 void Router::watch_for_trouble() {
-  if (linux_side_ && !namespace_lost_) {
-    if (auto held = linux_side_->space().check(); !held) {
+  if (linux_ && !namespace_lost_) {
+    if (auto held = linux_->check(); !held) {
       namespace_lost_ = true;
-      note("Linux side: " + held.error().message +
-           "; forwarding goes on, restart hectod to be seen under that name again");
+      notes_->add("Linux side: " + held.error().message +
+                  "; forwarding goes on, restart hectod to be seen under that name again");
     }
   }
-  for (const auto& [name, port] : dataplane_->ports()) {
-    bool& gone = port_gone_[name];
-    const bool now = !port->present();
-    if (now && !gone)
-      note(fmt::format("port {}: {} is gone; its interfaces are down, the other ports go on", name,
-                       port->config().device));
-    gone = now;
-  }
-  for (auto& [id, interface] : interfaces_.all()) {
-    if (!interface.twin || interface.twin_gone) continue;
-    interface.twin_gone = interface.twin->gone.load(std::memory_order_relaxed);
-    if (interface.twin_gone)
-      note(fmt::format("interface {}: its TAP was deleted; nothing is punted there any more",
-                       interface.name));
-  }
-  if (checksums_told_) return;
-  uint64_t unfinished = 0;
-  for (const auto& worker : dataplane_->workers())
-    unfinished += worker->counters().unfinished_checksums.get();
-  if (unfinished >= 3) {
-    checksums_told_ = true;
-    note(
-        "packets arrive with unfinished TCP or UDP checksums: a sender on the far end of a veth "
-        "leaves them to its NIC; run \"ethtool -K INTERFACE tx off\" there");
-  }
+  interfaces_->watch();
+  if (checksums_told_ || plane_->unfinished_checksums() < kUnfinishedChecksums) return;
+  checksums_told_ = true;
+  notes_->add(
+      "packets arrive with unfinished TCP or UDP checksums: a sender on the far end of a veth "
+      "leaves them to its NIC; run \"ethtool -K INTERFACE tx off\" there");
 }
 
-void Router::set_trace(std::shared_ptr<TraceSession> trace) {
-  dataplane_->settings().trace = std::move(trace);
-  dataplane_->publish();
+Parts Router::parts() {
+  return {*running_, *plane_, routing(), *interfaces_, *routes_, ipsec(), *notes_};
+}
+
+tl::expected<std::vector<std::string>, std::vector<std::string>> Router::reload(
+    const config::Config& wanted) {
+  return router::reload(parts(), wanted);
+}
+
+const config::Config& Router::config() const {
+  return running_->config;
+}
+
+const config::Placement& Router::placement() const {
+  return running_->placement;
+}
+
+std::chrono::seconds Router::uptime() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() -
+                                                          running_->started);
+}
+
+std::vector<std::string> Router::warnings() const {
+  std::vector<std::string> lines = running_->placement.warnings;
+  lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
+  return lines;
+}
+
+Ipsec& Router::ipsec() {
+  return ipsec_->ipsec();
+}
+
+Routing& Router::routing() {
+  return tables_->routing();
+}
+
+Dataplane& Router::dataplane() {
+  return plane_->dataplane();
 }
 
 }  // namespace hecto::router

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "router/dataplane/dataplane.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -67,11 +69,14 @@ Totals collect(const Dataplane& dataplane) {
 }
 
 Sampler::Sampler(const Dataplane& dataplane)
-    : dataplane_(dataplane), now_(collect(dataplane)), before_(now_) {}
+    : Sampler([&dataplane] { return router::collect(dataplane); }) {}
+
+Sampler::Sampler(std::function<Totals()> collect)
+    : collect_(std::move(collect)), now_(collect_()), before_(now_) {}
 
 void Sampler::sample() {
   before_ = std::move(now_);
-  now_ = collect(dataplane_);
+  now_ = collect_();
   seconds_ = std::chrono::duration<double>(now_.time - before_.time).count();
 }
 
@@ -81,11 +86,11 @@ uint64_t Sampler::rate(uint64_t now, uint64_t before) const {
 }
 
 void Sampler::reset_port(uint16_t port) {
-  base_[port] = collect(dataplane_).ports[port];
+  base_[port] = collect_().ports[port];
 }
 
 void Sampler::reset_interface(InterfaceId id) {
-  base_interfaces_[id] = collect(dataplane_).interfaces[id];
+  base_interfaces_[id] = collect_().interfaces[id];
 }
 
 TrafficTotals Sampler::interface(const Totals& totals, InterfaceId id) const {

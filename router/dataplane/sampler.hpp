@@ -3,12 +3,15 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <vector>
 
+#include "base/net.hpp"
 #include "router/dataplane/core/counters.hpp"
-#include "router/dataplane/dataplane.hpp"
 
 namespace hecto::router {
+
+class Dataplane;
 
 struct TrafficTotals {
   uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
@@ -39,6 +42,8 @@ Totals collect(const Dataplane& dataplane);
 class Sampler {
  public:
   explicit Sampler(const Dataplane& dataplane);
+  explicit Sampler(std::function<Totals()> collect);
+  Totals collect() const { return collect_(); }  // as of now
   void sample();  // about once a second
   const Totals& now() const { return now_; }
   const Totals& before() const { return before_; }
@@ -51,7 +56,7 @@ class Sampler {
   TrafficTotals port(const Totals& totals, uint16_t port) const;
 
  private:
-  const Dataplane& dataplane_;
+  const std::function<Totals()> collect_;
   Totals now_, before_;
   std::array<TrafficTotals, kMaxPorts> base_{};
   std::array<TrafficTotals, kMaxInterfaces> base_interfaces_{};

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/lib/fit.hpp"
 #include "bench/calibrate/parts.hpp"
+#include "bench/lib/fit.hpp"
 
 namespace hecto::bench {
 namespace {

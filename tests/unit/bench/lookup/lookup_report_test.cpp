@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "bench/lookup/plot.hpp"
 #include "bench/lookup/report.hpp"
 
 namespace hecto::bench {
@@ -55,19 +56,24 @@ TEST(LookupText, SaysWhatWasMeasuredAndWhatWasSkipped) {
   EXPECT_EQ(text.find("IPv6\n"), std::string::npos) << text;
 }
 
-TEST(LookupPlot, DrawsABarForEachWarmRow) {
+TEST(LookupPicture, HasABarForEachWarmRow) {
   LookupResult result = some_result();
-  const auto bars = [&result] {
-    const std::string svg = to_svg(result);
-    EXPECT_NE(svg.find("A &amp; B"), std::string::npos);
-    size_t rectangles = 0;
-    for (size_t at = svg.find("<rect"); at != std::string::npos; at = svg.find("<rect", at + 1))
-      ++rectangles;
-    return rectangles;
+  const auto bars = [](const Plot& plot) {
+    size_t points = 0;
+    for (const PlotLine& line : plot.lines) points += line.points.size();
+    return points;
   };
-  EXPECT_EQ(bars(), 1u + 2 + 2);  // background, rows, legend
+  Picture picture = picture_of(result);
+  EXPECT_NE(picture.notes[0].find("A & B"), std::string::npos);
+  ASSERT_EQ(picture.plots.size(), 1u);
+  EXPECT_EQ(bars(picture.plots[0]), 2u);
+  EXPECT_EQ(picture.plots[0].lines.size(), 2u);  // the legend
   result.rows.push_back({6, "zipf", "hecto", "warm", 20, 19, 21, 100, 1 << 25});
-  EXPECT_EQ(bars(), 5u + 1 + 1);
+  picture = picture_of(result);
+  ASSERT_EQ(picture.plots.size(), 2u);
+  EXPECT_EQ(picture.plots[1].title, "IPv6");
+  EXPECT_EQ(bars(picture.plots[1]), 1u);
+  EXPECT_EQ(picture.plots[1].lines[0].points[0].most, 21);
 }
 
 }  // namespace

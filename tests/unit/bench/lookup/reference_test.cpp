@@ -1,7 +1,8 @@
+#include "bench/lookup/reference.hpp"
+
 #include <gtest/gtest.h>
 
 #include "bench/lookup/check.hpp"
-#include "bench/lookup/reference.hpp"
 
 namespace hecto::bench {
 namespace {

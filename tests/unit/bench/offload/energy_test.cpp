@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/offload/offload.hpp"
+#include "bench/offload/report.hpp"
 #include "gpu_offload/devices/host.hpp"
 #include "tests/unit/bench/lib/folder.hpp"
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/offload/report.hpp"
 #include "gpu_offload/devices/host.hpp"
 #include "gpu_offload/devices/scripted.hpp"
 

@@ -1,7 +1,7 @@
+#include "bench/scale/scale.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "bench/scale/scale.hpp"
 
 namespace hecto::bench {
 namespace {

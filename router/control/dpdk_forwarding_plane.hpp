@@ -1,0 +1,70 @@
+// The data plane of DPDK, as control's objects use it: probed ports on their way into Dataplane,
+// and snapshots published when something has changed. Owns Dataplane. Control only.
+#pragma once
+
+#include <map>
+
+#include "router/control/forwarding_plane.hpp"
+
+namespace hecto::router {
+
+class Dataplane;
+class Ipsec;
+
+class DpdkForwardingPlane final : public ForwardingPlane {
+ public:
+  DpdkForwardingPlane();
+  ~DpdkForwardingPlane() override;
+  // Once, before anything but probe(). `ipsec` outlives it: its SAs are offered to new NICs.
+  void start(std::unique_ptr<Dataplane> dataplane, Ipsec& ipsec);
+  bool started() const { return dataplane_ != nullptr; }
+  Dataplane& dataplane() { return *dataplane_; }
+
+  Result<config::PortCapability> probe(const config::PortConfig& config) override;
+  Result<PortStatus> add_port(const config::PortConfig& config,
+                              const config::Placement& placement) override;
+  void remove_port(const std::string& name) override;
+  Result<void> set_mtu(const std::string& port, uint16_t mtu) override;
+  Result<void> set_promiscuous(const std::string& port, bool on) override;
+  void update_config(const config::PortConfig& config) override;
+
+  void set_interface(const Interface& interface, bool up,
+                     std::vector<IpPrefix> addresses) override;
+  void remove_interface(InterfaceId id) override;
+  bool interface_up(InterfaceId id) const override;
+  std::vector<IpPrefix> interface_addresses(InterfaceId id) const override;
+
+  void configure(const config::Config& config) override;
+  void use_ipsec(bool used) override;
+  void set_trace(std::shared_ptr<TraceSession> trace) override;
+  void set_capture(std::shared_ptr<CaptureUse> capture) override;
+  void publish() override;
+  void publish_changes() override;
+  void reclaim() override;
+
+  std::vector<PortStatus> ports() const override;
+  std::optional<PortStatus> port(const std::string& name) const override;
+  std::optional<std::string> port_name(uint16_t id) const override;
+  PortStatistics statistics(const std::string& port) const override;
+  std::vector<WorkerStatus> workers() const override;
+  std::vector<PoolStatus> pools() const override;
+  bool has_ipsec() const override;
+  bool uses_ipsec() const override;
+  unsigned features() const override;
+  uint16_t burst() const override;
+  uint32_t punt_pps(Reason reason) const override;
+  std::optional<ExamplePacket> example(Reason reason) const override;
+  unsigned in_flight() const override;
+  uint64_t fragments_made() const override;
+  uint64_t unfinished_checksums() const override;
+
+ private:
+  PortStatus status(const Port& port) const;
+
+  std::map<std::string, std::unique_ptr<Port>> probed_;  // and not added yet
+  std::unique_ptr<Dataplane> dataplane_;
+  Ipsec* ipsec_ = nullptr;
+  bool changed_ = false;  // since the last publish()
+};
+
+}  // namespace hecto::router

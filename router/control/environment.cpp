@@ -1,0 +1,46 @@
+#include "router/control/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/mempool.hpp"
+
+namespace hecto::router {
+namespace {
+
+bool uses_memif(const config::Config& config) {
+  return std::any_of(config.ports.begin(), config.ports.end(), [](const auto& port) {
+    return port.device.starts_with("net_memif");
+  });
+}
+
+// Buffers and what DPDK itself needs; the tables have memory of their own.
+uint64_t pool_bytes(const config::Placement& placement, bool hugepages) {
+  uint64_t bytes = 64u << 20;  // rings, queues, DPDK's own
+  for (const config::PoolPlacement& pool : placement.pools)
+    bytes += hugepages ? uint64_t{pool.mbufs} * (pool.data_room_bytes + sizeof(rte_mbuf) + 128)
+                       : Mempool::ordinary_page_bytes(pool.mbufs, pool.data_room_bytes);
+  return bytes + bytes / 16;
+}
+
+}  // namespace
+
+EalOptions eal_options(const config::Config& config, const config::Placement& placement) {
+  EalOptions options;
+  options.control_cpu = placement.control_cpu;
+  for (const config::WorkerPlacement& worker : placement.workers)
+    options.worker_cpus.push_back(worker.cpu);
+  options.memory_bytes = config.memory_bytes.value_or(pool_bytes(placement, true));
+  options.ordinary_bytes = config.memory_bytes.value_or(pool_bytes(placement, false));
+  options.memory_key = config.memory_line.number == 0
+                           ? fmt::format("{}: memory: auto", config.file)
+                           : fmt::format("{}:{}: memory", config.file, config.memory_line.number);
+  options.shared_memory = uses_memif(config);
+  for (const config::PortConfig& port : config.ports)
+    if (port.kind == config::DeviceKind::kPci) options.pci.push_back(port.device);
+  return options;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,114 @@
+// The data plane as control's objects and `show` see it: ports by name, interfaces by id, and what
+// the next snapshot says. DpdkForwardingPlane is the one that forwards; tests bring their own.
+//
+// Control only. Orders take effect with the next publish(), but for those of ports, which act at
+// once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/reason.hpp"
+#include "base/result.hpp"
+#include "config/placement/placement.hpp"
+#include "router/control/interface_table.hpp"
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/ports/port.hpp"
+
+namespace hecto::router {
+
+class CaptureUse;
+class TraceSession;
+
+// A port that runs.
+struct PortStatus {
+  uint16_t id = 0;  // DPDK's number
+  config::PortConfig config;
+  std::string driver;
+  int socket = 0;  // of its buffers
+  bool present = true;
+  LinkState link;
+  MacAddress mac{};
+  uint16_t mtu = 1500;
+  uint16_t rx_queues = 1, tx_queues = 1;
+  std::vector<std::string> asked, given, refused;  // offloads, and what became of them
+
+  const std::string& name() const { return config.name; }
+  bool up() const { return present && link.up; }
+};
+
+struct WorkerStatus {
+  struct Queue {
+    std::string port;
+    uint16_t queue = 0;
+  };
+  unsigned id = 0;
+  unsigned cpu = 0;
+  int socket = 0;
+  std::vector<Queue> queues;
+  unsigned remote_queues = 0;  // of ports on another socket
+};
+
+struct PoolStatus {
+  std::string name;
+  int socket = 0;
+  uint32_t size = 0, in_use = 0, data_room_bytes = 0;
+  std::vector<std::string> ports;
+  const rte_mempool* pool = nullptr;
+};
+
+class ForwardingPlane {
+ public:
+  virtual ~ForwardingPlane() = default;
+
+  // Finds or creates the port's device and keeps it for add_port().
+  virtual Result<config::PortCapability> probe(const config::PortConfig& config) = 0;
+  // Configures and starts the port, which is probed first if it was not. Packets flow after the
+  // next publish().
+  virtual Result<PortStatus> add_port(const config::PortConfig& config,
+                                      const config::Placement& placement) = 0;
+  // Publishes without it, waits for readers, then stops and closes it.
+  virtual void remove_port(const std::string& name) = 0;
+  // While running. A refusal leaves the port as it was.
+  virtual Result<void> set_mtu(const std::string& port, uint16_t mtu) = 0;
+  virtual Result<void> set_promiscuous(const std::string& port, bool on) = 0;
+  virtual void update_config(const config::PortConfig& config) = 0;
+
+  // `up`, `addresses`: with what Linux says of its twin.
+  virtual void set_interface(const Interface& interface, bool up,
+                             std::vector<IpPrefix> addresses) = 0;
+  virtual void remove_interface(InterfaceId id) = 0;
+  virtual bool interface_up(InterfaceId id) const = 0;  // as published
+  virtual std::vector<IpPrefix> interface_addresses(InterfaceId id) const = 0;
+
+  // Burst, idle sleep and punt rates.
+  virtual void configure(const config::Config& config) = 0;
+  virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
+  virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;      // null: none
+  virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;    // null: none
+  virtual void publish() = 0;
+  virtual void publish_changes() = 0;  // only if interfaces or IPsec's use have changed
+  virtual void reclaim() = 0;          // what nobody reads any more
+
+  virtual std::vector<PortStatus> ports() const = 0;  // by name
+  virtual std::optional<PortStatus> port(const std::string& name) const = 0;
+  virtual std::optional<std::string> port_name(uint16_t id) const = 0;
+  virtual PortStatistics statistics(const std::string& port) const = 0;
+  virtual std::vector<WorkerStatus> workers() const = 0;  // by id
+  virtual std::vector<PoolStatus> pools() const = 0;
+  virtual bool has_ipsec() const = 0;   // this machine can
+  virtual bool uses_ipsec() const = 0;  // workers run its stages
+  virtual unsigned features() const = 0;
+  virtual uint16_t burst() const = 0;
+  virtual uint32_t punt_pps(Reason reason) const = 0;
+  // The newest packet that met the reason, on whichever worker.
+  virtual std::optional<ExamplePacket> example(Reason reason) const = 0;
+  virtual unsigned in_flight() const = 0;
+  virtual uint64_t fragments_made() const = 0;
+  virtual uint64_t unfinished_checksums() const = 0;  // of packets received, sampled
+};
+
+}  // namespace hecto::router

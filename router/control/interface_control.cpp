@@ -1,0 +1,311 @@
+#include "router/control/interface_control.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "router/control/forwarding_plane.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/control/notes.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/sampler.hpp"
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+
+Result<void> InterfaceControl::add_port(const config::PortConfig& config,
+                                        const config::Placement& placement) {
+  auto port = plane_.add_port(config, placement);
+  if (!port) return tl::unexpected(port.error());
+  sampler_.reset_port(port->id);
+  auto done = add_interfaces(*port, config);
+  if (!done) remove_port(config.name);
+  return done;
+}
+
+Result<void> InterfaceControl::add_interfaces(const PortStatus& port,
+                                              const config::PortConfig& config) {
+  Interface untagged;
+  untagged.name = config.name;
+  untagged.port_name = config.name;
+  untagged.port = port.id;
+  untagged.mac = port.mac;
+  untagged.mtu = port.mtu;
+  untagged.up = port.link.up;
+  untagged.urpf = config.urpf;
+  untagged.counters = config.counters;
+  untagged.addresses = config.addresses;
+  if (auto added = add(untagged); !added) return added;
+  for (const config::VlanConfig& vlan : config.vlans)
+    if (auto added = add(tagged(untagged, port, vlan)); !added) return added;
+  return {};
+}
+
+// A VLAN of the file beside its port's untagged interface.
+Interface InterfaceControl::tagged(Interface untagged, const PortStatus& port,
+                                   const config::VlanConfig& vlan) const {
+  Interface tagged = std::move(untagged);
+  tagged.name = fmt::format("{}.{}", tagged.port_name, vlan.id);
+  tagged.vlan = vlan.id;
+  tagged.mtu = std::min(vlan.mtu.value_or(port.mtu), port.mtu);
+  tagged.urpf = vlan.urpf;
+  tagged.addresses = vlan.addresses;
+  tagged.ifindex = 0;
+  tagged.has_twin = tagged.twin_gone = false;
+  return tagged;
+}
+
+Result<void> InterfaceControl::add(Interface interface) {
+  interface.id = table_.free_id();
+  if (interface.id == kNoInterface)
+    return fail(fmt::format("interface {}: {} is the most there can be", interface.name,
+                            kMaxInterfaceId + 1));
+  if (linux_ != nullptr && !interface.made_by_linux) {
+    const auto ifindex = linux_->make_twin(interface);
+    if (!ifindex) return tl::unexpected(ifindex.error());
+    interface.has_twin = true;
+    interface.ifindex = *ifindex;
+    linux_->set_twin_carrier(interface.id, interface.up);
+  }
+  if (auto done = routing_.add_interface(interface); !done) {
+    if (interface.has_twin) linux_->remove_twin(interface.id);
+    return done;
+  }
+  sampler_.reset_interface(interface.id);
+  refresh(table_.insert(std::move(interface)));
+  return {};
+}
+
+void InterfaceControl::remove(InterfaceId id) {
+  (void)routing_.remove_interface(id);
+  plane_.remove_interface(id);
+  if (linux_ != nullptr) linux_->remove_twin(id);
+  table_.erase(id);
+}
+
+void InterfaceControl::remove_port(const std::string& name) {
+  std::vector<InterfaceId> mine;
+  for (auto& [id, interface] : table_.all()) {
+    if (interface.port_name != name) continue;
+    mine.push_back(id);
+    if (linux_ != nullptr) linux_->remove_twin(id);
+    interface.has_twin = false;
+  }
+  // The slow path first: it must not inject into a port that closes.
+  update_twins();
+  for (const InterfaceId id : mine) remove(id);
+  routing_.commit();
+  plane_.remove_port(name);
+  port_gone_.erase(name);
+}
+
+void InterfaceControl::update_twins() {
+  if (linux_ != nullptr) linux_->deliver(table_);
+}
+
+void InterfaceControl::refresh(const Interface& interface) {
+  const Interfaces& known = routing_.interfaces();
+  plane_.set_interface(interface, known.up(interface), known.addresses(interface));
+}
+
+void InterfaceControl::change_port(const config::PortConfig& wanted) {
+  auto port = plane_.port(wanted.name);
+  if (wanted.promiscuous != port->config.promiscuous)
+    if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done)
+      notes_.add(done.error().message);
+  if (!wanted.vlans.empty() && port->driver == "net_af_xdp")
+    notes_.add(
+        fmt::format("port {}: AF_XDP does not show VLAN tags that the kernel has taken off; reload "
+                    "once without the port and then with it",
+                    wanted.name));
+  plane_.update_config(wanted);
+  port->config = wanted;
+  // VLANs that went, changed or came.
+  std::vector<InterfaceId> gone;
+  for (auto& [id, interface] : table_.all()) {
+    if (interface.port_name != wanted.name || interface.made_by_linux) continue;
+    const bool there = interface.vlan == 0 ||
+                       std::any_of(wanted.vlans.begin(), wanted.vlans.end(),
+                                   [&](const auto& vlan) { return vlan.id == interface.vlan; });
+    if (there)
+      change(interface, *port, wanted);
+    else
+      gone.push_back(id);
+  }
+  for (const InterfaceId id : gone) remove(id);
+  update_mtus(*port);  // those that Linux made
+  for (const config::VlanConfig& vlan : wanted.vlans) {
+    if (table_.find(port->id, vlan.id) != nullptr) continue;
+    if (auto added = add(tagged(*table_.find(port->id, 0), *port, vlan)); !added)
+      notes_.add(added.error().message);
+  }
+}
+
+void InterfaceControl::change(Interface& interface, const PortStatus& port,
+                              const config::PortConfig& wanted) {
+  const bool untagged = interface.vlan == 0;
+  const auto vlan = std::find_if(wanted.vlans.begin(), wanted.vlans.end(),
+                                 [&](const auto& v) { return v.id == interface.vlan; });
+  const std::vector<IpPrefix>& addresses = untagged ? wanted.addresses : vlan->addresses;
+  if (linux_ != nullptr)
+    for (const IpPrefix& address : interface.addresses)
+      if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+        (void)linux_->remove_address(interface.ifindex, address);
+  interface.addresses = addresses;
+  interface.urpf = untagged ? wanted.urpf : vlan->urpf;
+  interface.counters = wanted.counters;
+  const uint16_t mtu = untagged ? port.mtu : std::min(vlan->mtu.value_or(port.mtu), port.mtu);
+  if (mtu != interface.mtu && interface.has_twin) linux_->set_twin_mtu(interface.id, mtu);
+  interface.mtu = mtu;
+  (void)routing_.update_interface(interface);
+  refresh(interface);
+}
+
+Result<void> InterfaceControl::add_neighbor(const config::NeighborConfig& neighbor) {
+  const Interface* interface = table_.find(neighbor.interface);
+  if (interface == nullptr)
+    return fail(fmt::format("neighbor {}: there is no interface {}", neighbor.address.to_string(),
+                            neighbor.interface));
+  return routing_.add_neighbor(interface->id, neighbor.address, neighbor.mac);
+}
+
+void InterfaceControl::remove_neighbor(const config::NeighborConfig& neighbor) {
+  const Interface* interface = table_.find(neighbor.interface);
+  if (interface == nullptr) return;
+  (void)routing_.remove_neighbor(interface->id, neighbor.address);
+  if (linux_ != nullptr) (void)linux_->remove_neighbor(interface->ifindex, neighbor.address);
+}
+
+void InterfaceControl::write_to_linux() {
+  for (const auto& [id, interface] : table_.all()) write_to_linux(interface);
+}
+
+void InterfaceControl::write_to_linux(const Interface& interface) {
+  if (linux_ == nullptr || interface.made_by_linux) return;
+  for (const IpPrefix& address : interface.addresses)
+    if (auto done = linux_->add_address(interface.ifindex, address); !done)
+      notes_.add(fmt::format("interface {}: address {}: {}", interface.name, address.to_string(),
+                             done.error().message));
+  for (const config::NeighborConfig& neighbor : running_.config.neighbors) {
+    if (neighbor.interface != interface.name) continue;
+    if (auto done =
+            linux_->set_permanent_neighbor(interface.ifindex, neighbor.address, neighbor.mac);
+        !done)
+      notes_.add(done.error().message);
+  }
+}
+
+void InterfaceControl::poll_links() {
+  for (const PortStatus& port : plane_.ports()) {
+    const bool up = port.up();
+    for (auto& [id, interface] : table_.all()) {
+      if (interface.port != port.id || interface.up == up) continue;
+      interface.up = up;
+      if (interface.vlan == 0) spdlog::info("port {}: link {}", port.name(), up ? "up" : "down");
+      (void)routing_.update_interface(interface);
+      if (interface.has_twin) linux_->set_twin_carrier(id, up);
+      refresh(interface);
+    }
+  }
+}
+
+void InterfaceControl::watch() {
+  for (const PortStatus& port : plane_.ports()) {
+    bool& gone = port_gone_[port.name()];
+    if (!port.present && !gone)
+      notes_.add(fmt::format("port {}: {} is gone; its interfaces are down, the other ports go on",
+                             port.name(), port.config.device));
+    gone = !port.present;
+  }
+  for (auto& [id, interface] : table_.all()) {
+    if (!interface.has_twin || interface.twin_gone) continue;
+    interface.twin_gone = linux_->twin_gone(id);
+    if (interface.twin_gone)
+      notes_.add(fmt::format("interface {}: its TAP was deleted; nothing is punted there any more",
+                             interface.name));
+  }
+}
+
+void InterfaceControl::refresh_addresses() {
+  for (const auto& [id, interface] : table_.all())
+    if (plane_.interface_addresses(id) != routing_.interfaces().addresses(interface))
+      refresh(interface);
+}
+
+// A VLAN device that somebody made on one of our TAPs is an interface of ours.
+void InterfaceControl::adopt_vlan_device(const LinuxLink& link) {
+  const Interface* parent = table_.by_ifindex(link.parent);
+  if (parent == nullptr || parent->vlan != 0) return;
+  if (const Interface* taken = table_.find(parent->port, link.vlan)) {
+    notes_.add(fmt::format("Linux's {}: VLAN {} of {} is {} already; left alone", link.name,
+                           link.vlan, parent->name, taken->name));
+    return;
+  }
+  Interface interface;
+  interface.name = link.name;
+  interface.port_name = parent->port_name;
+  interface.port = parent->port;
+  interface.vlan = link.vlan;
+  interface.made_by_linux = true;
+  interface.mac = link.mac;
+  interface.mtu = parent->mtu;  // Linux's own counts, too, where it is less
+  interface.up = parent->up;
+  interface.ifindex = link.ifindex;
+  if (auto added = add(interface); !added) {
+    notes_.add(added.error().message);
+    return;
+  }
+  spdlog::info("interface {}: VLAN {} of {}, made in Linux", link.name, link.vlan, parent->name);
+  update_twins();
+}
+
+// After the port's has changed: no interface of it sends more than the port does.
+void InterfaceControl::update_mtus(const PortStatus& port) {
+  for (auto& [id, interface] : table_.all()) {
+    if (interface.port != port.id) continue;
+    uint16_t mtu = port.mtu;
+    for (const config::VlanConfig& vlan : port.config.vlans)
+      if (vlan.id == interface.vlan) mtu = std::min(vlan.mtu.value_or(mtu), mtu);
+    if (interface.mtu == mtu) continue;
+    interface.mtu = mtu;
+    if (interface.has_twin && interface.vlan != 0) linux_->set_twin_mtu(id, mtu);
+    (void)routing_.update_interface(interface);
+  }
+}
+
+// The MTU that somebody gave the port's twin.
+void InterfaceControl::take_mtu(const Interface& interface, uint16_t mtu) {
+  const auto done = plane_.set_mtu(interface.port_name, mtu);
+  const auto port = plane_.port(interface.port_name);
+  if (done) {
+    spdlog::info("port {}: MTU {} from Linux", interface.name, mtu);
+    update_mtus(*port);
+  } else if (mtu > port->mtu) {
+    notes_.add("Linux wants another MTU, the port keeps its own: " + done.error().message);
+  }
+}
+
+bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
+  const Interface* interface = table_.by_ifindex(link.ifindex);
+  if (interface == nullptr) {
+    if (!removed && link.vlan != 0) adopt_vlan_device(link);
+    return false;
+  }
+  if (removed && interface->made_by_linux) {
+    spdlog::info("interface {}: removed in Linux", interface->name);
+    remove(interface->id);
+    update_twins();
+    return false;
+  }
+  if (!removed && interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535)
+    take_mtu(*interface, static_cast<uint16_t>(link.mtu));
+  const bool was_up = plane_.interface_up(interface->id);
+  refresh(*interface);
+  // Setting a link down makes Linux forget IPv6 addresses and routes: the file's come back.
+  if (removed || was_up || !link.up || !link.carrier) return false;
+  write_to_linux(*interface);
+  return true;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,91 @@
+// The router's interfaces, from their birth with a port to their end: made, followed through link
+// changes, told to Routing, to the data plane and to Linux, which has a twin of each.
+//
+//   configuration ─┐
+//   links of ports ┼─► InterfaceTable ─► Routing (routes, next hops)
+//   Linux's links ─┘                  ├► ForwardingPlane (what workers know of it)
+//                                     └► LinuxSide (twin, addresses, neighbors of the file)
+//
+// Control only.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/result.hpp"
+#include "config/file/config.hpp"
+#include "router/control/interface_table.hpp"
+
+namespace hecto::config {
+struct Placement;
+}
+
+namespace hecto::router {
+
+class ForwardingPlane;
+class LinuxSide;
+class Notes;
+class Routing;
+class Sampler;
+struct PortStatus;
+struct Running;
+
+class InterfaceControl {
+ public:
+  // All outlive it. Of `running` it reads the neighbors of the file.
+  InterfaceControl(const Running& running, Routing& routing, ForwardingPlane& plane,
+                   Sampler& sampler, Notes& notes)
+      : running_(running), routing_(routing), plane_(plane), sampler_(sampler), notes_(notes) {}
+  InterfaceControl(const InterfaceControl&) = delete;
+  InterfaceControl& operator=(const InterfaceControl&) = delete;
+  // Before the first interface; never in static mode.
+  void attach(LinuxSide& linux_side) { linux_ = &linux_side; }
+
+  const InterfaceTable& table() const { return table_; }
+  bool with_linux() const { return linux_ != nullptr; }
+
+  // A port and its interfaces, all or none.
+  Result<void> add_port(const config::PortConfig& config, const config::Placement& placement);
+  // What a running port can change: addresses, VLANs, uRPF, counters. The MTU is set already.
+  void change_port(const config::PortConfig& wanted);
+  void remove_port(const std::string& name);
+  // The slow path delivers to the twins that there are now.
+  void update_twins();
+
+  // Neighbors of the file.
+  Result<void> add_neighbor(const config::NeighborConfig& neighbor);
+  void remove_neighbor(const config::NeighborConfig& neighbor);
+  // Addresses and neighbors of the file, written into Linux.
+  void write_to_linux();
+
+  // What Linux says of a link, after Routing has looked at it. True: an interface came up, and
+  // what Linux has forgotten meanwhile must be written again (its addresses are).
+  bool follow_link(const LinuxLink& link, bool removed);
+  void poll_links();          // of the ports
+  void watch();               // once a second: what went away without a word
+  void refresh_addresses();   // those that Linux changed, for who answers from them
+
+ private:
+  Result<void> add_interfaces(const PortStatus& port, const config::PortConfig& config);
+  Interface tagged(Interface untagged, const PortStatus& port,
+                   const config::VlanConfig& vlan) const;
+  Result<void> add(Interface interface);
+  void remove(InterfaceId id);
+  void change(Interface& interface, const PortStatus& port, const config::PortConfig& wanted);
+  void refresh(const Interface& interface);
+  void update_mtus(const PortStatus& port);
+  void take_mtu(const Interface& interface, uint16_t mtu);
+  void adopt_vlan_device(const LinuxLink& link);
+  void write_to_linux(const Interface& interface);
+
+  const Running& running_;
+  Routing& routing_;
+  ForwardingPlane& plane_;
+  Sampler& sampler_;
+  Notes& notes_;
+  LinuxSide* linux_ = nullptr;  // null: static mode
+  InterfaceTable table_;
+  std::map<std::string, bool> port_gone_;  // and said so
+};
+
+}  // namespace hecto::router

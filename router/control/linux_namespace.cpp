@@ -1,0 +1,128 @@
+#include "router/control/linux_namespace.hpp"
+
+#include <fmt/format.h>
+
+#include "router/control/notes.hpp"
+#include "router/dataplane/dataplane.hpp"
+#include "router/linux/xfrm/xfrm_requests.hpp"
+
+namespace hecto::router {
+
+LinuxNamespace::LinuxNamespace(NetworkNamespace space, NetlinkRequests requests,
+                               Dataplane& dataplane, Notes& notes)
+    : space_(std::move(space)),
+      requests_(std::move(requests)),
+      dataplane_(dataplane),
+      notes_(notes) {}
+
+LinuxNamespace::~LinuxNamespace() = default;
+
+Result<std::unique_ptr<LinuxNamespace>> LinuxNamespace::open(const config::LinuxConfig& config,
+                                                             Dataplane& dataplane, Notes& notes,
+                                                             LinuxEvents& events) {
+  auto space = NetworkNamespace::open_or_create(config.name_space, NamespaceLifetime::kRemove);
+  if (!space) return tl::unexpected(space.error());
+  if (auto done = space->enable_forwarding(); !done) return tl::unexpected(done.error());
+  auto requests = NetlinkRequests::open(*space);
+  if (!requests) return tl::unexpected(requests.error());
+  auto mirror = NetlinkMirror::open(*space, events);
+  if (!mirror) return tl::unexpected(mirror.error());
+  std::unique_ptr<LinuxNamespace> side(
+      new LinuxNamespace(std::move(*space), std::move(*requests), dataplane, notes));
+  side->mirror_ = std::move(*mirror);
+  return side;
+}
+
+Result<int> LinuxNamespace::make_twin(const Interface& interface) {
+  auto tap = Tap::create(space_, {interface.name, interface.mac, interface.mtu});
+  if (!tap) return tl::unexpected(tap.error());
+  if (auto done = tap->set_up(true); !done) return tl::unexpected(done.error());
+  auto twin = std::make_shared<Twin>(std::move(*tap));
+  twin->interface = interface.id;
+  twin->port = interface.port;
+  twin->vlan = interface.vlan;
+  twin->pool = dataplane_.pool_of(interface.port_name)->get();
+  if (exempt_from_xfrm_)
+    if (auto done = exempt_from_xfrm(space_, interface.name); !done)
+      notes_.add("ipsec: " + done.error().message);
+  const int ifindex = twin->tap.ifindex();
+  twins_[interface.id] = std::move(twin);
+  return ifindex;
+}
+
+void LinuxNamespace::set_twin_mtu(InterfaceId id, uint16_t mtu) {
+  if (const auto twin = twins_.find(id); twin != twins_.end())
+    (void)twin->second->tap.set_mtu(mtu);
+}
+
+void LinuxNamespace::set_twin_carrier(InterfaceId id, bool carrier) {
+  if (const auto twin = twins_.find(id); twin != twins_.end())
+    (void)twin->second->tap.set_carrier(carrier);
+}
+
+bool LinuxNamespace::twin_gone(InterfaceId id) const {
+  const auto twin = twins_.find(id);
+  return twin != twins_.end() && twin->second->gone.load(std::memory_order_relaxed);
+}
+
+void LinuxNamespace::deliver(const InterfaceTable& interfaces) {
+  auto list = std::make_shared<TwinList>();
+  list->by_interface.assign(kMaxInterfaceId + 1, nullptr);
+  for (const auto& [id, twin] : twins_) list->twins.push_back(twin);
+  for (const auto& [id, interface] : interfaces.all())
+    if (const auto twin = twins_.find(interfaces.twin_of(interface)); twin != twins_.end())
+      list->by_interface[id] = twin->second.get();
+  dataplane_.set_twins(std::move(list));
+}
+
+Result<void> LinuxNamespace::add_address(int ifindex, const IpPrefix& address) {
+  return requests_.add_address(ifindex, address, true);
+}
+
+Result<void> LinuxNamespace::remove_address(int ifindex, const IpPrefix& address) {
+  return requests_.remove_address(ifindex, address);
+}
+
+Result<void> LinuxNamespace::set_permanent_neighbor(int ifindex, const IpAddress& address,
+                                                    const MacAddress& mac) {
+  return requests_.set_permanent_neighbor(ifindex, address, mac);
+}
+
+Result<void> LinuxNamespace::remove_neighbor(int ifindex, const IpAddress& address) {
+  return requests_.remove_neighbor(ifindex, address);
+}
+
+Result<void> LinuxNamespace::probe_neighbor(int ifindex, const IpAddress& address) {
+  return requests_.probe_neighbor(ifindex, address);
+}
+
+std::vector<std::string> LinuxNamespace::write_routes(const std::vector<Route>& routes,
+                                                      bool remove) {
+  std::vector<RouteRequest> requests;
+  requests.reserve(routes.size());
+  for (const Route& route : routes) {
+    requests.push_back({route, remove});
+    requests.back().route.protocol = kRouteProtocol;
+  }
+  auto outcome = requests_.apply(requests, RequestMode::kAdd);
+  if (!outcome) return {outcome.error().message};
+  std::vector<std::string> refusals;
+  for (const BatchOutcome::Failure& failure : outcome->failures) {
+    // Removing what Linux has dropped by itself is no news, nor is what somebody else has put
+    // there.
+    if (failure.error.error_number == (remove ? ESRCH : EEXIST)) continue;
+    refusals.push_back(fmt::format("route {}: Linux refused it: {}",
+                                   routes[failure.index].prefix.to_string(),
+                                   failure.error.message));
+  }
+  return refusals;
+}
+
+uint64_t LinuxNamespace::frames_without_mbuf(const rte_mempool* pool) const {
+  uint64_t frames = 0;
+  for (const auto& [id, twin] : twins_)
+    if (twin->pool == pool) frames += twin->no_mbuf.get();
+  return frames;
+}
+
+}  // namespace hecto::router

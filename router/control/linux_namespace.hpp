@@ -1,0 +1,69 @@
+// The router's hold on Linux: its namespace, the TAP twins, the mirror that reads and the requests
+// that write. Control only; a twin's frames belong to the slow path.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "config/file/config.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/linux/mirror.hpp"
+#include "router/linux/requests.hpp"
+
+namespace hecto::router {
+
+class Dataplane;
+class Notes;
+struct Twin;
+
+class LinuxNamespace final : public LinuxSide {
+ public:
+  // All three outlive it. `events` hears what the mirror reads, in process().
+  static Result<std::unique_ptr<LinuxNamespace>> open(const config::LinuxConfig& config,
+                                                      Dataplane& dataplane, Notes& notes,
+                                                      LinuxEvents& events);
+  ~LinuxNamespace() override;
+  LinuxNamespace(const LinuxNamespace&) = delete;
+  LinuxNamespace& operator=(const LinuxNamespace&) = delete;
+
+  int fd() const { return mirror_->fd(); }  // readable when process() has something to do
+  Result<size_t> process(size_t messages) { return mirror_->process(messages); }
+  const NetworkNamespace& space() const { return space_; }
+  // Linux's IPsec leaves alone what passes the twins that are made from now on.
+  void exempt_twins_from_xfrm() { exempt_from_xfrm_ = true; }
+
+  Result<int> make_twin(const Interface& interface) override;
+  void remove_twin(InterfaceId id) override { twins_.erase(id); }
+  void set_twin_mtu(InterfaceId id, uint16_t mtu) override;
+  void set_twin_carrier(InterfaceId id, bool carrier) override;
+  bool twin_gone(InterfaceId id) const override;
+  void deliver(const InterfaceTable& interfaces) override;
+
+  Result<void> add_address(int ifindex, const IpPrefix& address) override;
+  Result<void> remove_address(int ifindex, const IpPrefix& address) override;
+  Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,
+                                      const MacAddress& mac) override;
+  Result<void> remove_neighbor(int ifindex, const IpAddress& address) override;
+  Result<void> probe_neighbor(int ifindex, const IpAddress& address) override;
+  std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override;
+
+  const std::string& name() const override { return space_.name(); }
+  Result<void> check() const override { return space_.check(); }
+  const MirrorStats& mirror_stats() const override { return mirror_->stats(); }
+  bool mirror_synchronized() const override { return mirror_->synchronized(); }
+  uint64_t frames_without_mbuf(const rte_mempool* pool) const override;
+
+ private:
+  LinuxNamespace(NetworkNamespace space, NetlinkRequests requests, Dataplane& dataplane,
+                 Notes& notes);
+
+  NetworkNamespace space_;
+  NetlinkRequests requests_;
+  Dataplane& dataplane_;
+  Notes& notes_;
+  bool exempt_from_xfrm_ = false;
+  std::map<InterfaceId, std::shared_ptr<Twin>> twins_;
+  std::unique_ptr<NetlinkMirror> mirror_;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,24 @@
+// What startup and reload work on: the objects of control, which own their state. Control only.
+#pragma once
+
+namespace hecto::router {
+
+class ForwardingPlane;
+class InterfaceControl;
+class Ipsec;
+class Notes;
+class RouteControl;
+class Routing;
+struct Running;
+
+struct Parts {
+  Running& running;
+  ForwardingPlane& plane;
+  Routing& routing;
+  InterfaceControl& interfaces;
+  RouteControl& routes;
+  Ipsec& ipsec;
+  Notes& notes;
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,22 @@
+// What the configuration asks for, brought to life once control's objects are there: ports, their
+// interfaces, and what goes over them. The order in which the objects themselves are born is
+// Router's.
+//
+//   probe all ports ─► (placement) ─► … ─► ports, in the file's order ─► twins ─► neighbors
+//     ─► routes ─► Linux has addresses, then routes ─► route files ─► IPsec ─► workers see all
+//
+// Control only.
+#pragma once
+
+#include "base/result.hpp"
+#include "router/control/parts.hpp"
+
+namespace hecto::router {
+
+// The ports' devices are found, all of them, and the placement is made again with what they can do.
+Result<void> probe_ports(Running& running, ForwardingPlane& plane);
+
+// All of the above from there on. An error is one line, and nothing runs.
+Result<void> bring_up(const Parts& parts);
+
+}  // namespace hecto::router
