@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr size_t kSlabBytes = size_t{2} << 20;
 constexpr size_t kPageBytes = 4096;
+// The largest block of a slab: a manager of ipsec-mb (200 kB), which workers use for every job.
+constexpr size_t kMostPooledBytes = size_t{256} << 10;
 
 size_t rounded(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
@@ -44,15 +47,21 @@ uint8_t* map_slab() noexcept {
   return nullptr;
 }
 
+// Beyond a page in powers of two: buffers that grow find the blocks of others that did.
+size_t block_bytes(size_t bytes) {
+  return bytes <= kPageBytes ? rounded(bytes, 64) : std::bit_ceil(bytes);
+}
+
+// Blocks of all sizes from one slab after the other. Those given back are kept by their size.
 struct Pool {
-  void* free = nullptr;  // a list through the blocks themselves
+  std::map<size_t, void*> free;  // lists through the blocks themselves
   uint8_t* next = nullptr;
   size_t left_bytes = 0;
 };
 
 std::mutex mutex;
-std::map<size_t, Pool>& pools() {
-  static auto* all = new std::map<size_t, Pool>;  // outlives every key, whatever the order of exits
+Pool& pool() {
+  static auto* all = new Pool;  // outlives every key, whatever the order of exits
   return *all;
 }
 
@@ -81,39 +90,39 @@ void wipe(void* memory, size_t bytes) noexcept {
 }
 
 void* allocate_secret(size_t bytes) noexcept {
-  if (bytes > kPageBytes) return map_pages(rounded(bytes, kPageBytes));
-  bytes = rounded(bytes, 64);
+  if (bytes > kMostPooledBytes) return map_pages(rounded(bytes, kPageBytes));
+  bytes = block_bytes(bytes);
   const std::lock_guard lock(mutex);
-  Pool& pool = pools()[bytes];
-  if (pool.free != nullptr) {
-    void* block = pool.free;
-    memcpy(&pool.free, block, sizeof(void*));
+  Pool& all = pool();
+  if (void*& first = all.free[bytes]; first != nullptr) {
+    void* block = first;
+    memcpy(&first, block, sizeof(void*));
     memset(block, 0, sizeof(void*));
     return block;
   }
-  if (pool.left_bytes < bytes) {
-    pool.next = map_slab();
-    pool.left_bytes = pool.next == nullptr ? 0 : kSlabBytes;
-    if (pool.next == nullptr) return nullptr;
+  if (all.left_bytes < bytes) {
+    uint8_t* slab = map_slab();
+    if (slab == nullptr) return nullptr;
+    all.next = slab;
+    all.left_bytes = kSlabBytes;
   }
-  void* block = pool.next;
-  pool.next += bytes;
-  pool.left_bytes -= bytes;
+  void* block = all.next;
+  all.next += bytes;
+  all.left_bytes -= bytes;
   return block;
 }
 
 void release_secret(void* memory, size_t bytes) noexcept {
   if (memory == nullptr) return;
   wipe(memory, bytes);
-  if (bytes > kPageBytes) {
+  if (bytes > kMostPooledBytes) {
     munmap(memory, rounded(bytes, kPageBytes));
     return;
   }
-  bytes = rounded(bytes, 64);
   const std::lock_guard lock(mutex);
-  Pool& pool = pools()[bytes];
-  memcpy(memory, &pool.free, sizeof(void*));
-  pool.free = memory;
+  void*& first = pool().free[block_bytes(bytes)];
+  memcpy(memory, &first, sizeof(void*));
+  first = memory;
 }
 
 std::pmr::memory_resource& secret_resource() noexcept {

@@ -1,7 +1,7 @@
 // Memory for keys: locked where the limits allow it, kept out of core dumps, wiped when it is given
 // back. The one kind for all rooms.
 //
-// Sizes in bytes, blocks aligned to 64. Thread-safe. Blocks of up to a page come from slabs of 2
+// Sizes in bytes, blocks aligned to 64. Thread-safe. Blocks of up to 256 KiB come from slabs of 2
 // MiB (huge pages where Linux has them), which stay mapped until the process ends; larger ones are
 // mappings of their own.
 #pragma once

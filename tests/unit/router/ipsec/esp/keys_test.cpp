@@ -108,6 +108,18 @@ TEST_P(EspKeys, SasLieOutsideOfCoreDumps) {
   }
 }
 
+// 10,000 tunnels: their SAs, and what workers use for each packet, are a few entries of the TLB.
+TEST_P(EspKeys, LieOnHugePages) {
+  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
+    GTEST_SKIP() << "this kernel has no transparent huge pages";
+  const auto one = sa(sa_state(transform_by_name("aes-256-gcm", "").value(), random));
+  EXPECT_NE(vm_flags(one.get()).find(" hg "), std::string::npos);
+  constexpr size_t kManager = 200'744;  // ipsec-mb 1.3's
+  void* manager = allocate_secret(kManager);
+  EXPECT_NE(vm_flags(manager).find(" hg "), std::string::npos);
+  release_secret(manager, kManager);
+}
+
 TEST_P(EspKeys, AreWipedWhenAnSaDies) {
   for (const Transform& transform : all_transforms()) {
     auto one = sa(sa_state(transform, random));
