@@ -17,19 +17,6 @@ bool equal(const uint8_t* a, const uint8_t* b, uint32_t bytes) {
 
 }  // namespace
 
-Result<void> usable(CryptoLibrary library) {
-  return library == CryptoLibrary::kIpsecMb ? IpsecMb::usable() : OpenSsl::usable();
-}
-
-CryptoLibrary best_crypto() {
-  static const bool ipsec_mb = IpsecMb::usable().has_value();
-  return ipsec_mb ? CryptoLibrary::kIpsecMb : CryptoLibrary::kOpenSsl;
-}
-
-std::string describe(CryptoLibrary library) {
-  return library == CryptoLibrary::kIpsecMb ? IpsecMb::describe() : OpenSsl::describe();
-}
-
 Result<std::unique_ptr<Crypto>> Crypto::create(CryptoLibrary library) {
   return library == CryptoLibrary::kIpsecMb ? IpsecMb::create() : OpenSsl::create();
 }

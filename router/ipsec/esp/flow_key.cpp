@@ -3,37 +3,34 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
+#include "router/ipsec/esp/headers.hpp"
 
 namespace hecto::router::esp {
 namespace {
 
 using lookup::Family;
 
-constexpr uint8_t kHopByHop = 0, kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kRouting = 43,
-                  kFragment = 44, kIcmpV6 = 58, kDestinationOptions = 60, kSctp = 132,
-                  kMobility = 135, kUdpLite = 136;
-constexpr unsigned kMaxExtensions = 8;
 constexpr uint32_t kIpv4Header = 20, kIpv6Header = 40;
 
 // `payload`: what follows the IP header and its extensions, at least `bytes` long.
 void read_ports(const uint8_t* payload, uint32_t bytes, FlowKey& key) {
   switch (key.protocol) {
-    case kTcp:
-    case kUdp:
-    case kDccp:
-    case kSctp:
-    case kUdpLite:
+    case kProtocolTcp:
+    case kProtocolUdp:
+    case kProtocolDccp:
+    case kProtocolSctp:
+    case kProtocolUdpLite:
       if (bytes < 4) return;
       key.source_port = load16_be(payload);
       key.destination_port = load16_be(payload + 2);
       return;
-    case kIcmp:
-    case kIcmpV6:
+    case kProtocolIcmp:
+    case kProtocolIcmpV6:
       if (bytes < 2) return;
       key.source_port = payload[0];       // type
       key.destination_port = payload[1];  // code
       return;
-    case kMobility:
+    case kProtocolMobility:
       if (bytes >= 3) key.source_port = payload[2];  // type
       return;
     default:
@@ -59,14 +56,14 @@ void read_ipv6(const uint8_t* ip, uint32_t bytes, FlowKey& key) {
   key.protocol = ip[6];
   uint32_t at = kIpv6Header;
   for (unsigned extensions = 0; extensions < kMaxExtensions; ++extensions) {
-    const bool skipped = key.protocol == kHopByHop || key.protocol == kRouting ||
-                         key.protocol == kDestinationOptions;
-    if (!skipped && key.protocol != kFragment) {
+    const bool skipped = key.protocol == kProtocolHopByHop || key.protocol == kProtocolRouting ||
+                         key.protocol == kProtocolDestinationOptions;
+    if (!skipped && key.protocol != kProtocolFragment) {
       read_ports(ip + at, bytes - at, key);
       return;
     }
     if (bytes - at < 8) return;
-    const bool fragment = key.protocol == kFragment;
+    const bool fragment = key.protocol == kProtocolFragment;
     const uint32_t length = (ip[at + 1] + 1u) * 8;
     key.protocol = ip[at];
     if (fragment || length > bytes - at) return;

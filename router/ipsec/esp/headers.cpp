@@ -3,12 +3,11 @@
 namespace hecto::router::esp {
 namespace {
 
-constexpr uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
-
 // Destination options belong to ESP's payload unless a routing header follows them.
 bool skipped(const uint8_t* extension, uint8_t protocol, bool before_esp) {
-  if (protocol == kHopByHop || protocol == kRouting) return true;
-  return protocol == kDestination && (!before_esp || extension[0] == kRouting);
+  if (protocol == kProtocolHopByHop || protocol == kProtocolRouting) return true;
+  return protocol == kProtocolDestinationOptions &&
+         (!before_esp || extension[0] == kProtocolRouting);
 }
 
 }  // namespace
@@ -20,9 +19,10 @@ std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool be
   }
   UpperLayer upper{40, ip[6], 6, false};
   for (unsigned i = 0;; ++i) {
-    if (upper.protocol == kFragment) upper.fragment = true;
-    const bool extension =
-        upper.protocol == kHopByHop || upper.protocol == kRouting || upper.protocol == kDestination;
+    if (upper.protocol == kProtocolFragment) upper.fragment = true;
+    const bool extension = upper.protocol == kProtocolHopByHop ||
+                           upper.protocol == kProtocolRouting ||
+                           upper.protocol == kProtocolDestinationOptions;
     if (!extension) return upper;
     if (i == kMaxExtensions || upper.offset + 8 > bytes) return std::nullopt;
     const uint8_t* header = ip + upper.offset;

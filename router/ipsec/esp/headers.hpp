@@ -11,8 +11,13 @@
 
 namespace hecto::router::esp {
 
-inline constexpr uint8_t kProtocolIpv4 = 4, kProtocolTcp = 6, kProtocolUdp = 17, kProtocolIpv6 = 41,
-                         kProtocolEsp = 50, kProtocolNone = 59;
+// IP protocols and extension headers (IANA).
+inline constexpr uint8_t kProtocolHopByHop = 0, kProtocolIcmp = 1, kProtocolIpv4 = 4,
+                         kProtocolTcp = 6, kProtocolUdp = 17, kProtocolDccp = 33,
+                         kProtocolIpv6 = 41, kProtocolRouting = 43, kProtocolFragment = 44,
+                         kProtocolEsp = 50, kProtocolIcmpV6 = 58, kProtocolNone = 59,
+                         kProtocolDestinationOptions = 60, kProtocolSctp = 132,
+                         kProtocolMobility = 135, kProtocolUdpLite = 136;
 
 inline bool is_ipv4(const uint8_t* ip) noexcept {
   return ip[0] >> 4 == 4;

@@ -1,11 +1,14 @@
+#include "router/ipsec/esp/inbound.hpp"
+
 #include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
-#include "router/ipsec/esp/engine_impl.hpp"
+#include "router/ipsec/esp/block.hpp"
 #include "router/ipsec/esp/headers.hpp"
+#include "router/ipsec/esp/lifetime_use.hpp"
 
-namespace hecto::router::esp {
+namespace hecto::router::esp::inbound {
 namespace {
 
 // Where ESP begins and ends in a packet, all bounds checked. `esp_bytes`: up to the ICV's end.
@@ -131,7 +134,7 @@ bool not_failed(const Work& work) {
 
 // After the ICV: the window has the last word, then the lifetime.
 template <bool (*kAuthentic)(const Work&)>
-Reason accept_one(const Work& work, Use& use, uint64_t& top) {
+Reason accept_one(const Work& work, LifetimeUse& use, uint64_t& top) {
   if (!kAuthentic(work)) return Reason::kEspBadIcv;
   if (work.sa->replay.claim(work.number, top) != ReplayWindow::Verdict::kFresh)
     return Reason::kEspReplay;
@@ -143,7 +146,7 @@ template <bool (*kAuthentic)(const Work&)>
 void accept_all(std::span<const Work> batch, uint32_t now_s) {
   while (!batch.empty()) {
     Sa& sa = *batch[0].sa;
-    Use use(sa);
+    LifetimeUse use(sa);
     uint64_t top = sa.replay.top();
     size_t n = 0;
     for (; n < batch.size() && batch[n].sa == &sa; ++n)
@@ -154,9 +157,7 @@ void accept_all(std::span<const Work> batch, uint32_t now_s) {
   }
 }
 
-}  // namespace
-
-unsigned Engine::Impl::admit(std::span<Packet> run, Work* to) noexcept {
+unsigned admit(std::span<Packet> run, Work* to) {
   Sa* sa = run[0].sa;
   const bool expired = sa != nullptr && sa->expired.load(std::memory_order_relaxed);
   unsigned admitted = 0;
@@ -172,7 +173,7 @@ unsigned Engine::Impl::admit(std::span<Packet> run, Work* to) noexcept {
   return admitted;
 }
 
-std::span<Work> Engine::Impl::admit_block(std::span<Packet> block, Work* to) noexcept {
+std::span<Work> admit_block(std::span<Packet> block, Work* to) {
   prefetch(block, true);
   unsigned count = 0;
   while (!block.empty()) {
@@ -183,45 +184,35 @@ std::span<Work> Engine::Impl::admit_block(std::span<Packet> block, Work* to) noe
   return {to, count};
 }
 
-void Engine::inbound(std::span<Packet> packets, uint32_t now_s) noexcept {
-  Crypto& crypto = *impl_->crypto;
-  Work* to = impl_->work.data();
+}  // namespace
+
+void process(std::span<Packet> packets, uint32_t now_s, Crypto& crypto, Work* scratch) noexcept {
+  Work* to = scratch;
   for (size_t i = 0; i < packets.size(); i += kBlock) {
     const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
-    const std::span<Work> work = impl_->admit_block(block, to);
+    const std::span<Work> work = admit_block(block, to);
     crypto.open(work);
     to += work.size();
   }
   crypto.drain();
-  accept_all<authentic>(std::span(impl_->work.data(), to), now_s);
+  accept_all<authentic>(std::span(scratch, to), now_s);
 }
 
-std::span<Work> Engine::check(std::span<Packet> packets, Work* to) noexcept {
+std::span<Work> check(std::span<Packet> packets, Work* to) noexcept {
   Work* end = to;
   for (size_t i = 0; i < packets.size(); i += kBlock)
-    end += impl_->admit_block(packets.subspan(i, std::min(kBlock, packets.size() - i)), end).size();
+    end += admit_block(packets.subspan(i, std::min(kBlock, packets.size() - i)), end).size();
   return {to, end};
 }
 
-void Engine::open(std::span<Work> work) noexcept {
-  impl_->crypto->open(work);
-  impl_->crypto->drain();
+void open(std::span<Work> work, Crypto& crypto) noexcept {
+  crypto.open(work);
+  crypto.drain();
   for (Work& opened : work) opened.failed = !authentic(opened);
 }
 
-void Engine::accept(std::span<const Work> work, uint32_t now_s) noexcept {
+void accept(std::span<const Work> work, uint32_t now_s) noexcept {
   accept_all<not_failed>(work, now_s);
 }
 
-Result<std::unique_ptr<Engine>> Engine::create(CryptoLibrary library) {
-  auto crypto = Crypto::create(library);
-  if (!crypto) return fail(crypto.error().message, crypto.error().error_number);
-  std::unique_ptr<Engine> engine(new Engine);
-  engine->impl_ = std::make_unique<Impl>();
-  engine->impl_->crypto = std::move(*crypto);
-  return engine;
-}
-
-Engine::~Engine() = default;
-
-}  // namespace hecto::router::esp
+}  // namespace hecto::router::esp::inbound

@@ -1,9 +1,13 @@
 #include "router/ipsec/esp/ipsec_mb.hpp"
 
+#include <fmt/format.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include <array>
 
 #include "base/bytes.hpp"
-#include "base/checksum.hpp"
+#include "base/secret_memory.hpp"
 
 namespace hecto::router::esp {
 namespace {
@@ -33,6 +37,48 @@ IMB_HASH_ALG hash_of(Integrity integrity) noexcept {
       break;
   }
   return IMB_AUTH_NULL;
+}
+
+Result<void> IpsecMb::usable() {
+  if (mb_functions() != nullptr) return {};
+  return fail(describe());
+}
+
+Result<std::unique_ptr<Crypto>> IpsecMb::create() {
+  if (auto runs = usable(); !runs) return tl::unexpected(runs.error());
+  std::unique_ptr<IpsecMb> crypto(new IpsecMb);
+  crypto->manager_ = make_best_manager();
+  if (crypto->manager_ != nullptr && sse_for_sha256(*crypto->manager_)) {
+    crypto->sha256_ = make_sse_manager();
+    if (crypto->sha256_ == nullptr) return fail("no memory for ESP's keys", ENOMEM);
+  }
+  crypto->secrets_ = static_cast<Secrets*>(allocate_secret(sizeof(Secrets)));
+  if (crypto->manager_ == nullptr || crypto->secrets_ == nullptr)
+    return fail("no memory for ESP's keys", ENOMEM);
+  uint8_t key[16];
+  if (getrandom(key, sizeof key, 0) != sizeof key)
+    return fail("the kernel gives no random numbers for IVs", errno);
+  mb_functions()->gcm128_pre(key, &crypto->secrets_->key);
+  wipe(key, sizeof key);
+  return crypto;
+}
+
+IpsecMb::~IpsecMb() {
+  release_secret(secrets_, sizeof(Secrets));
+}
+
+std::string IpsecMb::describe() {
+  const IMB_MGR* manager = mb_functions();
+  if (manager == nullptr)
+    return fmt::format("ipsec-mb {} cannot run on this CPU: it needs SSE 4.2 and AES-NI",
+                       imb_get_version_str());
+  constexpr std::array<std::string_view, IMB_ARCH_NUM> kNames = {"",    "",     "SSE",
+                                                                 "AVX", "AVX2", "AVX-512"};
+  constexpr uint64_t kVaes = IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
+  // Version 1.3 has VAES code for AVX-512 alone, whatever else the CPU offers.
+  const bool vaes = manager->used_arch == IMB_ARCH_AVX512 && (manager->features & kVaes) == kVaes;
+  return fmt::format("ipsec-mb {}, {}{}", imb_get_version_str(), kNames[manager->used_arch],
+                     vaes ? " + VAES" : "");
 }
 
 template <bool kSeal>

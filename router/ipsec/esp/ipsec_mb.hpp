@@ -4,49 +4,18 @@
 // flushed at the end of a batch.
 #pragma once
 
-#define NO_COMPAT_IMB_API_053  // its old names are as short as GCM and CBC
-#include <intel-ipsec-mb.h>
-
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 
 #include "router/ipsec/esp/crypto.hpp"
+#include "router/ipsec/esp/expanded_keys.hpp"
+#include "router/ipsec/esp/ipsec_mb_manager.hpp"
 
 namespace hecto::router::esp {
 
-// The keys of an SA as ipsec-mb reads them. GMAC uses `gcm`, ChaCha20-Poly1305 `encrypt` as it is.
-struct alignas(64) ExpandedKeys {
-  struct Rounds {
-    alignas(16) uint8_t encrypt[16 * 15];
-    alignas(16) uint8_t decrypt[16 * 15];
-    alignas(16) uint8_t inner[64], outer[64];  // HMAC's state behind key ^ ipad, key ^ opad
-  };
-  union {
-    gcm_key_data gcm;
-    Rounds rounds;
-  };
-};
-
-inline const ExpandedKeys& keys_of(const Sa& sa) noexcept {
-  return *std::launder(reinterpret_cast<const ExpandedKeys*>(sa.keys()));
-}
-
 IMB_HASH_ALG hash_of(Integrity integrity) noexcept;  // IMB_AUTH_NULL: an AEAD's own
-
-// Whether SHA-256 is better done by the SSE code with SHA-NI than by this manager's own, which
-// would be AVX2 without it: 1.4 times as fast with CBC on Zen 3.
-bool sse_for_sha256(const IMB_MGR& manager) noexcept;
-
-// Into zeroed key memory.
-void expand(const Transform& transform, const Keys& keys, ExpandedKeys& expanded);
-
-struct ManagerDeleter {
-  void operator()(IMB_MGR* manager) const noexcept;
-};
-using Manager = std::unique_ptr<IMB_MGR, ManagerDeleter>;  // in key memory
 
 class IpsecMb final : public Crypto {
  public:

@@ -1,11 +1,14 @@
+#include "router/ipsec/esp/outbound.hpp"
+
 #include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
-#include "router/ipsec/esp/engine_impl.hpp"
+#include "router/ipsec/esp/block.hpp"
 #include "router/ipsec/esp/headers.hpp"
+#include "router/ipsec/esp/lifetime_use.hpp"
 
-namespace hecto::router::esp {
+namespace hecto::router::esp::outbound {
 namespace {
 
 constexpr uint32_t kMaxIpBytes = 65535;
@@ -200,13 +203,11 @@ unsigned give_numbers(Sa& sa, std::span<Work> run) {
   return given;
 }
 
-}  // namespace
-
-unsigned Engine::Impl::number(std::span<Packet> run, uint32_t now_s, Work* to) noexcept {
+unsigned number(std::span<Packet> run, uint32_t now_s, Work* to) {
   Sa* sa = run[0].sa;
   if (sa == nullptr) return refuse(run, Reason::kPolicyNoSa), 0;
   if (sa->expired.load(std::memory_order_relaxed)) return refuse(run, Reason::kEspExpired), 0;
-  Use use(*sa);
+  LifetimeUse use(*sa);
   unsigned planned = 0;
   for (Packet& packet : run) {
     Work& work = to[planned];
@@ -225,8 +226,7 @@ unsigned Engine::Impl::number(std::span<Packet> run, uint32_t now_s, Work* to) n
   return give_numbers(*sa, {to, planned});
 }
 
-std::span<Work> Engine::Impl::number_block(std::span<Packet> block, uint32_t now_s,
-                                           Work* to) noexcept {
+std::span<Work> number_block(std::span<Packet> block, uint32_t now_s, Work* to) {
   prefetch(block, false);
   unsigned count = 0;
   while (!block.empty()) {
@@ -237,42 +237,45 @@ std::span<Work> Engine::Impl::number_block(std::span<Packet> block, uint32_t now
   return {to, count};
 }
 
-std::span<Work> Engine::Impl::write_block(std::span<Packet> block, uint32_t now_s, uint8_t ttl,
-                                          Work* to) noexcept {
+std::span<Work> write_block(std::span<Packet> block, uint32_t now_s, uint8_t ttl, Crypto& crypto,
+                            Work* to) {
   const std::span<Work> work = number_block(block, now_s, to);
-  give_ivs(work, *crypto);
+  give_ivs(work, crypto);
   for (Work& planned : work) write_around(planned, ttl);
   return work;
 }
 
-void Engine::outbound(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl) noexcept {
-  Work* to = impl_->work.data();
+}  // namespace
+
+void process(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl, Crypto& crypto,
+             Work* scratch) noexcept {
+  Work* to = scratch;
   for (size_t i = 0; i < packets.size(); i += kBlock) {
     const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
-    const std::span<Work> work = impl_->write_block(block, now_s, outer_ttl, to);
-    impl_->crypto->seal(work);
+    const std::span<Work> work = write_block(block, now_s, outer_ttl, crypto, to);
+    crypto.seal(work);
     to += work.size();
   }
-  impl_->crypto->drain();
-  finish(std::span(impl_->work.data(), to));
+  crypto.drain();
+  finish(std::span(scratch, to));
 }
 
-std::span<Work> Engine::write(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl,
-                              Work* to) noexcept {
+std::span<Work> write(std::span<Packet> packets, uint32_t now_s, uint8_t outer_ttl, Crypto& crypto,
+                      Work* to) noexcept {
   Work* end = to;
   for (size_t i = 0; i < packets.size(); i += kBlock) {
     const auto block = packets.subspan(i, std::min(kBlock, packets.size() - i));
-    end += impl_->write_block(block, now_s, outer_ttl, end).size();
+    end += write_block(block, now_s, outer_ttl, crypto, end).size();
   }
   return {to, end};
 }
 
-void Engine::seal(std::span<Work> work) noexcept {
-  impl_->crypto->seal(work);
-  impl_->crypto->drain();
+void seal(std::span<Work> work, Crypto& crypto) noexcept {
+  crypto.seal(work);
+  crypto.drain();
 }
 
-void Engine::finish(std::span<const Work> work) noexcept {
+void finish(std::span<const Work> work) noexcept {
   for (const Work& sealed : work) {
     const Shape& shape = sealed.sa->shape();
     if (sealed.failed) sealed.packet->reason = Reason::kEspMalformed;
@@ -280,4 +283,4 @@ void Engine::finish(std::span<const Work> work) noexcept {
   }
 }
 
-}  // namespace hecto::router::esp
+}  // namespace hecto::router::esp::outbound

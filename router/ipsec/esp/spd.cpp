@@ -1,5 +1,7 @@
-// How a packet's policy is found.
 #include "router/ipsec/esp/spd.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace hecto::router::esp {
 namespace {
@@ -16,7 +18,43 @@ void prefetch(const Policy* policy) noexcept {
   if constexpr (kWords == 6) __builtin_prefetch(&policy->key[3]);
 }
 
+// The first `bits` of `bytes` bytes set, in network order.
+void set_prefix(uint8_t* bytes, unsigned length) {
+  for (unsigned bit = 0; bit < length; ++bit)
+    bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] | 0x80 >> bit % 8);
+}
+
+template <size_t kWords>
+SpdWords<kWords> mask_of(const IpsecSelector& selector) {
+  FlowKey mask{selector.family,
+               static_cast<uint8_t>(selector.protocol != 0 ? 0xff : 0),
+               selector.source_port_mask,
+               selector.destination_port_mask,
+               {},
+               {}};
+  set_prefix(mask.source.bytes.data(), selector.source.length);
+  set_prefix(mask.destination.bytes.data(), selector.destination.length);
+  return spd_words<kWords>(mask, ~uint32_t{0});
+}
+
+FlowKey flow_of(const IpsecSelector& selector) {
+  FlowKey key{
+      selector.family, selector.protocol, selector.source_port, selector.destination_port, {}, {}};
+  key.source.bytes = selector.source.address.bytes;
+  key.destination.bytes = selector.destination.address.bytes;
+  return key;
+}
+
+template <size_t kWords>
+SpdWords<kWords> key_of(const Policy& policy) {
+  SpdWords<kWords> key;
+  std::copy_n(policy.key.begin(), kWords, key.begin());
+  return key;
+}
+
 }  // namespace
+
+// ---- readers
 
 template <size_t kWords>
 const Policy* Spd::search(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept {
@@ -107,6 +145,116 @@ size_t Spd::slots_read(const Table<kWords>& table, const SpdWords<kWords>& key) 
 size_t Spd::slots_read(const FlowKey& key, uint32_t if_id) const noexcept {
   return key.family == Family::kIpv4 ? slots_read(v4_, spd_words<3>(key, if_id))
                                      : slots_read(v6_, spd_words<6>(key, if_id));
+}
+
+// ---- control
+
+Spd::Spd(lookup::Reclaimer& readers) : readers_(readers), seed_(random_words<6>()) {
+  publish(v4_);
+  publish(v6_);
+}
+
+template <size_t kWords>
+void Spd::replace(Table<kWords>& table, Shape& shape, std::unique_ptr<Slots> slots) {
+  std::swap(shape.slots, slots);
+  shape.fresh = true;
+  table.dirty = true;
+  leaving_.slots.push_back(std::move(slots));
+}
+
+template <size_t kWords>
+Spd::Slots& Spd::writable(Table<kWords>& table, Shape& shape) {
+  if (!in_place_ && !shape.fresh) replace(table, shape, shape.slots->copy());
+  return *shape.slots;
+}
+
+template <size_t kWords>
+void Spd::insert(Table<kWords>& table, Policy& policy) {
+  const SpdWords<kWords> mask = mask_of<kWords>(policy.selector);
+  const SpdWords<kWords> key =
+      masked(spd_words<kWords>(flow_of(policy.selector), policy.if_id), mask);
+  std::copy(key.begin(), key.end(), policy.key.begin());
+  Shape& shape = table.shapes[mask];
+  table.dirty |= shape.ranks.empty() || rank(policy) < *shape.ranks.begin();
+  shape.ranks.insert(rank(policy));
+  const auto is = [&key](const Policy& other) { return has_key(other, key); };
+  const uint64_t hash = spd_hash(key, seed_);
+  Policy* best = shape.slots->find(hash, is);
+  if (best != nullptr && rank(*best) < rank(policy)) {
+    Policy* before = best;
+    while (before->shadowed != nullptr && rank(*before->shadowed) < rank(policy))
+      before = before->shadowed;
+    policy.shadowed = std::exchange(before->shadowed, &policy);
+    return;
+  }
+  policy.shadowed = best;
+  if (shape.slots->crowded()) {
+    const auto hash_of = [this](const Policy& other) {
+      return spd_hash(key_of<kWords>(other), seed_);
+    };
+    replace(table, shape, shape.slots->resized(shape.slots->size() + 1, hash_of));
+  }
+  writable(table, shape).put(hash, &policy, is);
+}
+
+template <size_t kWords>
+void Spd::remove(Table<kWords>& table, Policy& policy) {
+  const auto at = table.shapes.find(mask_of<kWords>(policy.selector));
+  Shape& shape = at->second;
+  const SpdWords<kWords> key = key_of<kWords>(policy);
+  const auto is = [&key](const Policy& other) { return has_key(other, key); };
+  const uint64_t hash = spd_hash(key, seed_);
+  table.dirty |= rank(policy) == *shape.ranks.begin();
+  shape.ranks.erase(rank(policy));
+  Policy* best = shape.slots->find(hash, is);
+  if (best != &policy) {
+    Policy* before = best;
+    while (before->shadowed != &policy) before = before->shadowed;
+    before->shadowed = policy.shadowed;
+  } else if (policy.shadowed != nullptr) {
+    writable(table, shape).put(hash, policy.shadowed, is);
+  } else if (shape.ranks.empty()) {
+    leaving_.slots.push_back(std::move(shape.slots));
+    table.shapes.erase(at);
+  } else {
+    writable(table, shape).take(hash, is);
+  }
+}
+
+template <size_t kWords>
+std::unique_ptr<Spd::List<kWords>> Spd::publish(Table<kWords>& table) {
+  auto list = std::make_unique<List<kWords>>();
+  for (auto& [mask, shape] : table.shapes) {
+    list->push_back({mask, *shape.ranks.begin(), shape.slots.get()});
+    shape.fresh = false;
+  }
+  std::ranges::sort(*list, {}, &ShapeView<kWords>::best);
+  table.published.store(list.get(), std::memory_order_release);
+  std::swap(table.list, list);
+  table.dirty = false;
+  return list;
+}
+
+void Spd::change(std::span<Policy* const> inserted, std::span<Policy* const> removed) {
+  reclaim();
+  if (inserted.empty() && removed.empty()) return;
+  in_place_ = inserted.size() + removed.size() == 1 && retired_.empty();
+  for (Policy* policy : inserted)
+    policy->selector.family == Family::kIpv4 ? insert(v4_, *policy) : insert(v6_, *policy);
+  for (Policy* policy : removed)
+    policy->selector.family == Family::kIpv4 ? remove(v4_, *policy) : remove(v6_, *policy);
+  if (v4_.dirty) leaving_.list4 = publish(v4_);
+  if (v6_.dirty) leaving_.list6 = publish(v6_);
+  leaving_.token = readers_.start();
+  retired_.push_back(std::exchange(leaving_, {}));
+}
+
+void Spd::reclaim() {
+  while (!retired_.empty() && readers_.passed(retired_.front().token)) retired_.pop_front();
+}
+
+size_t Spd::shapes(Family family) const {
+  return family == Family::kIpv4 ? v4_.shapes.size() : v6_.shapes.size();
 }
 
 }  // namespace hecto::router::esp
