@@ -10,9 +10,11 @@ T ?=
 K ?=
 S ?= 60
 ALL ?=
+# Unit-test programs for unit-asan and unit-tsan: all, or names with commas.
+SUITES ?=
 
-.PHONY: help deps build run house test test-asan test-tsan test-neon test-numa test-ipsec coverage \
-  lint fuzz bench bench-lookup bench-ipsec format format-check clean
+.PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
+  test-ipsec coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -27,7 +29,7 @@ help:
 	@echo 'make format        clang-format; format-check says what it would change'
 	@echo 'make fuzz S=60     every fuzz target for so many seconds each, from tests/fuzz/corpus'
 	@echo 'make coverage      lines and branches that unit tests reach, by room; E2E=1: with end-to-end tests'
-	@echo 'make test-asan     all tests with address and undefined-behaviour sanitizers'
+	@echo 'make test-asan     all tests with address and undefined-behaviour sanitizers; unit-asan: unit tests'
 	@echo 'make test-tsan     unit tests with the thread sanitizer'
 	@echo 'make test-neon     look-up tests for AArch64 under qemu'
 	@echo 'make test-ipsec    IPsec against strongSwan and Linux in user-mode Linux: minutes'
@@ -51,8 +53,14 @@ test-asan: $(BUILD_ASAN)/build.ninja
 	@tests/run.py $(BUILD_ASAN) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')
 
 # Threads are the unit tests' business: DPDK's own are not built for it.
-test-tsan: $(BUILD_TSAN)/build.ninja
-	@tests/run.py $(BUILD_TSAN) --unit-only --build $(if $(T),-t '$(T)')
+test-tsan: unit-tsan
+
+# Unit tests with sanitizers alone, and of them $(SUITES) (names with commas): what CI has the time for.
+unit-asan: $(BUILD_ASAN)/build.ninja
+	@tests/run.py $(BUILD_ASAN) --unit-only --build $(if $(SUITES),--suites '$(SUITES)') $(if $(T),-t '$(T)')
+
+unit-tsan: $(BUILD_TSAN)/build.ninja
+	@tests/run.py $(BUILD_TSAN) --unit-only --build $(if $(SUITES),--suites '$(SUITES)') $(if $(T),-t '$(T)')
 
 # The NEON kernels, cross-built and under qemu; says which packages it misses.
 test-neon:
