@@ -8,9 +8,11 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
-#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/core/dpdk_security.hpp"
 #include "router/ipsec/esp/engine.hpp"
 #include "router/ipsec/esp/sa.hpp"
+// After dpdk.hpp, which knows what has to come first.
+#include <rte_ipsec.h>
 
 #include <rte_cryptodev.h>
 #include <rte_ip.h>

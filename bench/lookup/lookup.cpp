@@ -16,8 +16,6 @@
 #include "lookup/kernels.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/ports/eal.hpp"
-// After dpdk.hpp, which knows what has to come first.
-#include <rte_vect.h>
 
 namespace hecto::bench {
 namespace {

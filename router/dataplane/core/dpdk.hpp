@@ -1,4 +1,5 @@
 // The one place that includes DPDK's headers and knows how its versions differ (22.11 to current).
+// Those that few need come behind it: dpdk_security.hpp, and what bench/ alone measures.
 #pragma once
 
 #include <rte_config.h>
@@ -20,6 +21,9 @@ extern "C" rte_ring* rte_ring_create_elem(const char* name, unsigned int element
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_hash_crc.h>
+#include <rte_ip.h>
+#include <rte_ip_frag.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
@@ -32,6 +36,7 @@ extern "C" rte_ring* rte_ring_create_elem(const char* name, unsigned int element
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 #include <rte_thread.h>
+#include <rte_vect.h>
 
 namespace hecto::router {
 

@@ -1,6 +1,6 @@
 #include "router/dataplane/nic_crypto/capability.hpp"
 
-#include "router/dataplane/nic_crypto/dpdk_security.hpp"
+#include "router/dataplane/core/dpdk_security.hpp"
 
 namespace hecto::router {
 namespace {

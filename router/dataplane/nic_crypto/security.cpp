@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <string.h>
 
-#include "router/dataplane/nic_crypto/dpdk_security.hpp"
+#include "router/dataplane/core/dpdk_security.hpp"
 #include "router/dataplane/ports/eal.hpp"
 
 namespace hecto::router {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "router/dataplane/nic_crypto/capability.hpp"
-#include "router/dataplane/nic_crypto/dpdk_security.hpp"
+#include "router/dataplane/core/dpdk_security.hpp"
 
 namespace hecto::router {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // clang-format off
-#include "router/dataplane/nic_crypto/dpdk_security.hpp"
+#include "router/dataplane/core/dpdk_security.hpp"
 #include <rte_security_driver.h>
 // clang-format on
 
