@@ -277,7 +277,7 @@ void Dataplane::free_unused_pools() {
 
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
-  for (const auto& stages : ipsec_) made += stages->fragments_made();
+  for (const auto& stages : ipsec_) made += stages->encap.fragments_made();
   return made;
 }
 
@@ -286,7 +286,7 @@ unsigned Dataplane::in_flight() const {
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
   for (const auto& worker : workers_)
     if (worker->options().offload != nullptr) count += worker->options().offload->held();
-  for (const auto& stages : ipsec_) count += stages->held();
+  for (const auto& stages : ipsec_) count += stages->decap.held();
   return count;
 }
 

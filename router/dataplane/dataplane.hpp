@@ -20,7 +20,7 @@
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
 #include "router/dataplane/slow_path.hpp"
-#include "router/dataplane/stages/ipsec.hpp"
+#include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/dataplane/worker.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
-#include "router/dataplane/stages/ipsec.hpp"
+#include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/unfinished_checksum.hpp"
 #include "router/dataplane/stages/urpf.hpp"
@@ -97,7 +97,11 @@ inline void Pipeline::run_after_decap(Chunk& chunk) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
-  if constexpr (Features & kFeatureIpsec) encap(chunk);
+  if constexpr (Features & kFeatureIpsec) {
+    IpsecStages& ipsec = *options_.ipsec;
+    ipsec.policy_check.forwarded(chunk, options_.tables.next_hops, ipsec.encap.batch());
+    encap(chunk);
+  }
   run_after_encap<Features>(chunk);
 }
 
@@ -110,8 +114,10 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
 
 std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   if ((features_ & kFeatureIpsec) == 0) return std::nullopt;
-  if (!options_.ipsec->encap_own(chunk, options_.tables, *snapshot_, active_observer()))
-    return std::nullopt;
+  IpsecStages& ipsec = *options_.ipsec;
+  ipsec.policy_check.from_linux(chunk, options_.tables.next_hops, ipsec.encap.batch());
+  if (ipsec.encap.batch().count == 0 && chunk.refused_count == 0) return std::nullopt;
+  ipsec.encap.run_from_linux(chunk, options_.tables, *snapshot_, active_observer());
   const unsigned packets = chunk.v4.count + chunk.v6.count;
   run_after_encap<0>(chunk);  // what Linux sends is not counted for its interface
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
@@ -121,12 +127,12 @@ std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
 // ---- The stages that may wait for a device ----
 
 void Pipeline::decap(Chunk& chunk, const PortView& port) noexcept {
-  IpsecStages& ipsec = *options_.ipsec;
+  Decap& decap = options_.ipsec->decap;
   Observer* const observer = active_observer();
-  bool done = ipsec.decap(chunk, port, options_.tables, *snapshot_, counters_.reasons, observer);
+  bool done = decap.run(chunk, port, options_.tables, *snapshot_, counters_.reasons, observer);
   while (!done) {
     poll_decapped();
-    done = ipsec.decap_rest(chunk, port, *snapshot_, observer);
+    done = decap.resume(chunk, port, *snapshot_, observer);
   }
 }
 
@@ -174,15 +180,15 @@ void Pipeline::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexce
 }
 
 void Pipeline::encap(Chunk& chunk) noexcept {
-  IpsecStages& ipsec = *options_.ipsec;
+  Encap& encap = options_.ipsec->encap;
   Observer* const observer = active_observer();
-  bool done = ipsec.encap(chunk, options_.tables, *snapshot_, observer);
+  bool done = encap.run(chunk, options_.tables, *snapshot_, observer);
   while (!done) {
     poll_encapped();
-    done = ipsec.encap_rest(chunk, options_.tables, observer);
+    done = encap.resume(chunk, options_.tables, observer);
   }
-  if (ipsec.has_for_nics()) [[unlikely]]
-    ipsec.leave_by_nic(transmitter_, *snapshot_, counters_.interfaces);
+  if (!encap.inline_encrypt().empty()) [[unlikely]]
+    encap.inline_encrypt().transmit(transmitter_, *snapshot_, counters_.interfaces);
 }
 
 // ---- What waits beside it ----
@@ -204,7 +210,7 @@ void Pipeline::deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept {
 
 void Pipeline::poll_decapped() noexcept {
   Chunk& chunk = options_.offload->opened_chunk();
-  options_.ipsec->poll_opened(
+  options_.ipsec->decap.poll(
       chunk, *snapshot_, [&](unsigned packets) { deliver(entries_.after_decap, chunk, packets); });
 }
 
@@ -221,7 +227,7 @@ void Pipeline::poll_lookups() noexcept {
 
 void Pipeline::poll_encapped() noexcept {
   Chunk& chunk = options_.offload->sealed_chunk();
-  options_.ipsec->poll_sealed(
+  options_.ipsec->encap.poll(
       chunk, [&](unsigned packets) { deliver(entries_.after_encap, chunk, packets); });
 }
 
@@ -232,8 +238,8 @@ void Pipeline::drain() noexcept {
 }
 
 void Pipeline::expire_fragments() noexcept {
-  if (options_.ipsec != nullptr && options_.ipsec->held() > 0) [[unlikely]]
-    options_.ipsec->expire(counters_.reasons);
+  if (options_.ipsec != nullptr && options_.ipsec->decap.held() > 0) [[unlikely]]
+    options_.ipsec->decap.expire(counters_.reasons);
 }
 
 void Pipeline::sample_checksum(const rte_mbuf* packet) noexcept {
@@ -262,13 +268,26 @@ void Pipeline::use(const Snapshot& snapshot,
   entries_ = entries_for(features);
 }
 
+template <unsigned Features>
+struct Pipeline::Compiled {
+  static void received(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
+    pipeline.run_received<Features>(chunk, port);
+  }
+  static void after_decap(Pipeline& pipeline, Chunk& chunk) noexcept {
+    pipeline.run_after_decap<Features>(chunk);
+  }
+  static void after_lookup(Pipeline& pipeline, Chunk& chunk) noexcept {
+    pipeline.run_after_lookup<Features>(chunk);
+  }
+  static void after_encap(Pipeline& pipeline, Chunk& chunk) noexcept {
+    pipeline.run_after_encap<Features>(chunk);
+  }
+  static constexpr Entries kEntries{received, after_decap, after_lookup, after_encap};
+};
+
 Pipeline::Entries Pipeline::entries_for(unsigned features) noexcept {
   static constexpr auto kEntries = []<size_t... Set>(std::index_sequence<Set...>) {
-    return std::array<Entries, sizeof...(Set)>{Entries{
-        [](Pipeline& p, Chunk& chunk, const PortView& port) { p.run_received<Set>(chunk, port); },
-        [](Pipeline& p, Chunk& chunk) { p.run_after_decap<Set>(chunk); },
-        [](Pipeline& p, Chunk& chunk) { p.run_after_lookup<Set>(chunk); },
-        [](Pipeline& p, Chunk& chunk) { p.run_after_encap<Set>(chunk); }}...};
+    return std::array<Entries, sizeof...(Set)>{Compiled<Set>::kEntries...};
   }
   (std::make_index_sequence<kFeatureSets>());
   return kEntries[features % kFeatureSets];

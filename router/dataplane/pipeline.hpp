@@ -5,11 +5,11 @@
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     look-up      destination -> next-hop group
-//     after_lookup()  [encap]      policies; what one protects goes on as ESP, to its tunnel's end
+//     after_lookup()  [policy check, encap]  what a policy protects goes on as ESP
 //     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
 //                     transmit     that port's buffer; flush() sends
 //
-//   from_linux()    [encap] ─► rewrite ─► transmit, for what Linux sends
+//   from_linux()    [policy check, encap] ─► rewrite ─► transmit, for what Linux sends
 //   transmit()      that port's buffer, for what needs nothing more
 //
 // Each function of the left column does its own stages and all below it. receive() is the worker's
@@ -104,11 +104,13 @@ class Pipeline {
   const PipelineCounters& counters() const noexcept { return counters_; }
 
  private:
-  using Entry = void (*)(Pipeline&, Chunk&);
+  using Entry = void (*)(Pipeline&, Chunk&) noexcept;
   struct Entries {
-    void (*received)(Pipeline&, Chunk&, const PortView&);
+    void (*received)(Pipeline&, Chunk&, const PortView&) noexcept;
     Entry after_decap, after_lookup, after_encap;
   };
+  template <unsigned Features>
+  struct Compiled;  // the entries of a set of features
   static Entries entries_for(unsigned features) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     entry(*this, chunk);

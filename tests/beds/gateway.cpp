@@ -207,7 +207,7 @@ void Gateway::send_own(rte_mbuf* packet) {
   chunk.v4.count = 1;
   chunk.v6.count = chunk.refused_count = 0;
   EXPECT_TRUE(pipeline_->from_linux(chunk));
-  EXPECT_FALSE(stages_->has_for_nics());
+  EXPECT_TRUE(stages_->encap.inline_encrypt().empty());
 }
 
 void Gateway::take_refused(Chunk& chunk) noexcept {

@@ -12,7 +12,7 @@
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/pipeline.hpp"
 #include "router/dataplane/stages/classify.hpp"
-#include "router/dataplane/stages/ipsec.hpp"
+#include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec.hpp"
 #include "tests/beds/packets.hpp"

@@ -45,7 +45,7 @@ bool Reassembly::admit(rte_mbuf* packet, ReasonCounters& reasons) noexcept {
 }
 
 // After a fragment was given to the table.
-rte_mbuf* Reassembly::settle(rte_mbuf* whole, ReasonCounters& reasons) noexcept {
+rte_mbuf* Reassembly::finish_fragment(rte_mbuf* whole, ReasonCounters& reasons) noexcept {
   free_given_up(reasons);
   if (whole == nullptr) return nullptr;
   const uint32_t fragments = whole->nb_segs;
@@ -65,7 +65,7 @@ rte_mbuf* Reassembly::take4(rte_mbuf* packet, unsigned l2_length,
   packet->l3_len = (ip->version_ihl & 0xf) * 4u;
   rte_mbuf* whole =
       rte_ipv4_frag_reassemble_packet(table_, given_up_.get(), packet, rte_rdtsc(), ip);
-  whole = settle(whole, reasons);
+  whole = finish_fragment(whole, reasons);
   if (whole == nullptr) return nullptr;
   ip = rte_pktmbuf_mtod_offset(whole, rte_ipv4_hdr*, l2_length);
   ip->hdr_checksum = 0;
@@ -82,7 +82,7 @@ rte_mbuf* Reassembly::take6(rte_mbuf* packet, unsigned l2_length,
   packet->l3_len = kIpv6Bytes + kFragmentHeaderBytes;
   rte_mbuf* whole =
       rte_ipv6_frag_reassemble_packet(table_, given_up_.get(), packet, rte_rdtsc(), ip, fragment);
-  return settle(whole, reasons);
+  return finish_fragment(whole, reasons);
 }
 
 void Reassembly::expire(ReasonCounters& reasons) noexcept {

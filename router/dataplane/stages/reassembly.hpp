@@ -34,7 +34,7 @@ class Reassembly {
 
  private:
   bool admit(rte_mbuf* packet, ReasonCounters& reasons) noexcept;
-  rte_mbuf* settle(rte_mbuf* whole, ReasonCounters& reasons) noexcept;
+  rte_mbuf* finish_fragment(rte_mbuf* whole, ReasonCounters& reasons) noexcept;
   void free_given_up(ReasonCounters& reasons) noexcept;
   void hold(uint32_t count) noexcept { held_.store(count, std::memory_order_relaxed); }
 

@@ -19,7 +19,7 @@ namespace rewrite_detail {
 
 // True when the packet may live one hop more. The checksum grows by 0x0100 in network order with
 // end-around carry (RFC 1624); TTL and checksum are stored as one word.
-inline bool hop(Lane4&, uint8_t* ip) noexcept {
+inline bool decrement_ttl(Lane4&, uint8_t* ip) noexcept {
   const uint32_t word = load32_native(ip + 8);  // TTL, protocol, checksum
   if ((word & 0xff) <= 1) [[unlikely]]
     return false;
@@ -28,7 +28,7 @@ inline bool hop(Lane4&, uint8_t* ip) noexcept {
   std::memcpy(ip + 8, &next, sizeof next);
   return true;
 }
-inline bool hop(Lane6&, uint8_t* ip) noexcept {
+inline bool decrement_ttl(Lane6&, uint8_t* ip) noexcept {
   if (ip[7] <= 1) [[unlikely]]
     return false;
   --ip[7];
@@ -91,7 +91,7 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
       chunk.refuse(packet, expired ? Reason::kTtlExpired : Reason::kTooBig, interface);
       continue;
     }
-    if (!hop(lane, ip)) [[unlikely]] {
+    if (!decrement_ttl(lane, ip)) [[unlikely]] {
       chunk.refuse(packet, Reason::kTtlExpired, interface);
       continue;
     }

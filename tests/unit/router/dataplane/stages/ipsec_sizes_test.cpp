@@ -160,7 +160,7 @@ TEST_F(TwoGateways, CutsWhatMayBeCut) {
   auto arrived = across({packet(frame)});
   EXPECT_TRUE(left_.refused().empty());
   ASSERT_EQ(arrived.size(), 2u);
-  EXPECT_EQ(left_.stages().fragments_made(), 1u);
+  EXPECT_EQ(left_.stages().encap.fragments_made(), 1u);
   std::vector<uint8_t> data(1480);
   for (rte_mbuf* m : arrived) {
     const Frame piece = bytes_of(m);
@@ -199,9 +199,9 @@ TEST_F(TwoGateways, JoinsFragmentsOfEsp) {
     return packet(frame);
   };
   right_.run({piece(cut, data)}, 1);
-  EXPECT_EQ(right_.stages().held(), 1u);
+  EXPECT_EQ(right_.stages().decap.held(), 1u);
   right_.run({piece(0, cut)}, 1);
-  EXPECT_EQ(right_.stages().held(), 0u);
+  EXPECT_EQ(right_.stages().decap.held(), 0u);
   auto arrived = right_.sent(0);
   EXPECT_EQ(arrived.size(), 1u);
   for (rte_mbuf* m : arrived) {
@@ -212,9 +212,9 @@ TEST_F(TwoGateways, JoinsFragmentsOfEsp) {
   // One that stays alone is given up in time, and counted.
   right_.run({piece(cut, data)}, 1);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (right_.stages().held() > 0 && std::chrono::steady_clock::now() < until)
-    right_.stages().expire(right_.reasons());
-  EXPECT_EQ(right_.stages().held(), 0u);
+  while (right_.stages().decap.held() > 0 && std::chrono::steady_clock::now() < until)
+    right_.stages().decap.expire(right_.reasons());
+  EXPECT_EQ(right_.stages().decap.held(), 0u);
   EXPECT_EQ(right_.dropped(Reason::kEspFragment), 1u);
 }
 

@@ -7,7 +7,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/ipsec/esp/tables.hpp"
 
-namespace hecto::router::ipsec_wire {
+namespace hecto::router::esp_parse {
 
 inline constexpr uint8_t kProtocolEsp = 50, kProtocolUdp = 17;
 inline constexpr uint16_t kPortIke = 500, kPortNatt = 4500;
@@ -65,7 +65,8 @@ inline uint32_t spi(const Payload& p) noexcept {
 
 // What ESP to one of our own addresses is refused for when no SA answers; kNone: it is not ESP.
 template <typename Address>
-inline Reason unanswered(const Lane<Address>& lane, const uint8_t* ip, uint32_t bytes) noexcept {
+inline Reason reason_without_sa(const Lane<Address>& lane, const uint8_t* ip,
+                                uint32_t bytes) noexcept {
   const Payload p = payload(lane, ip, bytes);
   if (p.protocol == kProtocolEsp)
     return p.fragment    ? Reason::kEspFragment
@@ -95,4 +96,4 @@ inline bool is_too_big(const esp::FlowKey& key) noexcept {
          (key.protocol == 58 && key.source_port == 2);
 }
 
-}  // namespace hecto::router::ipsec_wire
+}  // namespace hecto::router::esp_parse

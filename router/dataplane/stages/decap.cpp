@@ -1,0 +1,164 @@
+#include "router/dataplane/stages/decap.hpp"
+
+#include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/esp_parse.hpp"
+#include "router/ipsec/esp/sad.hpp"
+
+namespace hecto::router {
+
+// A fragment of ESP to one of our addresses goes where fragments are put together. What is whole by
+// it takes its place, else the lane closes up. False: it is not for us.
+template <typename Address, typename Fib>
+bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
+                       const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  lookup::GroupId group;
+  lookup_batch(fib, &lane.destinations[i], &group, 1);
+  if (hops.record(group).own == 0) return false;
+  const unsigned l2 = lane.ingress[i].l2_length();
+  lane.packets[i] = sizeof(Address) == 4 ? reassembly_.take4(lane.packets[i], l2, reasons)
+                                         : reassembly_.take6(lane.packets[i], l2, reasons);
+  if (lane.packets[i] != nullptr) return true;
+  --lane.count;
+  for (unsigned n = i; n < lane.count; ++n) {
+    lane.packets[n] = lane.packets[n + 1];
+    lane.destinations[n] = lane.destinations[n + 1];
+    lane.ingress[n] = lane.ingress[n + 1];
+  }
+  return true;
+}
+
+// Takes out of the lane what an SA answers for; the others close up.
+template <typename Address, typename Fib>
+void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
+                   const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  esp::SadKey keys[kChunkSize];
+  uint16_t places[kChunkSize];
+  unsigned candidates = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const unsigned l2 = lane.ingress[i].l2_length();
+    const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
+    const esp_parse::Payload payload = esp_parse::payload(lane, ip, lane.packets[i]->data_len - l2);
+    if (payload.fragment && payload.protocol == esp_parse::kProtocolEsp &&
+        reassemble(lane, i, fib, hops, reasons)) [[unlikely]] {
+      --i;  // another packet is there now
+      continue;
+    }
+    const uint32_t spi = esp_parse::spi(payload);
+    keys[candidates] = {spi, esp_parse::family(lane), esp_parse::destination(lane, ip)};
+    places[candidates] = static_cast<uint16_t>(i);
+    candidates += spi != 0;
+  }
+  if (candidates == 0) return;
+  esp::Sa* found[kChunkSize];
+  state_.tables.sad->find_batch({keys, candidates}, found);
+  unsigned kept = places[0], next = 0;
+  for (unsigned i = places[0]; i < lane.count; ++i) {
+    rte_mbuf* packet = lane.packets[i];
+    esp::Sa* sa = nullptr;
+    if (next < candidates && places[next] == i) sa = found[next++];
+    if (sa == nullptr) {
+      lane.packets[kept] = packet;
+      lane.destinations[kept] = lane.destinations[i];
+      lane.ingress[kept++] = lane.ingress[i];
+    } else if (packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0) {
+      chunk.refuse(packet, Reason::kEspNoRoom, lane.ingress[i].interface());
+    } else {
+      std::memcpy(batch_.frames[batch_.count].l2, rte_pktmbuf_mtod(packet, const uint8_t*),
+                  lane.ingress[i].l2_length());
+      batch_.add(packet, lane.ingress[i], sa);
+    }
+  }
+  lane.count = kept;
+}
+
+bool Decap::run(Chunk& chunk, const PortView& port, const TableViews& tables,
+                const Snapshot& snapshot, ReasonCounters& reasons, Observer* observer) noexcept {
+  if (port.opens_esp) [[unlikely]]
+    run_decrypted_by_nic(chunk, port, snapshot, observer);
+  batch_.count = 0;
+  gather(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
+  gather(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
+  if (batch_.count == 0) return true;
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < batch_.count; ++i) observer->before_decap(batch_.observed(i));
+  if (device_ != nullptr) return start_beside_device(chunk, port, snapshot, observer);
+  state_.engine->inbound(batch_.all(), state_.now_s());
+  for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, port, snapshot, observer);
+  return true;
+}
+
+void Decap::run_decrypted_by_nic(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                                 Observer* observer) noexcept {
+  inline_decrypt_.gather(chunk, batch_);
+  if (batch_.count == 0) return;
+  if (observer != nullptr)
+    for (unsigned i = 0; i < batch_.count; ++i) observer->before_decap(batch_.observed(i));
+  inline_decrypt_.accept(batch_);
+  for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, port, snapshot, observer);
+}
+
+// What the check refuses goes at once; the rest stays in the batch until the device has taken it.
+bool Decap::start_beside_device(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                                Observer* observer) noexcept {
+  const auto work = state_.engine->check(batch_.all(), device_->work());
+  for (unsigned i = 0; i < batch_.count; ++i)
+    if (batch_.packets[i].reason != Reason::kNone)
+      deliver(batch_.packets[i], batch_.frames[i], chunk, port, snapshot);
+  device_->begin(work, batch_.packets, batch_.frames, observer != nullptr);
+  return resume(chunk, port, snapshot, observer);
+}
+
+bool Decap::resume(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+                   Observer* observer) noexcept {
+  if (!device_->take()) return false;
+  const std::span<esp::Work> here = device_->here();
+  const uint64_t start = device_->now();
+  state_.engine->open(here);
+  device_->took_here(device_->now() - start);
+  esp::Engine::accept(here, state_.now_s());
+  for (const esp::Work& work : here)
+    deliver_and_show(static_cast<unsigned>(work.packet - batch_.packets), chunk, port, snapshot,
+                     observer);
+  return true;
+}
+
+// What was inside, behind the frame's own header: it came in by that interface, in that frame.
+// False: it is refused.
+bool Decap::deliver(const esp::Packet& inner, const EspFrame& frame, Chunk& chunk,
+                    const PortView& port, const Snapshot& snapshot) noexcept {
+  rte_mbuf* packet = frame.packet;
+  if (inner.reason != Reason::kNone) {
+    if (inner.sa != nullptr) inner.sa->count_drop(inner.reason);
+    chunk.refuse(packet, inner.reason, frame.ingress.interface());
+    return false;
+  }
+  const unsigned l2 = frame.ingress.l2_length();
+  uint8_t* ether = inner.ip - l2;
+  std::memcpy(ether, frame.l2, l2);
+  const uint16_t type = inner.ip[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6;
+  std::memcpy(inner.ip - 2, &type, sizeof type);
+  packet->data_off = static_cast<uint16_t>(ether - static_cast<uint8_t*>(packet->buf_addr));
+  packet->data_len = static_cast<uint16_t>(inner.bytes + l2);
+  packet->pkt_len = packet->data_len;
+  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
+  state_.mark.set(packet, inner.sa);
+  classify_again(chunk, packet, frame.ingress, port, snapshot);
+  return true;
+}
+
+void Decap::deliver_and_show(unsigned i, Chunk& chunk, const PortView& port,
+                             const Snapshot& snapshot, Observer* observer) noexcept {
+  const bool whole = deliver(batch_.packets[i], batch_.frames[i], chunk, port, snapshot);
+  if (whole && observer != nullptr) [[unlikely]]
+    observer->decapsulated(batch_.observed(i));
+}
+
+// Under the snapshot of now, which may know the port otherwise than the one when it came in.
+void Decap::deliver_decrypted(std::span<esp::Work> work, const EspFrame* frames, Chunk& chunk,
+                              const Snapshot& snapshot) noexcept {
+  esp::Engine::accept(work, state_.now_s());
+  for (size_t i = 0; i < work.size(); ++i)
+    deliver(*work[i].packet, frames[i], chunk, snapshot.ports[frames[i].packet->port], snapshot);
+}
+
+}  // namespace hecto::router

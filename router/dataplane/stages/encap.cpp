@@ -1,0 +1,277 @@
+#include "router/dataplane/stages/encap.hpp"
+
+#include <algorithm>
+
+#include "router/dataplane/stages/esp_parse.hpp"
+#include "router/dataplane/stages/fragment.hpp"
+#include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/rewrite.hpp"
+#include "router/ipsec/esp/spd.hpp"
+
+namespace hecto::router {
+
+using lookup::Family;
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+namespace {
+
+const NextHopRecord& first_next_hop(const lookup::NextHopView& next_hops,
+                                    lookup::GroupId group) noexcept {
+  const NextHopRecord& record = next_hops.record(group);
+  if (record.kind != RecordKind::kMultipath) return record;
+  return next_hops.record(
+      __atomic_load_n(&next_hops.buckets[record.bucket_offset], __ATOMIC_ACQUIRE));
+}
+
+// To a packet of our own that keeps its header, for rewrite takes one.
+void increment_ttl(uint8_t* ip, bool v4) noexcept {
+  uint8_t& ttl = ip[v4 ? 8 : 7];
+  if (ttl == 255) return;
+  ++ttl;
+  if (!v4) return;
+  std::memset(ip + 10, 0, 2);
+  const uint16_t sum = rte_ipv4_cksum(reinterpret_cast<const rte_ipv4_hdr*>(ip));
+  std::memcpy(ip + 10, &sum, sizeof sum);
+}
+
+}  // namespace
+
+bool Encap::run(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                Observer* observer) noexcept {
+  if (batch_.count == 0) return true;
+  prepare(chunk, tables, snapshot, PacketSource::kPort, observer);
+  if (snapshot.seals_esp && observer == nullptr) [[unlikely]]
+    inline_encrypt_.take(batch_, chunk, tables.next_hops);
+  if (device_ != nullptr) return start_beside_device(chunk, tables, observer);
+  run_here(chunk, tables, observer);
+  return true;
+}
+
+void Encap::run_from_linux(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                           Observer* observer) noexcept {
+  if (batch_.count == 0) return;
+  prepare(chunk, tables, snapshot, PacketSource::kLinux, observer);
+  run_here(chunk, tables, observer);
+}
+
+void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                    PacketSource source, Observer* observer) noexcept {
+  if (snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)] != answer_pps_) {
+    answer_pps_ = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
+    answer_bucket_.configure(rte_get_tsc_hz(), answer_pps_, punt_burst(answer_pps_));
+  }
+  look_up_tunnel_ends(tables);
+  unsigned kept = 0;
+  for (unsigned i = 0; i < batch_.count; ++i) {
+    if (!prepare_one(i, chunk, tables, snapshot, source)) continue;
+    batch_.packets[kept] = batch_.packets[i];
+    batch_.frames[kept++] = batch_.frames[i];
+  }
+  batch_.count = kept;
+  if (observer != nullptr) [[unlikely]]
+    for (unsigned i = 0; i < batch_.count; ++i) observer->before_encap(batch_.observed(i));
+}
+
+// One batch per family: where each packet will go once it is protected.
+void Encap::look_up_tunnel_ends(const TableViews& tables) noexcept {
+  alignas(64) uint32_t ends4[kChunkSize];
+  alignas(64) lookup::Ipv6Address ends6[kChunkSize];
+  alignas(64) lookup::GroupId groups4[kChunkSize], groups6[kChunkSize];
+  unsigned count4 = 0, count6 = 0;
+  for (unsigned i = 0; i < batch_.count; ++i) {
+    const SaId& id = batch_.packets[i].sa->id;
+    if (id.destination.family == Family::kIpv4)
+      ends4[count4++] = load32_be(id.destination.bytes.data());
+    else
+      std::memcpy(&ends6[count6++], id.destination.bytes.data(), 16);
+  }
+  if (count4 > 0) lookup_batch(tables.fib4, ends4, groups4, count4);
+  if (count6 > 0) lookup_batch(tables.fib6, ends6, groups6, count6);
+  count4 = count6 = 0;
+  for (unsigned i = 0; i < batch_.count; ++i) {
+    const bool v4 = batch_.packets[i].sa->id.destination.family == Family::kIpv4;
+    batch_.frames[i].group = v4 ? groups4[count4++] : groups6[count6++];
+  }
+}
+
+// Whether the packet can be protected now; else it has been refused or answered.
+bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
+                        const Snapshot& snapshot, PacketSource source) noexcept {
+  const esp::Packet& p = batch_.packets[i];
+  rte_mbuf* packet = batch_.frames[i].packet;
+  const InterfaceId interface = batch_.frames[i].ingress.interface();
+  const bool v4 = p.ip[0] >> 4 == 4;
+  const NextHopRecord& next_hop = first_next_hop(tables.next_hops, batch_.frames[i].group);
+  // Linux gets the packet as it came: what it sends on comes back here.
+  if (next_hop.kind != RecordKind::kForward) {
+    chunk.refuse(packet, static_cast<Reason>(next_hop.reason), interface);
+    return false;
+  }
+  const bool hops = p.sa->mode == IpsecMode::kTunnel && source == PacketSource::kPort;
+  if (hops && p.ip[v4 ? 8 : 7] <= 1) {
+    chunk.refuse(packet, Reason::kTtlExpired, interface);
+    return false;
+  }
+  const uint32_t path_mtu = p.sa->path_mtu(state_.now_s());
+  const uint32_t outer_mtu =
+      path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
+  if (p.sa->outer_bytes(p.bytes) > outer_mtu) {
+    const uint32_t mtu = p.sa->inner_mtu(outer_mtu);
+    const bool whole = !v4 || (p.ip[6] & 0x40) != 0;  // must not be cut
+    if (!whole && mtu >= 68 && fragment(i, mtu, chunk))
+      return prepare_one(i, chunk, tables, snapshot, source);
+    if (whole)
+      answer_too_big(i, mtu, chunk, snapshot);
+    else
+      chunk.refuse(packet, Reason::kTunnelTooBig, interface);
+    return false;
+  }
+  if (hops && v4)
+    rewrite_detail::decrement_ttl(chunk.v4, p.ip);
+  else if (hops)
+    rewrite_detail::decrement_ttl(chunk.v6, p.ip);
+  else if (source == PacketSource::kLinux && p.sa->mode == IpsecMode::kTransport)
+    increment_ttl(p.ip, v4);
+  return true;
+}
+
+// The packet becomes the message to its sender, or is refused.
+void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
+                           const Snapshot& snapshot) noexcept {
+  rte_mbuf* packet = batch_.frames[i].packet;
+  const Ingress ingress = batch_.frames[i].ingress;
+  const bool v4 = batch_.packets[i].ip[0] >> 4 == 4;
+  if (answer_bucket_.take(rte_rdtsc()) &&
+      (v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),
+                                           snapshot.interfaces[ingress.interface()]))
+    answers_[answer_count_++] = {packet, ingress};
+  else
+    chunk.refuse(packet, Reason::kTunnelTooBig, ingress.interface());
+}
+
+// An IPv4 packet that may be cut: it becomes its own last fragment, those before it go to the end
+// of the batch. False: there is no room, and it is as it was.
+bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
+  constexpr unsigned kMostFragments = 8;
+  const Ingress ingress = batch_.frames[i].ingress;
+  const unsigned used =
+      batch_.count + chunk.v4.count + chunk.v6.count + chunk.refused_count + answer_count_;
+  rte_mbuf* fragments[kMostFragments];
+  const unsigned room = used >= kChunkSize ? 0 : std::min(kMostFragments, kChunkSize - used);
+  rte_mbuf* packet = batch_.frames[i].packet;
+  const unsigned count = fragment_ipv4(packet, ingress.l2_length(), mtu, {fragments, room});
+  if (count == 0) return false;
+  for (unsigned n = 0; n < count; ++n) {
+    batch_.frames[batch_.count].group = batch_.frames[i].group;
+    batch_.add(fragments[n], ingress, batch_.packets[i].sa);
+  }
+  batch_.packets[i].tailroom = rte_pktmbuf_tailroom(packet);
+  batch_.packets[i].bytes = packet->data_len - ingress.l2_length();
+  fragments_made_.store(fragments_made() + count, std::memory_order_relaxed);
+  return true;
+}
+
+// ---- The crypto, and what comes of it ----
+
+void Encap::run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
+  state_.engine->outbound(batch_.all(), state_.now_s(), kOuterHops);
+  for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, observer);
+  deliver_answers(chunk, tables);
+}
+
+bool Encap::start_beside_device(Chunk& chunk, const TableViews& tables,
+                                Observer* observer) noexcept {
+  const auto work = state_.engine->write(batch_.all(), state_.now_s(), kOuterHops, device_->work());
+  for (unsigned i = 0; i < batch_.count; ++i)
+    if (batch_.packets[i].reason != Reason::kNone)
+      deliver(batch_.packets[i], batch_.frames[i], chunk);
+  device_->begin(work, batch_.packets, batch_.frames, observer != nullptr);
+  return resume(chunk, tables, observer);
+}
+
+bool Encap::resume(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
+  if (!device_->take()) return false;
+  const std::span<esp::Work> here = device_->here();
+  const uint64_t start = device_->now();
+  state_.engine->seal(here);
+  device_->took_here(device_->now() - start);
+  esp::Engine::finish(here);
+  for (const esp::Work& work : here)
+    deliver_and_show(static_cast<unsigned>(work.packet - batch_.packets), chunk, observer);
+  deliver_answers(chunk, tables);
+  return true;
+}
+
+// Back into the lanes, with the groups of the tunnels' ends. False: it is refused.
+bool Encap::deliver(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept {
+  rte_mbuf* packet = frame.packet;
+  if (outer.reason != Reason::kNone) {
+    outer.sa->count_drop(outer.reason);
+    chunk.refuse(packet, outer.reason, frame.ingress.interface());
+    return false;
+  }
+  uint8_t* ether = outer.ip - kEthernetBytes;
+  packet->data_off = static_cast<uint16_t>(ether - static_cast<uint8_t*>(packet->buf_addr));
+  packet->data_len = static_cast<uint16_t>(outer.bytes + kEthernetBytes);
+  packet->pkt_len = packet->data_len;
+  packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};  // the inner packet's
+  const bool v4 = outer.ip[0] >> 4 == 4;
+  const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
+  std::memcpy(outer.ip - 2, &type, sizeof type);
+  const auto put = [&](auto& lane) {
+    lane.packets[lane.count] = packet;
+    lane.groups[lane.count] = frame.group;
+    lane.ingress[lane.count++] = Ingress(frame.ingress.interface(), kEthernetBytes);
+  };
+  if (v4)
+    put(chunk.v4);
+  else
+    put(chunk.v6);
+  return true;
+}
+
+void Encap::deliver_and_show(unsigned i, Chunk& chunk, Observer* observer) noexcept {
+  const bool whole = deliver(batch_.packets[i], batch_.frames[i], chunk);
+  if (whole && observer != nullptr) [[unlikely]]
+    observer->encapsulated(batch_.observed(i));
+}
+
+void Encap::deliver_encrypted(std::span<esp::Work> work, const EspFrame* frames,
+                              Chunk& chunk) noexcept {
+  esp::Engine::finish(work);
+  for (size_t i = 0; i < work.size(); ++i) deliver(*work[i].packet, frames[i], chunk);
+}
+
+// Answers to senders inside: packets of our own, looked up like any. One that a policy would
+// protect or drop is not sent: its sender is behind a tunnel itself.
+void Encap::deliver_answers(Chunk& chunk, const TableViews& tables) noexcept {
+  for (unsigned i = 0; i < answer_count_; ++i) {
+    rte_mbuf* packet = answers_[i].packet;
+    const unsigned l2 = answers_[i].ingress.l2_length();
+    const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
+    const bool v4 = ip[0] >> 4 == 4;
+    const esp::FlowKey key =
+        esp::flow_key(v4 ? Family::kIpv4 : Family::kIpv6, ip, packet->data_len - l2);
+    const esp::Policy* policy = state_.tables.out->find(key, 0);
+    if (policy != nullptr && policy->action != PolicyAction::kBypass) {
+      chunk.refuse(packet, Reason::kTunnelTooBig, answers_[i].ingress.interface());
+      continue;
+    }
+    const auto put = [&](auto& lane, const auto& fib) {
+      auto& destination = lane.destinations[lane.count];
+      std::memcpy(&destination, esp_parse::destination(lane, ip), sizeof destination);
+      if constexpr (sizeof destination == 4) destination = __builtin_bswap32(destination);
+      lookup_batch(fib, &destination, &lane.groups[lane.count], 1);
+      lane.packets[lane.count] = packet;
+      lane.ingress[lane.count++] = answers_[i].ingress;
+    };
+    if (v4)
+      put(chunk.v4, tables.fib4);
+    else
+      put(chunk.v6, tables.fib6);
+  }
+  answer_count_ = 0;
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,89 @@
+// encap, behind the policy check: packets that an SA protects, as ESP to its tunnel's end.
+//
+//   batch ─► look-up of the tunnel's end ─► TTL, size ─┬─► write ─┬─► this core ─┬─► finish ─►
+//   lanes
+//                                             │        │          └─► device ────┘
+//                                             │        └─► InlineEncrypt ─► that port's queue
+//                                             └─► too big: cut, answered, or refused
+//
+// What comes back to the lanes has the next-hop group of its tunnel's end, for rewrite. With a
+// device run() may have to wait for room there: it is false, the caller polls, and resume() goes
+// on. Not thread-safe.
+#pragma once
+
+#include <atomic>
+
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/core/token_bucket.hpp"
+#include "router/dataplane/stages/esp_state.hpp"
+#include "router/dataplane/stages/inline_crypto.hpp"
+
+namespace hecto::router {
+
+class Encap {
+ public:
+  // `device`: may be null.
+  Encap(const EspState& state, EspDirection* device) : state_(state), device_(device) {}
+
+  EspBatch& batch() noexcept { return batch_; }  // to be filled before run()
+
+  // `observer`: may be null; else none of these packets goes to a NIC, nor to a device with nothing
+  // in flight.
+  bool run(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+           Observer* observer) noexcept;
+  // Until it is true no other run().
+  bool resume(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  // Packets that Linux sends: on this core alone.
+  void run_from_linux(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                      Observer* observer) noexcept;
+  // What the device has encrypted, as run() would have left it in `chunk`: next(packets) for each
+  // chunk of them, which is to be empty again when that returns.
+  template <typename Next>
+  void poll(Chunk& chunk, Next&& next) noexcept {
+    device_->poll(*state_.engine, [&](std::span<esp::Work> work, const EspFrame* frames) {
+      deliver_encrypted(work, frames, chunk);
+      next(static_cast<unsigned>(work.size()));
+    });
+  }
+  // What NICs are to encrypt, once run() or resume() is true.
+  InlineEncrypt& inline_encrypt() noexcept { return inline_encrypt_; }
+  // More packets than came in. From any thread.
+  uint64_t fragments_made() const noexcept {
+    return fragments_made_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr uint8_t kOuterHops = 65;  // rewrite takes one
+
+  void prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+               PacketSource source, Observer* observer) noexcept;
+  void look_up_tunnel_ends(const TableViews& tables) noexcept;
+  bool prepare_one(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+                   PacketSource source) noexcept;
+  void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const Snapshot& snapshot) noexcept;
+  bool fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
+  void run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  bool start_beside_device(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  static bool deliver(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept;
+  void deliver_and_show(unsigned i, Chunk& chunk, Observer* observer) noexcept;
+  void deliver_encrypted(std::span<esp::Work> work, const EspFrame* frames, Chunk& chunk) noexcept;
+  void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
+
+  EspState state_;
+  EspDirection* device_;
+  InlineEncrypt inline_encrypt_{state_};
+  EspBatch batch_;
+  // Packet-too-big messages to senders inside, which wait for the end of the batch.
+  struct Answer {
+    rte_mbuf* packet;
+    Ingress ingress;
+  };
+  unsigned answer_count_ = 0;
+  Answer answers_[kChunkSize];
+  TokenBucket answer_bucket_;
+  uint32_t answer_pps_ = 0;
+  std::atomic<uint64_t> fragments_made_{0};
+};
+
+}  // namespace hecto::router

@@ -1,0 +1,13 @@
+#include "router/dataplane/stages/ipsec_stages.hpp"
+
+namespace hecto::router {
+
+Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options,
+                                                         EspOffload* device) {
+  auto engine = esp::Engine::create(options.crypto);
+  if (!engine) return tl::unexpected(engine.error());
+  const EspState state{options.tables, options.mark, options.now_s, engine->get()};
+  return std::unique_ptr<IpsecStages>(new IpsecStages(state, std::move(*engine), device));
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,47 @@
+// The policy check, after look-up: every packet is held against the inbound policies (RFC 4301
+// §5.2): the right protection or none. What is to be forwarded, against the outbound ones (§5.1):
+// it stays in its lane, is refused, or leaves for encap with the SA that protects it.
+//
+// Not thread-safe.
+#pragma once
+
+#include "router/dataplane/stages/esp_state.hpp"
+
+namespace hecto::router {
+
+class PolicyCheck {
+ public:
+  explicit PolicyCheck(const EspState& state) : state_(state) {}
+
+  // Makes the batch `protect` of packets that are to be ESP.
+  void forwarded(Chunk& chunk, const lookup::NextHopView& next_hops, EspBatch& protect) noexcept;
+  // Of packets that Linux sends: only the outbound policies, and IKE goes by them.
+  void from_linux(Chunk& chunk, const lookup::NextHopView& next_hops, EspBatch& protect) noexcept;
+
+ private:
+  struct Candidate {
+    uint16_t place;     // in its lane
+    bool own;           // to one of our addresses
+    const esp::Sa* sa;  // that it came by; null: in the clear
+  };
+  template <PacketSource Source>
+  void check(Chunk& chunk, const lookup::NextHopView& next_hops, EspBatch& protect) noexcept;
+  template <PacketSource Source, typename Address>
+  void check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
+             EspBatch& protect) noexcept;
+  template <PacketSource Source, typename Address>
+  unsigned collect(const Lane<Address>& lane, const lookup::NextHopView& next_hops) noexcept;
+  template <typename Address>
+  Reason check_inbound(const Lane<Address>& lane, unsigned c,
+                       const esp::Policy* forward) const noexcept;
+  template <typename Address>
+  void update_path_mtu(const Lane<Address>& lane, const uint8_t* ip, uint32_t bytes) const noexcept;
+
+  EspState state_;
+  // Of a lane: the packets that policies are looked up for, and what they are looked up by.
+  Candidate candidates_[kChunkSize];
+  esp::FlowKey keys_[kChunkSize];
+  uint32_t inbound_if_id_[kChunkSize], outbound_if_id_[kChunkSize];
+};
+
+}  // namespace hecto::router
