@@ -275,6 +275,41 @@ void Dataplane::free_unused_pools() {
   });
 }
 
+std::unique_ptr<Snapshot> Dataplane::build() const {
+  SnapshotBuilder builder(workers_.size());
+  for (const auto& [name, port] : ports_) {
+    SnapshotBuilder::PortSetup setup;
+    setup.id = port->id();
+    setup.mac = port->mac();
+    setup.kernel_interface = port->kernel_interface();
+    setup.opens_esp = port->crypto().opens;
+    setup.seals_esp = port->crypto().seals;
+    setup.linear = !port->sends_segments();
+    setup.queue_workers = queue_workers_.at(name);
+    if (const auto handoff = handoffs_.find(name); handoff != handoffs_.end()) {
+      setup.handoff = handoff->second.ring.get();
+      setup.handoff_owner = handoff->second.owner;
+    }
+    builder.add_port(setup);
+  }
+  for (const auto& [id, interface] : interfaces_) builder.add_interface(interface);
+  return builder.finish(settings_, options_.linux_side, generation_ + 1);
+}
+
+void Dataplane::publish() {
+  std::unique_ptr<Snapshot> next = build();
+  const Snapshot* before = current_.exchange(next.release(), std::memory_order_acq_rel);
+  ++generation_;
+  if (before != nullptr)
+    retired_.push_back({std::unique_ptr<const Snapshot>(before), tables_.qsbr().start()});
+  reclaim();
+}
+
+void Dataplane::reclaim() {
+  while (!retired_.empty() && tables_.qsbr().passed(retired_.front().token)) retired_.pop_front();
+  if (retired_.empty()) free_unused_pools();
+}
+
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
   for (const auto& stages : ipsec_) made += stages->encap.fragments_made();

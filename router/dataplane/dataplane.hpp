@@ -16,10 +16,10 @@
 
 #include "config/file/config.hpp"
 #include "config/placement/placement.hpp"
-#include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
 #include "router/dataplane/slow_path.hpp"
+#include "router/dataplane/snapshot_builder.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/dataplane/worker.hpp"
@@ -28,17 +28,6 @@ namespace hecto::router {
 
 class NicSessions;
 class Offload;
-
-// An L3 interface as the data plane needs it.
-struct InterfaceSetup {
-  InterfaceId id = kNoInterface;
-  uint16_t port = 0;
-  uint16_t vlan = 0;
-  bool up = false;
-  UrpfMode urpf = UrpfMode::kOff;
-  bool counters = false;
-  std::vector<IpPrefix> addresses;  // our own there, host bits kept
-};
 
 class Dataplane {
  public:
@@ -67,14 +56,7 @@ class Dataplane {
   void set_twins(std::shared_ptr<const TwinList> twins) { slow_path_->set_twins(std::move(twins)); }
 
   // What the next snapshot will say of everything else.
-  struct Settings {
-    uint16_t burst = 64;
-    uint32_t idle_sleep_us = 50;
-    std::array<uint32_t, kReasonCount> punt_pps{};
-    std::shared_ptr<TraceSession> trace;
-    std::shared_ptr<CaptureUse> capture;
-    bool ipsec = false;  // there is an SA or a policy
-  };
+  using Settings = SnapshotSettings;
   Settings& settings() { return settings_; }
   void publish();
   void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
@@ -109,8 +91,6 @@ class Dataplane {
   Result<void> make_handoff(const Port& port);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
-  void fill_ports(Snapshot& snapshot) const;
-  void fill_workers(Snapshot& snapshot) const;
   IpsecStages* make_ipsec(WorkerOffload* offload);
 
   Options options_;

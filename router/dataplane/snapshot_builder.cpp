@@ -1,0 +1,97 @@
+#include "router/dataplane/snapshot_builder.hpp"
+
+#include <cstring>
+
+namespace hecto::router {
+
+namespace {
+
+// The first of each family; of IPv6 one that is not link-local.
+void put_addresses(InterfaceView& view, const std::vector<IpPrefix>& addresses) {
+  for (const IpPrefix& own : addresses) {
+    if (own.address.family == Family::kIpv4) {
+      if (view.address4 == 0) view.address4 = own.address.v4().value;
+      continue;
+    }
+    const lookup::Ipv6Address address = own.address.v6();
+    const bool link_local = address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
+    if (!link_local && view.address6 == lookup::Ipv6Address{}) view.address6 = address;
+  }
+}
+
+}  // namespace
+
+SnapshotBuilder::SnapshotBuilder(size_t workers) : snapshot_(std::make_unique<Snapshot>()) {
+  snapshot_->workers.resize(workers);
+}
+
+void SnapshotBuilder::add_port(const PortSetup& port) {
+  PortView& view = snapshot_->ports[port.id];
+  view.present = true;
+  view.check_checksums = port.kernel_interface;
+  view.opens_esp = port.opens_esp;
+  snapshot_->seals_esp |= port.seals_esp;
+  std::memcpy(&view.mac, port.mac.data(), port.mac.size());
+
+  std::vector<WorkerView>& workers = snapshot_->workers;
+  for (uint16_t queue = 0; queue < port.queue_workers.size(); ++queue)
+    workers[port.queue_workers[queue]].queues.push_back({port.id, queue});
+  if (port.handoff == nullptr) {
+    for (size_t i = 0; i < workers.size(); ++i)
+      workers[i].transmit[port.id] = {static_cast<uint16_t>(i), port.linear, nullptr};
+    snapshot_->slow_path[port.id] = {static_cast<uint16_t>(workers.size()), port.linear, nullptr};
+    return;
+  }
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const bool owner = i == port.handoff_owner;
+    workers[i].transmit[port.id] = {0, port.linear, owner ? nullptr : port.handoff};
+    if (owner) workers[i].handoffs.push_back({port.handoff, port.id});
+  }
+  snapshot_->slow_path[port.id] = {0, port.linear, port.handoff};
+}
+
+void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface) {
+  if (!table) {
+    table = std::make_shared<ByVlan>();
+    table->fill(kNoInterface);
+  }
+  (*table)[interface.vlan] = interface.id;
+}
+
+void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
+  PortView& port = snapshot_->ports[interface.port];
+  if (!port.present) return;
+  InterfaceView& view = snapshot_->interfaces[interface.id];
+  view = {interface.up, interface.urpf, interface.counters};
+  put_addresses(view, interface.addresses);
+  if (interface.urpf != UrpfMode::kOff) snapshot_->features |= kFeatureUrpf;
+  if (interface.counters) snapshot_->features |= kFeatureCounters;
+  if (interface.vlan != 0) snapshot_->features |= kFeatureVlan;
+  // Down: the fast loop clears nothing, `diagnose` names the reason.
+  if (!interface.up)
+    put(down_[interface.port], interface);
+  else if (interface.vlan == 0)
+    port.untagged = interface.id;
+  else
+    put(vlans_[interface.port], interface);
+}
+
+std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settings, bool linux_side,
+                                                  uint64_t generation) {
+  for (unsigned i = 0; i < kMaxPorts; ++i) {
+    snapshot_->ports[i].vlans = std::move(vlans_[i]);
+    snapshot_->ports[i].down = std::move(down_[i]);
+  }
+  snapshot_->generation = generation;
+  snapshot_->linux_side = linux_side;
+  snapshot_->burst = settings.burst;
+  snapshot_->idle_sleep_us = settings.idle_sleep_us;
+  snapshot_->punt_pps = settings.punt_pps;
+  snapshot_->trace = settings.trace;
+  snapshot_->capture = settings.capture;
+  snapshot_->observed = settings.trace || settings.capture;
+  if (settings.ipsec) snapshot_->features |= kFeatureIpsec;
+  return std::move(snapshot_);
+}
+
+}  // namespace hecto::router

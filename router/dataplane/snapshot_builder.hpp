@@ -1,0 +1,67 @@
+// A snapshot made of what control knows of ports, queues and interfaces. No EAL, no threads: plain
+// values in, tables out. Control thread.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/net.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/rib/route.hpp"
+
+namespace hecto::router {
+
+// An L3 interface as the data plane needs it.
+struct InterfaceSetup {
+  InterfaceId id = kNoInterface;
+  uint16_t port = 0;
+  uint16_t vlan = 0;
+  bool up = false;
+  UrpfMode urpf = UrpfMode::kOff;
+  bool counters = false;
+  std::vector<IpPrefix> addresses;  // our own there, host bits kept
+};
+
+// What a snapshot says of everything else.
+struct SnapshotSettings {
+  uint16_t burst = 64;
+  uint32_t idle_sleep_us = 50;
+  std::array<uint32_t, kReasonCount> punt_pps{};
+  std::shared_ptr<TraceSession> trace;
+  std::shared_ptr<CaptureUse> capture;
+  bool ipsec = false;  // there is an SA or a policy
+};
+
+class SnapshotBuilder {
+ public:
+  explicit SnapshotBuilder(size_t workers);
+
+  struct PortSetup {
+    uint16_t id = 0;
+    MacAddress mac{};
+    bool kernel_interface = false;
+    bool opens_esp = false, seals_esp = false;  // by its NIC
+    bool linear = false;                        // sends packets of one segment only
+    std::vector<unsigned> queue_workers;        // by receive queue
+    // With fewer transmit queues than threads: the ring of the one there is, and who drains it.
+    rte_ring* handoff = nullptr;
+    unsigned handoff_owner = 0;
+  };
+  void add_port(const PortSetup& port);
+  // After its port; without one it is left out.
+  void add_interface(const InterfaceSetup& interface);
+  // The builder is empty then.
+  std::unique_ptr<Snapshot> finish(const SnapshotSettings& settings, bool linux_side,
+                                   uint64_t generation);
+
+ private:
+  using ByVlan = std::array<InterfaceId, 4096>;
+  using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
+  static void put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface);
+
+  std::unique_ptr<Snapshot> snapshot_;
+  ByVlanOfPorts vlans_, down_;
+};
+
+}  // namespace hecto::router

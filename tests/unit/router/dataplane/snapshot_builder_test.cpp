@@ -1,0 +1,125 @@
+// What workers read of ports, queues and interfaces.
+#include "router/dataplane/snapshot_builder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hecto::router::test {
+namespace {
+
+SnapshotBuilder::PortSetup port(uint16_t id, std::vector<unsigned> queue_workers) {
+  SnapshotBuilder::PortSetup setup;
+  setup.id = id;
+  setup.mac = {0x02, 0, 0, 0, 0, static_cast<uint8_t>(id)};
+  setup.queue_workers = std::move(queue_workers);
+  return setup;
+}
+
+InterfaceSetup interface(InterfaceId id, uint16_t port, uint16_t vlan, bool up) {
+  InterfaceSetup setup;
+  setup.id = id;
+  setup.port = port;
+  setup.vlan = vlan;
+  setup.up = up;
+  return setup;
+}
+
+std::unique_ptr<Snapshot> finish(SnapshotBuilder& builder) {
+  return builder.finish(SnapshotSettings{}, true, 7);
+}
+
+TEST(SnapshotBuilder, GivesEachQueueToItsWorkerAndEachThreadATransmitQueue) {
+  SnapshotBuilder builder(2);
+  builder.add_port(port(3, {1, 0, 1}));
+  const auto snapshot = finish(builder);
+  EXPECT_EQ(snapshot->generation, 7u);
+  EXPECT_TRUE(snapshot->linux_side);
+  ASSERT_EQ(snapshot->workers[0].queues.size(), 1u);
+  EXPECT_EQ(snapshot->workers[0].queues[0].queue, 1u);
+  ASSERT_EQ(snapshot->workers[1].queues.size(), 2u);
+  EXPECT_EQ(snapshot->workers[1].queues[1].queue, 2u);
+  EXPECT_EQ(snapshot->workers[0].transmit[3].queue, 0u);
+  EXPECT_EQ(snapshot->workers[1].transmit[3].queue, 1u);
+  EXPECT_EQ(snapshot->slow_path[3].queue, 2u);
+  EXPECT_EQ(snapshot->workers[0].transmit[4].queue, TransmitPath::kNone);
+  EXPECT_TRUE(snapshot->ports[3].present);
+  EXPECT_EQ(snapshot->ports[3].mac, 0x030000000002u);
+}
+
+TEST(SnapshotBuilder, OneTransmitQueueBelongsToItsOwnerAndIsReachedByARing) {
+  SnapshotBuilder builder(2);
+  auto* const ring = reinterpret_cast<rte_ring*>(0x1000);
+  SnapshotBuilder::PortSetup setup = port(0, {1});
+  setup.handoff = ring;
+  setup.handoff_owner = 1;
+  setup.linear = true;
+  builder.add_port(setup);
+  const auto snapshot = finish(builder);
+  EXPECT_EQ(snapshot->workers[0].transmit[0].handoff, ring);
+  EXPECT_EQ(snapshot->workers[1].transmit[0].handoff, nullptr);
+  EXPECT_EQ(snapshot->slow_path[0].handoff, ring);
+  EXPECT_TRUE(snapshot->workers[0].handoffs.empty());
+  ASSERT_EQ(snapshot->workers[1].handoffs.size(), 1u);
+  EXPECT_EQ(snapshot->workers[1].handoffs[0].ring, ring);
+  for (const WorkerView& worker : snapshot->workers) {
+    EXPECT_EQ(worker.transmit[0].queue, 0u);
+    EXPECT_TRUE(worker.transmit[0].linear);
+  }
+}
+
+TEST(SnapshotBuilder, InterfacesThatAreDownAreWhereTheFastLoopDoesNotLook) {
+  SnapshotBuilder builder(1);
+  builder.add_port(port(0, {0}));
+  builder.add_port(port(1, {0}));
+  builder.add_interface(interface(0, 0, 0, true));
+  builder.add_interface(interface(1, 0, 100, true));
+  builder.add_interface(interface(2, 0, 200, false));
+  builder.add_interface(interface(3, 1, 0, false));
+  builder.add_interface(interface(4, 2, 0, true));  // no such port
+  const auto snapshot = finish(builder);
+  const PortView& first = snapshot->ports[0];
+  EXPECT_EQ(first.untagged, 0u);
+  ASSERT_TRUE(first.vlans && first.down);
+  EXPECT_EQ((*first.vlans)[100], 1u);
+  EXPECT_EQ((*first.vlans)[200], kNoInterface);
+  EXPECT_EQ((*first.down)[200], 2u);
+  const PortView& second = snapshot->ports[1];
+  EXPECT_EQ(second.untagged, kNoInterface);
+  EXPECT_FALSE(second.vlans);
+  ASSERT_TRUE(second.down);
+  EXPECT_EQ((*second.down)[0], 3u);
+  EXPECT_FALSE(snapshot->ports[2].present);
+  EXPECT_FALSE(snapshot->interfaces[4].up);
+}
+
+TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
+  SnapshotBuilder plain(1);
+  plain.add_port(port(0, {0}));
+  plain.add_interface(interface(0, 0, 0, true));
+  EXPECT_EQ(finish(plain)->features, 0u);
+
+  SnapshotBuilder builder(1);
+  builder.add_port(port(0, {0}));
+  InterfaceSetup setup = interface(0, 0, 5, true);
+  setup.urpf = UrpfMode::kStrict;
+  setup.counters = true;
+  builder.add_interface(setup);
+  SnapshotSettings settings;
+  settings.ipsec = true;
+  EXPECT_EQ(builder.finish(settings, false, 1)->features,
+            kFeatureVlan | kFeatureUrpf | kFeatureCounters | kFeatureIpsec);
+}
+
+TEST(SnapshotBuilder, AnInterfaceAnswersFromItsFirstAddresses) {
+  SnapshotBuilder builder(1);
+  builder.add_port(port(0, {0}));
+  InterfaceSetup setup = interface(0, 0, 0, true);
+  for (const char* own : {"fe80::1/64", "2001:db8::1/64", "10.0.0.1/24", "10.0.1.1/24"})
+    setup.addresses.push_back(*IpPrefix::parse_interface(own));
+  builder.add_interface(setup);
+  const InterfaceView& view = finish(builder)->interfaces[0];
+  EXPECT_EQ(view.address4, 0x0a000001u);
+  EXPECT_EQ(view.address6, IpAddress::parse("2001:db8::1")->v6());
+}
+
+}  // namespace
+}  // namespace hecto::router::test
