@@ -65,8 +65,8 @@ std::byte* CaptureTap::begin(CaptureRecord& record, uint32_t available) noexcept
   std::byte* entry = ring_.reserve(static_cast<uint32_t>(sizeof record) + record.captured);
   if (entry == nullptr) return nullptr;
   Counts& counts = counts_[record.interface];
-  record.lost = counts.lost.get() - counts.told;
-  counts.told += record.lost;
+  record.lost = counts.lost.get() - counts.reported;
+  counts.reported += record.lost;
   std::memcpy(entry, &record, sizeof record);
   return entry + sizeof record;
 }

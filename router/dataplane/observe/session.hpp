@@ -101,7 +101,7 @@ class CaptureTap {
  private:
   struct Counts {
     Counter taken, lost;
-    uint64_t told = 0;  // of lost, in records
+    uint64_t reported = 0;  // of lost, in records
   };
   bool wants(CapturePoint point) const noexcept;
   bool from_there(const rte_mbuf* packet, InterfaceId interface) const noexcept;

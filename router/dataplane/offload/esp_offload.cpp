@@ -68,8 +68,8 @@ bool EspPath::take(const esp::Work& work, const EspFrame& frame, Side side,
   return true;
 }
 
-void EspPath::settle(const Slot& slot, Outcome outcome, uint32_t first, std::span<esp::Work> work,
-                     esp::Engine& engine) const noexcept {
+void EspPath::complete(const Slot& slot, Outcome outcome, uint32_t first, std::span<esp::Work> work,
+                       esp::Engine& engine) const noexcept {
   if (outcome == Outcome::kRedo) return do_here(work, engine);
   const auto* packets = reinterpret_cast<const EspPacket*>(slot.input) + first;
   const auto* verdicts = reinterpret_cast<const EspVerdict*>(slot.output) + first;

@@ -56,8 +56,8 @@ class EspPath : public OffloadPath {
 
  private:
   bool seals() const noexcept;
-  void settle(const gpu_offload::Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
-              std::span<esp::Work> work, esp::Engine& engine) const noexcept;
+  void complete(const gpu_offload::Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
+                std::span<esp::Work> work, esp::Engine& engine) const noexcept;
   void do_here(std::span<esp::Work> work, esp::Engine& engine) const noexcept {
     seals() ? engine.seal(work) : engine.open(work);
   }
@@ -142,14 +142,14 @@ void EspPath::poll(esp::Engine& engine, Deliver&& deliver) noexcept {
   const auto work = [&](const Slot& slot, uint32_t first, uint32_t count) {
     return std::span(&work_[place(slot, first)], count);
   };
-  const auto settle = [&](const Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
-                          uint32_t count) {
+  const auto complete = [&](const Slot& slot, gpu_offload::Outcome outcome, uint32_t first,
+                            uint32_t count) {
     uint64_t bytes = 0;
-    this->settle(slot, outcome, first, work(slot, first, count), engine);
+    this->complete(slot, outcome, first, work(slot, first, count), engine);
     for (const esp::Work& one : work(slot, first, count)) bytes += one.text_bytes;
     return bytes;
   };
-  poll_slots(clock_, settle, [&](const Slot& slot, uint32_t first, uint32_t count) {
+  poll_slots(clock_, complete, [&](const Slot& slot, uint32_t first, uint32_t count) {
     deliver(work(slot, first, count), &frames_[place(slot, first)]);
   });
 }

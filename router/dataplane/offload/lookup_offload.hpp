@@ -91,7 +91,7 @@ void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clo
                                   Finish&& finish) noexcept {
   using gpu_offload::Outcome;
   using gpu_offload::Slot;
-  const auto settle = [&](const Slot& slot, Outcome outcome, uint32_t first, uint32_t count) {
+  const auto complete = [&](const Slot& slot, Outcome outcome, uint32_t first, uint32_t count) {
     fill(lane, slot, first, count);
     if (outcome == Outcome::kShaded) {
       const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
@@ -103,7 +103,7 @@ void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clo
     }
     return 0u;  // bytes count for nothing
   };
-  poll_slots(clock, settle, [&](const Slot&, uint32_t, uint32_t) { finish(); });
+  poll_slots(clock, complete, [&](const Slot&, uint32_t, uint32_t) { finish(); });
 }
 
 }  // namespace hecto::router

@@ -244,7 +244,7 @@ bool Offload::tick() {
   if (keys_) keys_->table().publish();
   for (Attached& device : devices_) {
     device.control.tick(now_ns());
-    tell(device);
+    log_state(device);
     soon = soon || device.control.phase() == DeviceControl::Phase::kLoading;
     for (const gpu_offload::TableMirror* table : {device.table4, device.table6, device.keys})
       soon = soon || (table != nullptr && table->waiting() > 0);
@@ -253,18 +253,18 @@ bool Offload::tick() {
 }
 
 // One line when a device comes and when it goes.
-void Offload::tell(Attached& device) {
+void Offload::log_state(Attached& device) {
   const std::string& name = device.control.device().name();
   const bool ready = device.control.phase() == DeviceControl::Phase::kReady;
-  if (device.control.stops() > device.stops_told) {
-    device.stops_told = device.control.stops();
+  if (device.control.stops() > device.stops_logged) {
+    device.stops_logged = device.control.stops();
     spdlog::warn("offload {}: {}; the work goes on here, next start in {:.0f} s", name,
                  to_string(device.control.last_cause()),
                  static_cast<double>(device.control.next_start_ns() - now_ns()) / 1e9);
   }
-  if (ready && !device.ready_told)
+  if (ready && !device.ready_logged)
     spdlog::info("offload {}: ready, {}", name, device.control.device().description());
-  device.ready_told = ready;
+  device.ready_logged = ready;
 }
 
 }  // namespace hecto::router

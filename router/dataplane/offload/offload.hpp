@@ -54,8 +54,8 @@ class Offload {
     gpu_offload::TableMirror* table6 = nullptr;
     gpu_offload::TableMirror* keys = nullptr;  // null with `ipsec: never`
     std::vector<unsigned> workers;
-    uint64_t stops_told = 0;
-    bool ready_told = false;
+    uint64_t stops_logged = 0;
+    bool ready_logged = false;
   };
   const std::deque<Attached>& devices() const { return devices_; }
   std::deque<Attached>& devices() { return devices_; }
@@ -69,7 +69,7 @@ class Offload {
   std::unique_ptr<WorkerOffload::Lookups> lookups(Stages& stages) const;
   std::unique_ptr<EspOffload> esp(Stages& stages) const;
   gpu_offload::DecisionOptions decision(config::OffloadMode mode) const;
-  void tell(Attached& device);
+  void log_state(Attached& device);
 
   config::OffloadConfig config_;
   Tables& tables_;

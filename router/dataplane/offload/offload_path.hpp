@@ -53,10 +53,10 @@ class OffloadPath {
                 std::memory_order_relaxed);
   }
 
-  // Of each slot that has come to its turn, chunk by chunk: settle(slot, outcome, first, count),
+  // Of each slot that has come to its turn, chunk by chunk: complete(slot, outcome, first, count),
   // which is the work's own time and gives its bytes; then deliver(), which is not.
-  template <typename Clock, typename Settle, typename Deliver>
-  void poll_slots(const Clock& clock, Settle&& settle, Deliver&& deliver) noexcept {
+  template <typename Clock, typename Complete, typename Deliver>
+  void poll_slots(const Clock& clock, Complete&& complete, Deliver&& deliver) noexcept {
     using gpu_offload::Outcome;
     using gpu_offload::Slot;
     if (!stage_->needs_poll()) return;
@@ -67,11 +67,11 @@ class OffloadPath {
       for (uint32_t first = 0; first < slot.count; first += kChunkSize) {
         const uint32_t count = std::min(slot.count - first, uint32_t{kChunkSize});
         const uint64_t before = clock();
-        bytes += settle(slot, outcome, first, count);
-        const uint64_t settled = clock();
-        spent += settled - before;
+        bytes += complete(slot, outcome, first, count);
+        const uint64_t completed = clock();
+        spent += completed - before;
         deliver(slot, first, count);
-        delivering_ns += clock() - settled;
+        delivering_ns += clock() - completed;
       }
       if (outcome == Outcome::kShaded) {
         decision_.device_took(slot.count, bytes, spent_ns_[slot.index] + spent + polled_ns_,
