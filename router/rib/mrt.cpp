@@ -1,4 +1,5 @@
-// Route files in MRT (RFC 6396): TABLE_DUMP_V2 and TABLE_DUMP.
+#include "router/rib/mrt.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

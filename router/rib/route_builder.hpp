@@ -45,11 +45,4 @@ class RouteBuilder {
   std::map<IpAddress, uint32_t> gateways_;
 };
 
-Result<RouteFile> parse_prefixes(std::string_view text, const RouteFileOptions& options,
-                                 const std::string& label);
-Result<RouteFile> parse_bgpdump(std::string_view text, const RouteFileOptions& options,
-                                const std::string& label);
-Result<RouteFile> parse_mrt(std::string_view bytes, const RouteFileOptions& options,
-                            const std::string& label);
-
 }  // namespace hecto::router

@@ -9,23 +9,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "router/rib/route_builder.hpp"
+#include "base/file_descriptor.hpp"
+#include "router/rib/mrt.hpp"
+#include "router/rib/route_text.hpp"
 
 namespace hecto::router {
 
 namespace {
 
-constexpr size_t kMaxSkippedTold = 10;
-constexpr size_t kMaxBadTold = 1000;
 constexpr size_t kMrtHeaderBytes = 12;
-
-std::vector<NextHop> of_family(const std::vector<NextHop>& hops, Family family) {
-  std::vector<NextHop> found;
-  for (const NextHop& hop : hops) {
-    if (!hop.gateway || hop.gateway->family == family) found.push_back(hop);
-  }
-  return found;
-}
 
 bool is_bgpdump(std::string_view text) {
   while (!text.empty()) {
@@ -38,23 +30,9 @@ bool is_bgpdump(std::string_view text) {
   return false;
 }
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
-std::string_view name(RouteFileFormat format) noexcept {
+std::string_view to_string(RouteFileFormat format) noexcept {
   switch (format) {
     case RouteFileFormat::kPrefixes:
       return "prefixes";
@@ -70,67 +48,6 @@ uint32_t fnv1a32(std::string_view text) noexcept {
   uint32_t hash = 0x811c9dc5;
   for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193;
   return hash;
-}
-
-RouteBuilder::RouteBuilder(const RouteFileOptions& options, RouteFileFormat format,
-                           std::string label)
-    : options_(options), label_(std::move(label)) {
-  file_.format = format;
-  std::vector<NextHop> hops4 = of_family(options.via, Family::kIpv4);
-  std::vector<NextHop> hops6 = of_family(options.via, Family::kIpv6);
-  if (hops4.empty()) hops4 = hops6;
-  auto choices = [&](const std::vector<NextHop>& hops) {
-    std::vector<uint32_t> sets;
-    if (options.ecmp && !hops.empty()) {
-      sets.push_back(add_set(hops));
-    } else {
-      for (const NextHop& hop : hops) sets.push_back(add_set({hop}));
-    }
-    return sets;
-  };
-  via4_ = choices(hops4);
-  via6_ = choices(hops6);
-}
-
-uint32_t RouteBuilder::add_set(std::vector<NextHop> next_hops) {
-  file_.table.next_hop_sets.push_back(std::move(next_hops));
-  return static_cast<uint32_t>(file_.table.next_hop_sets.size() - 1);
-}
-
-uint32_t RouteBuilder::set_of_gateway(const IpAddress& gateway) {
-  auto [found, fresh] = gateways_.try_emplace(gateway);
-  if (fresh) {
-    NextHop hop;
-    hop.gateway = gateway;
-    found->second = add_set({hop});
-  }
-  return found->second;
-}
-
-bool RouteBuilder::add_by_via(const IpPrefix& prefix, std::string_view text) {
-  const auto& choices = prefix.address.family == Family::kIpv4 ? via4_ : via6_;
-  if (choices.empty()) return false;
-  add(prefix, choices[fnv1a32(text) % choices.size()]);
-  return true;
-}
-
-void RouteBuilder::skip(std::string problem) {
-  if (++file_.skipped <= kMaxSkippedTold) file_.problems.push_back(std::move(problem));
-}
-
-Result<void> RouteBuilder::bad(std::string problem, std::string refusal) {
-  if (!options_.skip_bad) return fail(std::move(refusal), EINVAL);
-  if (++file_.bad <= kMaxBadTold) file_.problems.push_back(std::move(problem));
-  return {};
-}
-
-Result<void> RouteBuilder::bad_line(size_t line, const std::string& what) {
-  return bad(fmt::format("line {}: {}", line, what), fmt::format("{}:{}: {}", label_, line, what));
-}
-
-Result<void> RouteBuilder::bad_byte(size_t offset, const std::string& what) {
-  return bad(fmt::format("byte {}: {}", offset, what),
-             fmt::format("{}: byte {}: {}", label_, offset, what));
 }
 
 namespace {
@@ -208,7 +125,7 @@ Result<RouteFile> parse_unpacked(std::string_view bytes, const RouteFileOptions&
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   auto failed = [&path] { return fail(fmt::format("{}: {}", path, std::strerror(errno)), errno); };
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return failed();
+  if (!file) return failed();
   struct stat status;
   if (fstat(file.get(), &status) != 0) return failed();
   if (S_ISDIR(status.st_mode)) return fail(fmt::format("{}: is a directory", path), EISDIR);
@@ -237,7 +154,7 @@ Result<RouteFile> parse_routes(std::string_view bytes, const RouteFileOptions& o
   if (!bytes.starts_with("\x1f\x8b")) return parse_unpacked(bytes, options, label);
   Unpacked unpacked = gunzip(bytes, options.max_bytes);
   if (!unpacked.damage) {
-    // Told before the parsers see it, whose own words are for files that are not packed.
+    // Before the parsers see it, whose own words are for files that are not packed.
     if (unpacked.bytes.size() > options.max_bytes) {
       return fail(fmt::format("{}: it is larger than {} bytes after decompression", label,
                               options.max_bytes),

@@ -24,7 +24,7 @@
 namespace hecto::router {
 
 enum class RouteFileFormat : uint8_t { kPrefixes, kBgpdump, kMrt };
-std::string_view name(RouteFileFormat format) noexcept;
+std::string_view to_string(RouteFileFormat format) noexcept;
 
 struct RouteFileOptions {
   // For prefixes without a next hop, and instead of the next hops of bgpdump and MRT, which are
@@ -37,8 +37,8 @@ struct RouteFileOptions {
   // Turns the name behind `dev` into a next hop's interface; kNoInterface for unknown names.
   std::function<InterfaceId(std::string_view name)> find_interface;
   size_t max_bytes = size_t{1} << 30;  // after decompression
-  // A bad line or record is passed over and told instead of refusing the file. Where nothing says
-  // how long a damaged part is (gzip, lengths of MRT) the rest of the file goes with it.
+  // A bad line or record is passed over and reported instead of refusing the file. Where nothing
+  // says how long a damaged part is (gzip, lengths of MRT) the rest of the file goes with it.
   bool skip_bad = false;
 };
 

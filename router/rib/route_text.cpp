@@ -1,4 +1,5 @@
-// Route files in text: prefix lists, and `bgpdump -m`.
+#include "router/rib/route_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -241,7 +241,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   if (c.refused > 0)
     problems.push_back(fmt::format("{} did not fit: {}", c.refused, c.first_error));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return json{{"format", std::string(name(file->format))},
+  return json{{"format", std::string(to_string(file->format))},
               {"routes", routes},
               {"added", c.added},
               {"replaced", c.replaced},
