@@ -214,13 +214,13 @@ def hold_against_least(ran, suites, all_kinds):
     return counts
 
 
-def write_least_counts(ran):
+def write_least_counts(ran, all_ran):
     least = read_least_counts()
     for suite, had in ran.items():
         least[suite] = (had, least.get(suite, (0, ""))[1])
-    gone = [suite for suite, (_, package) in least.items() if suite not in ran and not package]
-    for suite in gone:
-        del least[suite]
+    for suite, (_, package) in list(least.items()):
+        if all_ran and suite not in ran and not package:
+            del least[suite]
     comment = [line for line in LEAST_COUNTS.read_text().splitlines() if line.startswith("#")]
     lines = [f"{suite:<20} {had:>4} {package}".rstrip()
              for suite, (had, package) in sorted(least.items())]
@@ -266,7 +266,9 @@ def main():
     if chosen and sum(ran.values()) == 0:
         counts.fail(f"no test is called {chosen}")
     if arguments.write_least_counts:
-        write_least_counts(ran)
+        if chosen:
+            parser.error("--write-least-counts: not with tests chosen by name")
+        write_least_counts(ran, with_units and with_e2e and not suites)
     elif not chosen and with_units:
         counts.add(hold_against_least(ran, suites, with_e2e))
     for reason, times in sorted(counts.skipped.items()):

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/reason.hpp"
+#include <cctype>
 
 namespace hecto {
 namespace {
@@ -47,18 +47,6 @@ TEST(NetWords, AreThoseOfIproute2) {
   EXPECT_EQ(to_string(IpsecMode::kTunnel), "tunnel");
   EXPECT_EQ(to_string(PolicyDirection::kForward), "forward");
   EXPECT_EQ(to_string(PolicyAction::kDiscard), "discard");
-}
-
-TEST(Reasons, NamesAreTheirOwnAndLeadBack) {
-  for (size_t i = 1; i < kReasonCount; ++i) {
-    const auto reason = static_cast<Reason>(i);
-    EXPECT_EQ(reason_by_name(info(reason).name), reason) << info(reason).name;
-    EXPECT_FALSE(info(reason).description.empty()) << info(reason).name;
-    EXPECT_FALSE(name(info(reason).stage).empty());
-    EXPECT_EQ(info(reason).punt, info(reason).default_pps != 0) << info(reason).name;
-  }
-  EXPECT_EQ(reason_by_name("none"), Reason::kNone);
-  EXPECT_EQ(reason_by_name("no such reason"), Reason::kNone);
 }
 
 }  // namespace
