@@ -24,7 +24,7 @@ using namespace hecto::bench;
 
 constexpr unsigned kNextHops = 64;
 
-int fail(const std::string& what) {
+int failed(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
   return 1;
 }
@@ -83,32 +83,32 @@ std::string json_of(const std::string& gpu, const std::vector<KernelTime>& kerne
 int kernels(int gpu, const OffloadOptions& options, const OffloadTable& table, const char* json) {
   constexpr unsigned kRounds = 11;
   std::string name;
-  if (auto error = gpu_name(gpu, name); !error.empty()) return fail(error);
+  if (auto error = gpu_name(gpu, name); !error.empty()) return failed(error);
   auto kinds = chosen_kinds(options.kinds);
-  if (!kinds) return fail(kinds.error());
+  if (!kinds) return failed(kinds.error());
   std::printf("%s\n%-20s %8s %12s %9s\n", name.c_str(), "kernel", "batch", "M items/s", "Gb/s");
   std::vector<KernelTime> rows;
   for (const WorkKind& kind : *kinds) {
     auto work = kind.make(options, table);
-    if (!work) return fail(work.error());
+    if (!work) return failed(work.error());
     for (uint32_t batch : {4096u, 16384u, 65536u, 1u << 20, 1u << 22}) {
       if (work->cut(batch) == 0) continue;
       KernelTime row{work->name(), work->packet_bytes(), batch, 0, 0, 0};
       const auto error =
           time_kernel(gpu, work->job(0, work->table().image.data()), work->table().words,
                       work->answers(0), work->sealed(0), kRounds, row);
-      if (!error.empty()) return fail(error);
+      if (!error.empty()) return failed(error);
       rows.push_back(row);
       std::printf("%-20s %8u %12.1f %9.2f\n", row.kind.c_str(), row.batch, row.items_per_s * 1e-6,
                   row.gbps);
     }
   }
   std::vector<CopyTime> copies;
-  if (auto error = time_copies(gpu, kRounds, copies); !error.empty()) return fail(error);
+  if (auto error = time_copies(gpu, kRounds, copies); !error.empty()) return failed(error);
   std::printf("\n%-6s %10s %10s\n", "copy", "bytes", "GB/s");
   for (const CopyTime& row : copies)
     std::printf("%-6s %10zu %10.3f\n", row.direction, row.bytes, row.gbytes_per_s);
-  return write(json, json_of(name, rows, copies)) ? 0 : fail(std::string(json) + ": not written");
+  return write(json, json_of(name, rows, copies)) ? 0 : failed(std::string(json) + ": not written");
 }
 
 #endif
@@ -122,17 +122,17 @@ int run(const std::string& what, const char* device, const char* json, const cha
   options.measure.check_only = what == "check";
   OffloadTable table = synthetic(what == "check" && prefixes == nullptr ? kQuickScale : 1);
   if (prefixes != nullptr && !read(prefixes, table = {}))
-    return fail(std::string(prefixes) + ": is no list of IPv4 and IPv6 prefixes, one a line");
+    return failed(std::string(prefixes) + ": is no list of IPv4 and IPv6 prefixes, one a line");
 #ifdef HECTO_OFFLOAD_CUDA
   if (what == "kernels") {
-    if (host) return fail("kernels: only of cuda:N");
+    if (host) return failed("kernels: only of cuda:N");
     options.items = size_t{1} << 24;
     options.payload_mb = 192;
     return kernels(std::atoi(device + options.device.find(':') + 1), options, table, json);
   }
 #endif
   auto result = measure_offload(options, table);
-  if (!result) return fail(result.error());
+  if (!result) return failed(result.error());
   uint64_t checked = 0;
   for (const OffloadRow& row : result->rows) checked += row.checked;
   if (what == "check")
@@ -140,7 +140,7 @@ int run(const std::string& what, const char* device, const char* json, const cha
                 static_cast<unsigned long long>(checked));
   else
     std::printf("%s", offload_text(*result).c_str());
-  return write(json, offload_json(*result)) ? 0 : fail(std::string(json) + ": not written");
+  return write(json, offload_json(*result)) ? 0 : failed(std::string(json) + ": not written");
 }
 
 }  // namespace
@@ -159,6 +159,6 @@ int main(int argc, char** argv) {
   try {
     return run(what, argv[2], argv[3], argc == 5 ? argv[4] : nullptr);
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return failed(error.what());
   }
 }

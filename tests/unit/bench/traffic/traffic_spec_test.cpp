@@ -22,7 +22,8 @@ std::string capture_of(const std::vector<std::pair<uint32_t, uint32_t>>& kept_an
     if (swapped) value = __builtin_bswap32(value);
     bytes.append(reinterpret_cast<const char*>(&value), 4);
   };
-  for (const uint32_t word : {magic, 0x00040002u, 0u, 0u, 65535u, link}) put(word);
+  const uint32_t version = swapped ? 0x00020004 : 0x00040002;  // 2.4, 16 bits each
+  for (const uint32_t word : {magic, version, 0u, 0u, 65535u, link}) put(word);
   for (const auto& [kept, whole] : kept_and_whole) {
     for (const uint32_t word : {1u, 2u, kept, whole}) put(word);
     bytes.append(kept, 'x');
