@@ -1,6 +1,4 @@
-// HTTP/1.1 over UNIX sockets, server and client, on top of cpp-httplib. Only http_server.cpp and
-// http_client.cpp include httplib.h; both work with versions that have no AF_UNIX (0.11) and with
-// current ones, because the sockets are made here.
+// HTTP/1.1 over UNIX sockets, server and client: the words of both, and their doors.
 #pragma once
 
 #include <chrono>

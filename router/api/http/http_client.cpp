@@ -1,54 +1,31 @@
 #include <fmt/format.h>
-#include <httplib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
+#include "base/file_descriptor.hpp"
 #include "router/api/http/http.hpp"
+#include "router/api/http/http_parser.hpp"
+#include "router/api/http/timed_io.hpp"
 
 namespace hecto::router {
 namespace {
 
-// httplib's client with its connect replaced.
-class UnixClient final : public httplib::ClientImpl {
- public:
-  explicit UnixClient(std::string path) : ClientImpl("localhost", 80), path_(std::move(path)) {}
-  int connect_errno() const { return connect_errno_; }
-
- private:
-  bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
-    error = httplib::Error::Connection;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path_.size() >= sizeof address.sun_path) {
-      connect_errno_ = ENAMETOOLONG;
-      return false;
-    }
-    std::memcpy(address.sun_path, path_.data(), path_.size());
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-      connect_errno_ = errno;
-      return false;
-    }
-    const timeval longest{2, 0};  // a full backlog
-    ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      connect_errno_ = errno;
-      ::close(fd);
-      return false;
-    }
-    socket.sock = fd;
-    error = httplib::Error::Success;
-    return true;
-  }
-
-  const std::string path_;
-  int connect_errno_ = 0;
-};
+// errno, or 0.
+int connect_to(const std::string& path, int fd) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const timeval longest{2, 0};  // a full backlog
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0
+                                                                                         : errno;
+}
 
 std::string why_not(const std::string& socket, int number) {
   switch (number) {
@@ -88,49 +65,53 @@ std::string target(const HttpRequest& request) {
   return text;
 }
 
-// target() has encoded it already; the name of the switch changed between versions.
-template <typename Client>
-void leave_path_alone(Client& client) {
-  if constexpr (requires { client.set_path_encode(false); }) {
-    client.set_path_encode(false);
-  } else {
-    client.set_url_encode(false);
+std::string head_of(const HttpRequest& request) {
+  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+                                 request.method, target(request));
+  if (request.method != "GET" || !request.body.empty()) {
+    head += fmt::format("Content-Type: text/plain\r\nContent-Length: {}\r\n", request.body.size());
   }
+  return head + "\r\n";
 }
 
-httplib::Result send(UnixClient& client, const HttpRequest& request) {
-  const std::string where = target(request);
-  if (request.method == "GET") return client.Get(where);
-  httplib::Headers headers;
-  if (request.method == "DELETE") {
-    if (request.body.empty()) return client.Delete(where);
-    return client.Delete(where, headers, request.body, "text/plain");
+// The connection's one answer; nothing when it does not come whole.
+std::optional<HttpAnswer> read_answer(int fd, std::chrono::milliseconds timeout) {
+  ResponseParser parser;
+  std::string unread;
+  char buffer[64 << 10];
+  while (!parser.done() && !parser.failed()) {
+    const auto [end, bytes] = receive(fd, buffer, sizeof buffer, IoClock::now() + timeout);
+    if (end == IoEnd::kTooLate) return std::nullopt;
+    if (end == IoEnd::kClosed) {
+      parser.end();
+      break;
+    }
+    unread.append(buffer, bytes);
+    size_t at = 0;
+    while (at < unread.size() && !parser.done() && !parser.failed()) {
+      const size_t taken = parser.put(std::string_view(unread).substr(at));
+      if (taken == 0) break;
+      at += taken;
+    }
+    unread.erase(0, at);
   }
-  if (request.body.empty()) return client.Post(where, headers, std::string(), "text/plain");
-  // By a provider, because httplib copies bodies that it is given as strings.
-  return client.Post(
-      where, headers, request.body.size(),
-      [&](size_t offset, size_t length, httplib::DataSink& sink) {
-        return sink.write(request.body.data() + offset, length);
-      },
-      "text/plain");
+  if (!parser.done()) return std::nullopt;
+  return std::move(parser.answer());
 }
 
 }  // namespace
 
 Result<HttpAnswer> http_request(const std::string& socket, const HttpRequest& request,
                                 std::chrono::milliseconds timeout) {
-  UnixClient client(socket);
-  leave_path_alone(client);
-  client.set_read_timeout(timeout);
-  client.set_write_timeout(timeout);
-  const httplib::Result result = send(client, request);
-  if (result) return HttpAnswer{result->status, result->body};
-  if (client.connect_errno() != 0) {
-    return fail(why_not(socket, client.connect_errno()), client.connect_errno());
-  }
+  const FileDescriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int problem = fd ? connect_to(socket, fd.get()) : errno;
+  if (problem != 0) return fail(why_not(socket, problem), problem);
+  const IoEnd sent =
+      send_all(fd.get(), head_of(request), request.body, timeout, IoClock::time_point::max());
+  // Who is refused in the midst of a body finds the answer already there.
+  if (auto answer = read_answer(fd.get(), timeout)) return std::move(*answer);
   return fail("the router at " + socket + " did not answer: " +
-              (result.error() == httplib::Error::Read
+              (sent == IoEnd::kDone
                    ? fmt::format("nothing for {} s, or it ended meanwhile", timeout.count() / 1000)
                    : std::string("it closed the connection")));
 }

@@ -1,27 +1,10 @@
 #include "router/api/http/http_status.hpp"
 
-#include <fmt/format.h>
-#include <sys/socket.h>
-
-#include "router/api/http/http.hpp"
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace hecto::router {
 namespace {
-
-const char* title(int status) {
-  switch (status) {
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Payload Too Large";
-    case 431:
-      return "Request Header Fields Too Large";
-    default:
-      return "Service Unavailable";
-  }
-}
-
-}  // namespace
 
 const char* words(int status) {
   switch (status) {
@@ -50,29 +33,18 @@ const char* words(int status) {
   }
 }
 
-int status_of(StreamFailure failure) {
-  switch (failure) {
-    case StreamFailure::kTooSlow:
-      return 408;
-    case StreamFailure::kHeadTooLarge:
-      return 431;
-    case StreamFailure::kBodyTooLarge:
-      return 413;
-    case StreamFailure::kBusy:
-      return 503;
-    default:
-      return 400;
-  }
+}  // namespace
+
+std::string error_body(const std::string& message) {
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return nlohmann::json{{"error", line}}.dump(-1, ' ', false,
+                                              nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
-void answer_raw(int fd, int status) {
-  const std::string body = error_body(words(status));
-  const std::string text = fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
-      "Connection: close\r\n\r\n{}",
-      status, title(status), body.size(), body);
-  [[maybe_unused]] const ssize_t sent =
-      ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+HttpAnswer refusal(int status) {
+  return {status, error_body(words(status))};
 }
 
 }  // namespace hecto::router

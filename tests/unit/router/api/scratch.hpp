@@ -47,6 +47,8 @@ class RawClient {
     }
     return true;
   }
+  // No more is to come from here.
+  void end_sending() { ::shutdown(fd_, SHUT_WR); }
   // Everything until the peer closes, or until nothing comes for that long.
   std::string read_all(std::chrono::milliseconds quiet = std::chrono::milliseconds(5000)) {
     std::string text;
@@ -58,6 +60,10 @@ class RawClient {
       if (got <= 0) return text;
       text.append(buffer, static_cast<size_t>(got));
     }
+  }
+  void read_some(size_t bytes) {
+    std::string some(bytes, '\0');
+    [[maybe_unused]] const ssize_t got = ::recv(fd_, some.data(), bytes, MSG_DONTWAIT);
   }
   std::string ask(const std::string& text) {
     send(text);

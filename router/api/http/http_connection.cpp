@@ -1,0 +1,141 @@
+#include "router/api/http/http_connection.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "router/api/http/http_parser.hpp"
+#include "router/api/http/http_status.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr std::chrono::milliseconds kDrain{2'000};
+constexpr size_t kLeastBuffer = 32 << 10;  // more than any line of a chunk may have
+
+std::string_view body_of(const HttpAnswer& answer) {
+  if (!answer.secret) return answer.body;
+  return {reinterpret_cast<const char*>(answer.secret->data()), answer.secret->size()};
+}
+
+std::string head_of(const HttpAnswer& answer, const HttpLimits* keep_alive) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
+                                 reason_phrase(answer.status), answer.type);
+  if (answer.status != 204) head += fmt::format("Content-Length: {}\r\n", body_of(answer).size());
+  if (keep_alive == nullptr) return head + "Connection: close\r\n\r\n";
+  const auto idle = std::chrono::duration_cast<std::chrono::seconds>(keep_alive->idle);
+  return head + fmt::format("Keep-Alive: timeout={}, max={}\r\n\r\n", idle.count(),
+                            keep_alive->requests_per_connection);
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(int fd, HttpService& service)
+    : fd_(fd),
+      service_(service),
+      capacity_(std::max(service.limits.head_bytes, kLeastBuffer)),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_)) {}
+
+void HttpConnection::serve() {
+  for (unsigned i = 1; i <= service_.limits.requests_per_connection && !service_.stopping; ++i) {
+    if (!await_request()) break;
+    if (!serve_request(i == service_.limits.requests_per_connection)) break;
+  }
+  if (!peer_gone_ && !service_.stopping) drain();
+}
+
+void HttpConnection::turn_away(int fd) noexcept {
+  try {
+    const HttpAnswer answer = refusal(503);
+    send_all(fd, head_of(answer, nullptr), answer.body, {}, {});
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
+// The first byte may come late; from then on the time of the request runs.
+bool HttpConnection::await_request() {
+  int status = 0;
+  return begin_ < end_ || fill(IoClock::now() + service_.limits.idle, status);
+}
+
+bool HttpConnection::fill(IoClock::time_point until, int& status) {
+  if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+  }
+  const auto [end, bytes] = receive(fd_, buffer_.get() + end_, capacity_ - end_, until);
+  end_ += bytes;
+  if (end != IoEnd::kDone) status = end == IoEnd::kTooLate ? 408 : 400;
+  return end == IoEnd::kDone;
+}
+
+int HttpConnection::read_request(RequestParser& parser) {
+  const auto until = IoClock::now() + service_.limits.request;
+  bool told_to_continue = false;
+  for (;;) {
+    while (begin_ < end_ && !parser.done()) {
+      const size_t taken = parser.put(unread());
+      begin_ += taken;
+      if (parser.refusal() != 0) return parser.refusal();
+      if (taken == 0) break;
+    }
+    if (parser.done()) return 0;
+    if (begin_ == end_ && parser.awaits_continue() && !std::exchange(told_to_continue, true))
+      send_all(fd_, "HTTP/1.1 100 Continue\r\n\r\n", {}, service_.limits.stall, until);
+    int status = 0;
+    if (!fill(until, status)) return status;
+  }
+}
+
+bool HttpConnection::serve_request(bool last) {
+  RequestParser parser(service_.limits, service_.uploads);
+  int status = 0;
+  try {
+    status = read_request(parser);
+  } catch (const std::bad_alloc&) {
+    status = 503;
+  }
+  if (status != 0) return send_answer(refusal(status), false, false) && false;
+  parser.request().peer_uid = peer_uid();
+  const HttpAnswer answer = call_handler(parser.request());
+  return send_answer(answer, parser.keep_alive() && !last, parser.head_only());
+}
+
+HttpAnswer HttpConnection::call_handler(HttpRequest& request) const {
+  try {
+    return service_.handler(request);
+  } catch (const std::exception& problem) {
+    return {500, error_body(problem.what())};
+  }
+}
+
+// A secret goes from where it lies to the kernel.
+bool HttpConnection::send_answer(const HttpAnswer& answer, bool keep_alive, bool head_only) {
+  const HttpLimits& limits = service_.limits;
+  const IoEnd end = send_all(fd_, head_of(answer, keep_alive ? &limits : nullptr),
+                             head_only ? std::string_view() : body_of(answer), limits.stall,
+                             IoClock::now() + limits.response);
+  peer_gone_ = end != IoEnd::kDone;
+  return keep_alive && !peer_gone_;
+}
+
+// A socket that is closed with something unread resets: the client might not get to read the
+// answer.
+void HttpConnection::drain() {
+  ::shutdown(fd_, SHUT_WR);
+  const auto until = IoClock::now() + kDrain;
+  while (receive(fd_, buffer_.get(), capacity_, until).end == IoEnd::kDone) {
+  }
+}
+
+std::optional<uint32_t> HttpConnection::peer_uid() const {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+}  // namespace hecto::router
