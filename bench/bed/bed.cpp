@@ -79,7 +79,7 @@ config::Config make_config(const BedOptions& options) {
 Result<RouteFile> read_table(const BedOptions& options, Router& router, std::string& name) {
   RouteFileOptions parse;
   for (const config::NeighborConfig& neighbor : router.config().neighbors) {
-    auto hop = router.next_hop({neighbor.address, neighbor.interface, 1});
+    auto hop = router.routes().next_hop({neighbor.address, neighbor.interface, 1});
     if (!hop) return tl::unexpected(hop.error());
     parse.via.push_back(*hop);
   }

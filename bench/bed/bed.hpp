@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "bench/bed/replay.hpp"
+#include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/dataplane.hpp"
+#include "router/ipsec/ipsec.hpp"
 #include "router/rib/route_file.hpp"
 
 namespace hecto::bench {

@@ -100,7 +100,7 @@ Result<void> add_private_routes(Bed& bed) {
     config::RouteConfig route;
     route.to = *lookup::IpPrefix::parse(to);
     route.via.push_back({*IpAddress::parse(via), "", 1});
-    if (auto added = bed.router().add_route(route, RouteOrigin::kApi); !added)
+    if (auto added = bed.router().routes().add(route, RouteOrigin::kApi); !added)
       return tl::unexpected(added.error());
   }
   bed.router().routing().commit();

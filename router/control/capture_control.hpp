@@ -39,7 +39,7 @@ class CaptureControl {
   ForwardingPlane& plane_;
   std::shared_ptr<CaptureReader> capture_;  // null: none
   uint32_t capture_id_ = 0;
-  bool taking_ = false;  // packets, still
+  bool taking_ = false;                  // packets, still
   std::shared_ptr<TraceSession> trace_;  // null: none
   uint32_t trace_id_ = 0;
 };

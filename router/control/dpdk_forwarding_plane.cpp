@@ -210,8 +210,7 @@ uint32_t DpdkForwardingPlane::punt_pps(Reason reason) const {
 std::optional<ExamplePacket> DpdkForwardingPlane::example(Reason reason) const {
   constexpr int kAttempts = 4;  // to meet it while it is not written
   for (const auto& worker : dataplane_->workers()) {
-    const Example& newest =
-        worker->counters().reasons.examples[static_cast<size_t>(reason)];
+    const Example& newest = worker->counters().reasons.examples[static_cast<size_t>(reason)];
     for (int i = 0; i < kAttempts; ++i)
       if (auto packet = newest.get()) return packet;
   }

@@ -28,8 +28,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   Result<void> set_promiscuous(const std::string& port, bool on) override;
   void update_config(const config::PortConfig& config) override;
 
-  void set_interface(const Interface& interface, bool up,
-                     std::vector<IpPrefix> addresses) override;
+  void set_interface(const Interface& interface, bool up, std::vector<IpPrefix> addresses) override;
   void remove_interface(InterfaceId id) override;
   bool interface_up(InterfaceId id) const override;
   std::vector<IpPrefix> interface_addresses(InterfaceId id) const override;

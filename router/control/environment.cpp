@@ -11,9 +11,8 @@ namespace hecto::router {
 namespace {
 
 bool uses_memif(const config::Config& config) {
-  return std::any_of(config.ports.begin(), config.ports.end(), [](const auto& port) {
-    return port.device.starts_with("net_memif");
-  });
+  return std::any_of(config.ports.begin(), config.ports.end(),
+                     [](const auto& port) { return port.device.starts_with("net_memif"); });
 }
 
 // Buffers and what DPDK itself needs; the tables have memory of their own.

@@ -87,8 +87,8 @@ class ForwardingPlane {
   // Burst, idle sleep and punt rates.
   virtual void configure(const config::Config& config) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
-  virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;      // null: none
-  virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;    // null: none
+  virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;    // null: none
+  virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;  // null: none
   virtual void publish() = 0;
   virtual void publish_changes() = 0;  // only if interfaces or IPsec's use have changed
   virtual void reclaim() = 0;          // what nobody reads any more

@@ -61,9 +61,9 @@ class InterfaceControl {
   // What Linux says of a link, after Routing has looked at it. True: an interface came up, and
   // what Linux has forgotten meanwhile must be written again (its addresses are).
   bool follow_link(const LinuxLink& link, bool removed);
-  void poll_links();          // of the ports
-  void watch();               // once a second: what went away without a word
-  void refresh_addresses();   // those that Linux changed, for who answers from them
+  void poll_links();         // of the ports
+  void watch();              // once a second: what went away without a word
+  void refresh_addresses();  // those that Linux changed, for who answers from them
 
  private:
   Result<void> add_interfaces(const PortStatus& port, const config::PortConfig& config);

@@ -51,8 +51,7 @@ Result<int> LinuxNamespace::make_twin(const Interface& interface) {
 }
 
 void LinuxNamespace::set_twin_mtu(InterfaceId id, uint16_t mtu) {
-  if (const auto twin = twins_.find(id); twin != twins_.end())
-    (void)twin->second->tap.set_mtu(mtu);
+  if (const auto twin = twins_.find(id); twin != twins_.end()) (void)twin->second->tap.set_mtu(mtu);
 }
 
 void LinuxNamespace::set_twin_carrier(InterfaceId id, bool carrier) {

@@ -150,8 +150,7 @@ void put_in_place(const Parts& parts, const config::Difference& difference,
   for (const config::NeighborConfig& neighbor : difference.neighbors_added) {
     // A VLAN device of Linux may have gone with its port.
     if (parts.interfaces.table().find(neighbor.interface) == nullptr) continue;
-    if (auto done = parts.interfaces.add_neighbor(neighbor); !done)
-      notes.add(done.error().message);
+    if (auto done = parts.interfaces.add_neighbor(neighbor); !done) notes.add(done.error().message);
   }
   for (const config::RouteConfig& route : difference.routes_added)
     if (auto done = parts.routes.add(route, RouteOrigin::kFile); !done)

@@ -47,7 +47,7 @@ class RouteControl {
   void load(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
             std::function<void(Result<LoadCounts>)> done);
   bool loading() const { return !loads_.empty(); }
-  void continue_loads();                // one step of the oldest
+  void continue_loads();                 // one step of the oldest
   void drop_loads() { loads_.clear(); }  // who waits for one is told, and the API can end
 
  private:

@@ -3,7 +3,8 @@
 //
 //   netlink ─┐
 //   API ─────┼─► run(): one event at a time ─► InterfaceControl, RouteControl, IpsecControl, …
-//   timers ──┘                                   └► Routing (tables) and ForwardingPlane (snapshots)
+//   timers ──┘                                   └► Routing (tables) and ForwardingPlane
+//   (snapshots)
 //
 // Router keeps the turn and the order of birth; what is done in a turn is its objects' business
 // (README.md).

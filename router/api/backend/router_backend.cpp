@@ -8,6 +8,16 @@
 
 #include "config/file/load.hpp"
 #include "router/api/show/show.hpp"
+#include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/interface_control.hpp"
+#include "router/control/ipsec_control.hpp"
+#include "router/control/linux_namespace.hpp"
+#include "router/control/route_control.hpp"
+#include "router/control/router.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec_config.hpp"
 #include "router/rib/route_file.hpp"
 
@@ -27,6 +37,11 @@ json changed(size_t count, Router& router) {
           {"routes", router.routing().counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)]}};
 }
 
+TableUse table_use(const Tables& tables) {
+  return {tables.fib4().statistics(), tables.fib6().statistics(), tables.next_hops().groups_used(),
+          tables.max_groups()};
+}
+
 }  // namespace
 
 ApiResult RouterBackend::on_control(std::function<ApiResult()> work) {
@@ -40,43 +55,49 @@ json RouterBackend::version() {
 }
 
 ApiResult RouterBackend::show(Noun noun) {
-  return on_control([this, noun]() -> ApiResult {
-    switch (noun) {
-      case Noun::kSummary:
-        return show_summary(router_);
-      case Noun::kPorts:
-        return show_ports(router_);
-      case Noun::kInterfaces:
-        return show_interfaces(router_);
-      case Noun::kNeighbors:
-        return show_neighbors(router_);
-      case Noun::kNextHops:
-        return show_next_hops(router_);
-      case Noun::kWorkers:
-        return show_workers(router_);
-      case Noun::kOffload:
-        return show_offload(router_);
-      case Noun::kIpsec:
-        return show_ipsec(router_.ipsec(), router_.ipsec_found(), router_.nic());
-      case Noun::kDrops:
-        return show_drops(router_);
-      case Noun::kPools:
-        return show_pools(router_);
-      case Noun::kConfig:
-        return show_config(router_);
-      case Noun::kPlan:
-        return show_plan(router_);
-    }
-    return api_fail(404, "no such noun");
-  });
+  return on_control([this, noun]() -> ApiResult { return answer(noun); });
+}
+
+json RouterBackend::answer(Noun noun) {
+  Router& r = router_;
+  const InterfaceTable& interfaces = r.interfaces().table();
+  switch (noun) {
+    case Noun::kSummary:
+      return show_summary({r.running(), r.plane(), r.sampler(), table_use(r.tables()),
+                           r.linux_side(), r.uptime(), r.warnings()});
+    case Noun::kPorts:
+      return show_ports(r.plane(), r.sampler());
+    case Noun::kInterfaces:
+      return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
+    case Noun::kNeighbors:
+      return show_neighbors(r.routing());
+    case Noun::kNextHops:
+      return show_next_hops(r.routing(), table_use(r.tables()), r.plane());
+    case Noun::kWorkers:
+      return show_workers(r.plane(), r.sampler(), rte_get_tsc_hz());
+    case Noun::kOffload:
+      return show_offload(r.offload_found(), r.offload(), r.dataplane());
+    case Noun::kIpsec:
+      return show_ipsec(r.ipsec(), r.ipsec_control().found(), r.ipsec_control().nic());
+    case Noun::kDrops:
+      return show_drops(r.plane(), interfaces, r.sampler());
+    case Noun::kPools:
+      return show_pools(r.plane(), r.linux_side());
+    case Noun::kConfig:
+      return show_config(r.running(), r.plane());
+    case Noun::kPlan:
+      break;
+  }
+  return show_plan(r.running());
 }
 
 ApiResult RouterBackend::routes(const RoutesQuery& query) {
   return on_control([this, query]() -> ApiResult {
-    if (query.address) return show_explanation(router_, router_.routing().explain(*query.address));
+    if (query.address)
+      return show_explanation(router_.plane(), router_.routing().explain(*query.address));
     RouteFilter filter;
     filter.within = query.prefix;
-    return show_page(router_, router_.routing().routes(query.after, query.limit, filter));
+    return show_page(router_.routing(), router_.routing().routes(query.after, query.limit, filter));
   });
 }
 
@@ -115,7 +136,7 @@ void RouterBackend::reload_running_file() {
 
 ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
   return on_control([&]() -> ApiResult {
-    auto added = router_.add_route(route, RouteOrigin::kApi);
+    auto added = router_.routes().add(route, RouteOrigin::kApi);
     if (!added) return api_fail(409, added.error().message);
     return changed(1, router_);
   });
@@ -123,7 +144,7 @@ ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
 
 ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) {
   return on_control([&]() -> ApiResult {
-    auto removed = router_.remove_route(to, metric.value_or(0), RouteOrigin::kApi);
+    auto removed = router_.routes().remove(to, metric.value_or(0), RouteOrigin::kApi);
     if (!removed) return api_fail(404, removed.error().message);
     return changed(1, router_);
   });
@@ -195,7 +216,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   RouteFileOptions parse;
   auto prepared = router_.commands().call<Result<void>>([&]() -> Result<void> {
     for (const config::NextHopConfig& via : options.via) {
-      auto hop = router_.next_hop(via);
+      auto hop = router_.routes().next_hop(via);
       if (!hop) return tl::unexpected(hop.error());
       parse.via.push_back(*hop);
     }
@@ -208,7 +229,8 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   parse.max_bytes = kMaxRouteFileBytes;
   std::map<std::string, InterfaceId, std::less<>> names;
   router_.commands().call<bool>([&] {
-    for (const auto& [id, interface] : router_.interfaces().all()) names[interface.name] = id;
+    for (const auto& [id, interface] : router_.interfaces().table().all())
+      names[interface.name] = id;
     return true;
   });
   parse.find_interface = [&](std::string_view name) {
@@ -227,7 +249,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   auto future = promise->get_future();
   const size_t routes = table->entries.size();
   const bool posted = router_.commands().post([&, table, load, promise] {
-    router_.load_routes(table, load, [promise](Result<LoadCounts> counts) {
+    router_.routes().load(table, load, [promise](Result<LoadCounts> counts) {
       promise->set_value(std::move(counts));
     });
   });

@@ -2,14 +2,16 @@
 // turn between two events.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "router/api/backend.hpp"
-#include "router/control/router.hpp"
 
 namespace hecto::router {
+
+class Router;
+struct PacketMatch;
 
 class RouterBackend final : public ApiBackend {
  public:
@@ -44,14 +46,12 @@ class RouterBackend final : public ApiBackend {
 
  private:
   ApiResult on_control(std::function<ApiResult()> work);
-  // Control thread only; one line when a name is not known.
+  // Control thread only, these two. Of the second: one line when a name is not known.
+  nlohmann::json answer(Noun noun);
   tl::expected<PacketMatch, ApiError> match_of(const PacketFilter& filter);
 
   Router& router_;
   const std::optional<std::string> log_level_;
-  // Control thread only.
-  std::shared_ptr<TraceSession> trace_;
-  uint32_t trace_id_ = 0;
 };
 
 }  // namespace hecto::router

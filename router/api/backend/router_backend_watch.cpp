@@ -10,6 +10,15 @@
 
 #include "router/api/backend/router_backend.hpp"
 #include "router/api/show/show.hpp"
+#include "router/control/capture_control.hpp"
+#include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/interface_control.hpp"
+#include "router/control/ipsec_control.hpp"
+#include "router/control/router.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/observe/reader.hpp"
+#include "router/dataplane/observe/trace.hpp"
+#include "router/rib/routing.hpp"
 
 namespace hecto::router {
 namespace {
@@ -44,12 +53,12 @@ tl::expected<PacketMatch, ApiError> RouterBackend::match_of(const PacketFilter& 
   match.from = filter.from;
   match.to = filter.to;
   if (!filter.port.empty()) {
-    const Port* port = router_.dataplane().port(filter.port);
-    if (port == nullptr) return api_fail(404, fmt::format("there is no port {}", filter.port));
-    match.port = port->id();
+    const auto port = router_.plane().port(filter.port);
+    if (!port) return api_fail(404, fmt::format("there is no port {}", filter.port));
+    match.port = port->id;
   }
   if (!filter.interface.empty()) {
-    const Interface* interface = router_.interfaces().find(filter.interface);
+    const Interface* interface = router_.interfaces().table().find(filter.interface);
     if (interface == nullptr)
       return api_fail(404, fmt::format("there is no interface {}", filter.interface));
     match.port = interface->port;
@@ -62,17 +71,17 @@ ApiResult RouterBackend::start_trace(const TraceFilter& filter) {
   return on_control([&]() -> ApiResult {
     const auto match = match_of(filter);
     if (!match) return tl::unexpected(match.error());
-    trace_ =
-        std::make_shared<TraceSession>(*match, filter.count, static_cast<uint16_t>(++trace_id_));
-    router_.set_trace(trace_);
-    return json{{"id", trace_id_}, {"count", filter.count}};
+    const uint32_t id = router_.captures().start_trace(*match, filter.count);
+    return json{{"id", id}, {"count", filter.count}};
   });
 }
 
 ApiResult RouterBackend::read_trace(uint32_t id, uint32_t after) {
   return on_control([&]() -> ApiResult {
-    if (!trace_ || id != trace_id_) return api_fail(404, fmt::format("there is no trace {}", id));
-    json answer = show_trace(router_, *trace_, after);
+    const auto trace = router_.captures().trace(id);
+    if (!trace) return api_fail(404, fmt::format("there is no trace {}", id));
+    json answer = show_trace({router_.plane(), router_.interfaces().table(), router_.routing()},
+                             *trace, after);
     answer["id"] = id;
     return answer;
   });
@@ -82,8 +91,7 @@ ApiResult RouterBackend::stop_trace(uint32_t id) {
   ApiResult last = read_trace(id, 0);
   if (!last) return last;
   return on_control([&]() -> ApiResult {
-    router_.set_trace(nullptr);
-    trace_.reset();
+    router_.captures().end_trace();
     return last;
   });
 }
@@ -95,11 +103,11 @@ ApiResult RouterBackend::start_capture(const CaptureFilter& filter) {
     CaptureOptions options;
     options.match = *match;
     if (!filter.interface.empty())
-      options.interface = router_.interfaces().find(filter.interface)->id;
+      options.interface = router_.interfaces().table().find(filter.interface)->id;
     options.points = points_of(filter.where);
     options.snaplen = filter.snaplen;
     options.count = filter.count;
-    const auto started = router_.start_capture(options, size_t{filter.buffer_mib} << 20);
+    const auto started = router_.captures().start(options, size_t{filter.buffer_mib} << 20);
     if (!started) return api_fail(409, started.error().message);
     return json{{"id", *started},
                 {"where", filter.where},
@@ -111,8 +119,8 @@ ApiResult RouterBackend::start_capture(const CaptureFilter& filter) {
 
 // On the caller's thread, so that control has nothing of it but the beginning and the end.
 tl::expected<std::optional<std::string>, ApiError> RouterBackend::read_capture(uint32_t id) {
-  const auto found =
-      router_.commands().call<std::shared_ptr<CaptureReader>>([&] { return router_.capture(id); });
+  const auto found = router_.commands().call<std::shared_ptr<CaptureReader>>(
+      [&] { return router_.captures().find(id); });
   if (!found) return api_fail(503, "the router is stopping");
   if (!*found) return no_capture(id);
   CaptureReader& reader = **found;
@@ -126,7 +134,7 @@ tl::expected<std::optional<std::string>, ApiError> RouterBackend::read_capture(u
     all += *piece;
     if (reader.session().full() && !reader.session().left())
       router_.commands().post([this, id] {
-        if (router_.capture(id)) router_.stop_capture();
+        if (router_.captures().find(id)) router_.captures().stop();
       });
     if (all.size() >= kWorthSending || std::chrono::steady_clock::now() >= until) return all;
     std::this_thread::sleep_for(kLook);
@@ -135,17 +143,17 @@ tl::expected<std::optional<std::string>, ApiError> RouterBackend::read_capture(u
 
 ApiResult RouterBackend::stop_capture(uint32_t id) {
   return on_control([&]() -> ApiResult {
-    if (!router_.capture(id)) return no_capture(id);
-    router_.stop_capture();
+    if (!router_.captures().find(id)) return no_capture(id);
+    router_.captures().stop();
     return json{{"id", id}};
   });
 }
 
 ApiResult RouterBackend::end_capture(uint32_t id) {
   return on_control([&]() -> ApiResult {
-    const auto capture = router_.capture(id);
+    const auto capture = router_.captures().find(id);
     if (!capture) return no_capture(id);
-    router_.end_capture();
+    router_.captures().end();
     const CaptureCounts counts = capture->counts();
     return json{{"id", id}, {"captured", counts.captured}, {"lost", counts.lost}};
   });
@@ -156,7 +164,7 @@ SecretAnswer RouterBackend::esp_keys(std::optional<uint32_t> uid) {
   if (!uid || (*uid != 0 && *uid != geteuid()))
     return api_fail(403, "keys are given to root only: run hecto as root");
   auto keys = router_.commands().call<Result<std::shared_ptr<const SecretBytes>>>(
-      [&] { return router_.esp_keys(); });
+      [&] { return router_.ipsec_control().keys(router_.config().ipsec.export_keys); });
   if (!keys) return api_fail(503, "the router is stopping");
   if (!*keys) return api_fail(403, keys->error().message);
   spdlog::warn("ipsec: the keys of all SAs were given to the user with uid {}", *uid);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "router/api/show/show.hpp"
-#include "router/control/router.hpp"
+#include "router/dataplane/dataplane.hpp"
 
 namespace hecto::router {
 namespace {
@@ -90,26 +90,26 @@ json work_json(const Worker& worker, const Path& path) {
 
 }  // namespace
 
-json show_offload(Router& router) {
+json show_offload(const std::string& found, const Offload* offload, const Dataplane& dataplane) {
   json devices = json::array(), work = json::array();
-  if (const Offload* offload = router.offload()) {
+  if (offload != nullptr) {
     for (const auto& device : offload->devices()) devices.push_back(device_json(device));
-    for (const auto& worker : router.dataplane().workers()) {
+    for (const auto& worker : dataplane.workers()) {
       if (worker->options().offload == nullptr) continue;
-      const WorkerOffload& offload = *worker->options().offload;
-      if (const auto* lookups = offload.lookups()) {
+      const WorkerOffload& mine = *worker->options().offload;
+      if (const auto* lookups = mine.lookups()) {
         work.push_back(work_json(*worker, lookups->v4));
         work.push_back(work_json(*worker, lookups->v6));
       }
-      if (const EspOffload* esp = offload.esp())
+      if (const EspOffload* esp = mine.esp())
         for (unsigned i = 0; i < EspDirection::kPaths; ++i) {
           work.push_back(work_json(*worker, esp->opening().path(i)));
           work.push_back(work_json(*worker, esp->sealing().path(i)));
         }
     }
   }
-  const EspKeys* keys = router.offload() ? router.offload()->esp_keys() : nullptr;
-  return {{"found", router.offload_found()},
+  const EspKeys* keys = offload != nullptr ? offload->esp_keys() : nullptr;
+  return {{"found", found},
           {"devices", devices},
           {"work", work},
           {"keys", keys ? json(keys->table().count()) : json()}};

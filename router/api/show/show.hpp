@@ -1,41 +1,79 @@
-// The router's state as JSON, in the shapes of docs/api.md. Control thread only.
+// The router's state as JSON, in the shapes of docs/api.md: one function a noun, given what it
+// shows and no more. Control thread only.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
-#include "config/placement/placement.hpp"
-#include "router/dataplane/observe/trace.hpp"
-#include "router/rib/routing_views.hpp"
+#include "lookup/fib.hpp"
 
 namespace hecto::router {
 
+class Dataplane;
+class ForwardingPlane;
+class InterfaceTable;
 class Ipsec;
+class LinuxSide;
 class NicSessions;
-class Router;
+class Offload;
+class Routing;
+class Sampler;
+class TraceSession;
+struct Explanation;
+struct RoutePage;
+struct Running;
 
-nlohmann::json show_summary(Router& router);
-nlohmann::json show_ports(Router& router);
-nlohmann::json show_interfaces(Router& router);
-nlohmann::json show_neighbors(Router& router);
-nlohmann::json show_next_hops(Router& router);
-nlohmann::json show_workers(Router& router);
-nlohmann::json show_offload(Router& router);
+// How full the tables of the workers are.
+struct TableUse {
+  lookup::FibStatistics ipv4, ipv6;
+  uint32_t groups = 0, max_groups = 0;  // of next hops
+};
+
+struct Summary {
+  const Running& running;
+  const ForwardingPlane& plane;
+  const Sampler& sampler;
+  const TableUse& tables;
+  const LinuxSide* linux_side;  // null: static mode
+  std::chrono::seconds uptime;
+  std::vector<std::string> warnings;
+};
+
+// summary.cpp
+nlohmann::json show_summary(const Summary& summary);
+nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
+nlohmann::json show_plan(const Running& running);
+// ports.cpp. `linux_side`: null in static mode.
+nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler);
+nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
+                               const ForwardingPlane& plane, const Sampler& sampler,
+                               const LinuxSide* linux_side);
+nlohmann::json show_pools(const ForwardingPlane& plane, const LinuxSide* linux_side);
+// workers.cpp. `tsc_hz`: of the cycle counter.
+nlohmann::json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t tsc_hz);
+nlohmann::json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
+                          const Sampler& sampler);
+// routes.cpp
+nlohmann::json show_neighbors(const Routing& routing);
+nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
+                              const ForwardingPlane& plane);
+nlohmann::json show_page(const Routing& routing, const RoutePage& page);
+nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation);
+// `offload`: null without a device; `found`: devices, or why there is none.
+nlohmann::json show_offload(const std::string& found, const Offload* offload,
+                            const Dataplane& dataplane);
 // `nic`: null where NICs are to do no crypto.
 nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic);
-nlohmann::json show_drops(Router& router);
-nlohmann::json show_pools(Router& router);
-nlohmann::json show_config(Router& router);
-nlohmann::json show_plan(Router& router);
-nlohmann::json show_page(Router& router, const RoutePage& page);
-nlohmann::json show_explanation(Router& router, const Explanation& explanation);
-// Packets with a number above `after`.
-nlohmann::json show_trace(Router& router, const TraceSession& session, uint32_t after);
 
-// Words shared by the above.
-std::string protocol_text(uint8_t protocol);  // as iproute2 names rtm_protocol
-std::string_view neighbor_state_text(uint16_t state, bool configured);
-std::string interface_text(Router& router, InterfaceId id);
-std::string port_text(Router& router, uint16_t id);
+// What of a trace's packets is told in names.
+struct TraceNames {
+  const ForwardingPlane& plane;
+  const InterfaceTable& interfaces;
+  const Routing& routing;
+};
+// Packets with a number above `after`.
+nlohmann::json show_trace(const TraceNames& names, const TraceSession& session, uint32_t after);
 
 }  // namespace hecto::router

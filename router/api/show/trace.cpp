@@ -1,4 +1,6 @@
 // The events of a trace session as the story of each packet.
+#include "router/dataplane/observe/trace.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +10,11 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
-#include "router/control/router.hpp"
+#include "router/control/forwarding_plane.hpp"
 #include "router/dataplane/stages/flow.hpp"
+#include "router/rib/routing.hpp"
 
 namespace hecto::router {
 namespace {
@@ -94,8 +98,8 @@ Summary summarize(const TraceEvent& e) {
       fmt::format("{}EtherType {:#06x}, {} bytes", tag, __builtin_bswap16(ether_type), e.length)};
 }
 
-std::string hop_text(Router& router, lookup::GroupId group) {
-  const auto view = router.routing().next_hop(group);
+std::string hop_text(const Routing& routing, lookup::GroupId group) {
+  const auto view = routing.next_hop(group);
   if (!view) return group == lookup::kNoRoute ? "no route" : fmt::format("next hop {}", group);
   std::string text = fmt::format("next hop {}", group);
   if (view->members.size() > 1) return text + fmt::format(", one of {} ways", view->members.size());
@@ -125,23 +129,23 @@ std::optional<IpAddress> destination_of(const TraceEvent& e) {
 }
 
 // The FIB gives a group and no prefix: the RIB tells it, unless its best route is another by now.
-std::string prefix_text(Router& router, const TraceEvent& e) {
+std::string prefix_text(const Routing& routing, const TraceEvent& e) {
   const auto destination = destination_of(e);
   if (!destination) return {};
-  const Explanation now = router.routing().explain(*destination);
+  const Explanation now = routing.explain(*destination);
   if (!now.match || !now.group || now.group->group != e.group) return {};
   return now.match->to_string() + ", ";
 }
 
-std::string step_text(Router& router, const TraceEvent& e) {
+std::string step_text(const TraceNames& names, const TraceEvent& e) {
   switch (e.kind) {
     case TraceKind::kReceived:
-      return fmt::format("{} queue {}, worker {}, {} bytes", port_text(router, e.port), e.queue,
-                         e.worker, e.length);
+      return fmt::format("{} queue {}, worker {}, {} bytes", port_text(names.plane, e.port),
+                         e.queue, e.worker, e.length);
     case TraceKind::kClassified:
-      return fmt::format("interface {}", interface_text(router, e.interface));
+      return fmt::format("interface {}", interface_text(names.interfaces, e.interface));
     case TraceKind::kLookedUp:
-      return prefix_text(router, e) + hop_text(router, e.group);
+      return prefix_text(names.routing, e) + hop_text(names.routing, e.group);
     case TraceKind::kDecapsulated:
     case TraceKind::kEncapsulated:
       return fmt::format("SPI {:#x}: {}", e.spi, summarize(e).text);
@@ -149,32 +153,34 @@ std::string step_text(Router& router, const TraceEvent& e) {
       MacAddress mac;
       std::copy_n(e.bytes.begin(), 6, mac.begin());
       const Summary summary = summarize(e);
-      return fmt::format("to {} on {}{}", to_string(mac), port_text(router, e.port),
+      return fmt::format("to {} on {}{}", to_string(mac), port_text(names.plane, e.port),
                          summary.ttl < 0 ? "" : fmt::format(", TTL {}", summary.ttl));
     }
     case TraceKind::kTransmitted:
-      return port_text(router, e.port);
+      return port_text(names.plane, e.port);
     case TraceKind::kPunted:
       return fmt::format("{}: {}", info(e.reason).name, info(e.reason).description);
     case TraceKind::kDelivered:
-      return fmt::format("Linux took it from TAP {}", interface_text(router, e.interface));
+      return fmt::format("Linux took it from TAP {}",
+                         interface_text(names.interfaces, e.interface));
     case TraceKind::kDropped:
       return fmt::format("dropped, {}: {}", info(e.reason).name, info(e.reason).description);
   }
   return {};
 }
 
-json packet_json(Router& router, uint32_t number, const std::vector<const TraceEvent*>& events) {
+json packet_json(const TraceNames& names, uint32_t number,
+                 const std::vector<const TraceEvent*>& events) {
   json steps = json::array();
   std::string packet, outcome, verdict;
   json reason;
   for (const TraceEvent* e : events) {
     steps.push_back(
-        {{"stage", name(e->stage)}, {"text", step_text(router, *e)}, {"cycles", nullptr}});
+        {{"stage", name(e->stage)}, {"text", step_text(names, *e)}, {"cycles", nullptr}});
     if (e->kind == TraceKind::kReceived) packet = summarize(*e).text;
     if (e->kind == TraceKind::kTransmitted) {
       outcome = "transmit";
-      verdict = "transmitted on " + port_text(router, e->port);
+      verdict = "transmitted on " + port_text(names.plane, e->port);
     }
     if (e->kind == TraceKind::kPunted || e->kind == TraceKind::kDelivered) {
       outcome = "punt";
@@ -193,7 +199,7 @@ json packet_json(Router& router, uint32_t number, const std::vector<const TraceE
 
 }  // namespace
 
-json show_trace(Router& router, const TraceSession& session, uint32_t after) {
+json show_trace(const TraceNames& names, const TraceSession& session, uint32_t after) {
   const std::vector<TraceEvent> events = session.events();
   std::map<uint32_t, std::vector<const TraceEvent*>> packets;
   for (const TraceEvent& e : events) packets[e.number].push_back(&e);
@@ -207,7 +213,7 @@ json show_trace(Router& router, const TraceSession& session, uint32_t after) {
                        last == TraceKind::kDelivered;
     finished += whole;
     // One that is still under way is told when its end is known.
-    if (number > after && whole) traces.push_back(packet_json(router, number, list));
+    if (number > after && whole) traces.push_back(packet_json(names, number, list));
   }
   return {{"count", session.packets()},
           {"seen", finished},

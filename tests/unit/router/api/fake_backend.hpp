@@ -33,7 +33,7 @@ class FakeBackend : public ApiBackend {
   }
   ApiResult add_route(const config::RouteConfig& route) override {
     std::string text = "add " + route.to.to_string() + " type " +
-                       std::to_string(static_cast<int>(route.type)) + " metric " +
+                       std::string(to_string(route.type)) + " metric " +
                        std::to_string(route.metric);
     for (const auto& hop : route.via) text += " via " + hop_text(hop);
     note(text);

@@ -104,14 +104,14 @@ TEST(ApiServer, AddsARoute) {
   EXPECT_EQ(
       ask(backend, "POST /v1/routes", R"({"to": "203.0.113.0/24", "via": "192.0.2.1"})").status,
       200);
-  EXPECT_EQ(backend.asked(), "add 203.0.113.0/24 type 0 metric 0 via 192.0.2.1*1");
+  EXPECT_EQ(backend.asked(), "add 203.0.113.0/24 type unicast metric 0 via 192.0.2.1*1");
   ask(backend, "POST /v1/routes",
       R"({"to": "2001:db8::/32", "metric": 7, "via": [
           {"gateway": "fe80::1", "interface": "lan0", "weight": 256}, "fe80::2%wan0"]})");
   EXPECT_EQ(backend.asked(),
-            "add 2001:db8::/32 type 0 metric 7 via fe80::1%lan0*256 via fe80::2%wan0*1");
+            "add 2001:db8::/32 type unicast metric 7 via fe80::1%lan0*256 via fe80::2%wan0*1");
   ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole"})");
-  EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type 1 metric 0");
+  EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type blackhole metric 0");
 }
 
 TEST(ApiServer, AddsAndDeletesSasAndPoliciesInTheWordsOfTheFile) {

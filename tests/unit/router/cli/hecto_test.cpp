@@ -188,11 +188,11 @@ TEST_F(HectoTest, RefusesRouteFilesThatCannotBeRead) {
 
 TEST_F(HectoTest, AddsAndDeletesRoutesInTheWordsOfIpRoute) {
   const std::pair<const char*, const char*> cases[] = {
-      {"add 203.0.113.0/24 via 192.0.2.1", "add 203.0.113.0/24 type 0 metric 0 via 192.0.2.1*1"},
+      {"add 203.0.113.0/24 via 192.0.2.1", "add 203.0.113.0/24 type unicast metric 0 via 192.0.2.1*1"},
       {"add 203.0.113.0/24 via 192.0.2.1,192.0.2.2 dev wan0 metric 7",
-       "add 203.0.113.0/24 type 0 metric 7 via 192.0.2.1%wan0*1 via 192.0.2.2%wan0*1"},
-      {"add blackhole 10.0.0.0/8", "add 10.0.0.0/8 type 1 metric 0"},
-      {"add default via 192.0.2.1", "add 0.0.0.0/0 type 0 metric 0 via 192.0.2.1*1"},
+       "add 203.0.113.0/24 type unicast metric 7 via 192.0.2.1%wan0*1 via 192.0.2.2%wan0*1"},
+      {"add blackhole 10.0.0.0/8", "add 10.0.0.0/8 type blackhole metric 0"},
+      {"add default via 192.0.2.1", "add 0.0.0.0/0 type unicast metric 0 via 192.0.2.1*1"},
       {"delete 10.0.0.0/8", "delete 10.0.0.0/8 any"},
       {"del 10.0.0.0/8 metric 3", "delete 10.0.0.0/8 3"},
       {"delete --all", "delete all"},

@@ -1,9 +1,8 @@
+#include "router/api/show/names.hpp"
+
 #include <fmt/format.h>
 
-#include <array>
-
-#include "router/api/show/show.hpp"
-#include "router/control/router.hpp"
+#include "router/control/forwarding_plane.hpp"
 
 namespace hecto::router {
 
@@ -48,7 +47,6 @@ std::string protocol_text(uint8_t protocol) {
   }
 }
 
-// NUD_* of linux/neighbour.h
 std::string_view neighbor_state_text(uint16_t state, bool configured) {
   if (configured || state & 0x80) return "permanent";
   if (state & 0x02) return "reachable";
@@ -60,14 +58,27 @@ std::string_view neighbor_state_text(uint16_t state, bool configured) {
   return state & 0x01 ? "incomplete" : "none";
 }
 
-std::string interface_text(Router& router, InterfaceId id) {
-  const Interface* interface = router.interfaces().find(id);
+std::string_view to_string(lookup::RecordKind kind) noexcept {
+  switch (kind) {
+    case lookup::RecordKind::kForward:
+      return "forward";
+    case lookup::RecordKind::kPunt:
+      return "punt";
+    case lookup::RecordKind::kMultipath:
+      return "multipath";
+    case lookup::RecordKind::kDrop:
+      break;
+  }
+  return "drop";
+}
+
+std::string interface_text(const InterfaceTable& interfaces, InterfaceId id) {
+  const Interface* interface = interfaces.find(id);
   return interface == nullptr ? fmt::format("interface {}", id) : interface->name;
 }
 
-std::string port_text(Router& router, uint16_t id) {
-  const Port* port = router.dataplane().port(id);
-  return port == nullptr ? fmt::format("port {}", id) : port->name();
+std::string port_text(const ForwardingPlane& plane, uint16_t id) {
+  return plane.port_name(id).value_or(fmt::format("port {}", id));
 }
 
 }  // namespace hecto::router

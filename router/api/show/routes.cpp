@@ -1,73 +1,18 @@
-// summary, neighbors, next hops, config, plan: what the router knows.
+// Routes, next hops and neighbors: what Routing knows.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "config/file/load.hpp"
-#include "lookup/kernels.hpp"
-#include "router/api/plan_json.hpp"
+#include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
-#include "router/control/router.hpp"
-#include "router/dataplane/core/dpdk.hpp"
+#include "router/control/forwarding_plane.hpp"
+#include "router/rib/routing.hpp"
 
 namespace hecto::router {
 namespace {
 
 using nlohmann::json;
-
-json table_json(const char* family, const lookup::FibStatistics& s, size_t replicas) {
-  return {{"family", family},           {"prefixes", s.prefixes},
-          {"engine", s.engine},         {"used_bytes", s.used_bytes},
-          {"bytes", s.bytes},           {"replicas", replicas},
-          {"generation", s.generation}, {"isa", lookup::to_string(lookup::kernels().isa)}};
-}
-
-json mirror_json(const LinuxSide* side) {
-  if (side == nullptr) return nullptr;
-  const MirrorStats& stats = side->mirror().stats();
-  std::string state = side->mirror().synchronized() ? "in sync" : "resyncing";
-  if (!stats.last_error.empty()) state = stats.last_error;
-  return {{"state", state},
-          {"resyncs", stats.resyncs},
-          {"overruns", stats.overruns},
-          {"messages", stats.messages},
-          {"last_resync", stats.last_reason}};
-}
-
-json rates_json(Router& router) {
-  const Sampler& sampler = router.sampler();
-  const Totals& now = sampler.now();
-  const Totals& before = sampler.before();
-  uint64_t rx_bytes[2] = {0, 0}, tx_bytes[2] = {0, 0};
-  for (size_t i = 0; i < kMaxPorts; ++i) {
-    rx_bytes[0] += now.ports[i].rx_bytes;
-    rx_bytes[1] += before.ports[i].rx_bytes;
-    tx_bytes[0] += now.ports[i].tx_bytes;
-    tx_bytes[1] += before.ports[i].tx_bytes;
-  }
-  return {{"rx_pps", sampler.rate(now.received, before.received)},
-          {"tx_pps", sampler.rate(now.transmitted, before.transmitted)},
-          {"punt_pps", sampler.rate(now.punted_total(), before.punted_total())},
-          {"drop_pps", sampler.rate(now.dropped_total(), before.dropped_total())},
-          {"rx_bps", sampler.rate(rx_bytes[0], rx_bytes[1]) * 8},
-          {"tx_bps", sampler.rate(tx_bytes[0], tx_bytes[1]) * 8}};
-}
-
-std::string kind_text(lookup::RecordKind kind) {
-  switch (kind) {
-    case lookup::RecordKind::kForward:
-      return "forward";
-    case lookup::RecordKind::kPunt:
-      return "punt";
-    case lookup::RecordKind::kMultipath:
-      return "multipath";
-    case lookup::RecordKind::kDrop:
-      break;
-  }
-  return "drop";
-}
 
 json reason_json(const lookup::NextHopRecord& record) {
   if (record.kind != lookup::RecordKind::kPunt && record.kind != lookup::RecordKind::kDrop)
@@ -86,10 +31,10 @@ json vlan_of(const lookup::NextHopRecord& record) {
   return (record.header[14] & 0xf) << 8 | record.header[15];
 }
 
-json port_name(Router& router, const lookup::NextHopRecord& record) {
+json port_json(const ForwardingPlane& plane, const lookup::NextHopRecord& record) {
   if (record.kind != lookup::RecordKind::kForward) return nullptr;
-  const Port* port = router.dataplane().port(record.port);
-  return port == nullptr ? json() : json(port->name());
+  const auto name = plane.port_name(record.port);
+  return name ? json(*name) : json();
 }
 
 json gateway_json(const NextHopView& hop) {
@@ -110,7 +55,7 @@ json rewrite_json(const lookup::NextHopRecord& record) {
           {"vlan", vlan_of(record)}};
 }
 
-json member_json(Router& router, const GroupMemberView& member) {
+json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
   const bool forwards = member.record.kind == lookup::RecordKind::kForward;
   json neighbor;
   if (member.neighbor)
@@ -119,13 +64,13 @@ json member_json(Router& router, const GroupMemberView& member) {
         {"mac", to_string(member.neighbor->mac)},
         {"state", neighbor_state_text(member.neighbor->state, member.neighbor->configured)}};
   return {{"id", member.group},
-          {"kind", kind_text(member.record.kind)},
+          {"kind", to_string(member.record.kind)},
           {"reason", reason_json(member.record)},
           {"weight", member.weight},
           {"buckets", member.buckets},
           {"gateway", gateway_json(member.next_hop)},
           {"interface", interface_json(member.next_hop)},
-          {"port", port_name(router, member.record)},
+          {"port", port_json(plane, member.record)},
           {"mtu", forwards ? json(member.record.mtu) : json()},
           {"neighbor", neighbor},
           {"rewrite", rewrite_json(member.record)}};
@@ -151,35 +96,9 @@ json route_json(const RouteView& route) {
 
 }  // namespace
 
-json show_summary(Router& router) {
-  const size_t replicas = router.placement().sockets.size();
-  unsigned ports_up = 0;
-  for (const auto& [name, port] : router.dataplane().ports()) ports_up += port->link().up;
-  const LinuxSide* side = router.linux_side();
-  return {{"version", HECTO_VERSION},
-          {"dpdk_version", Eal::version()},
-          {"pid", getpid()},
-          {"uptime_s", router.uptime().count()},
-          {"config_file", router.config().file},
-          {"namespace", side == nullptr ? json() : json(side->space().name())},
-          {"control_cpu", router.placement().control_cpu},
-          {"sockets", router.placement().sockets},
-          {"workers", router.dataplane().workers().size()},
-          {"ports", router.dataplane().ports().size()},
-          {"ports_up", ports_up},
-          {"tables",
-           {table_json("ipv4", router.tables().fib4().statistics(), replicas),
-            table_json("ipv6", router.tables().fib6().statistics(), replicas)}},
-          {"groups_used", router.tables().next_hops().groups_used()},
-          {"groups_max", router.tables().max_groups()},
-          {"mirror", mirror_json(side)},
-          {"rates", rates_json(router)},
-          {"warnings", router.warnings()}};
-}
-
-json show_neighbors(Router& router) {
+json show_neighbors(const Routing& routing) {
   json list = json::array();
-  for (const NeighborView& n : router.routing().neighbors())
+  for (const NeighborView& n : routing.neighbors())
     list.push_back({{"address", n.address.to_string()},
                     {"interface", n.interface_name},
                     {"mac", to_string(n.mac)},
@@ -193,9 +112,9 @@ json show_neighbors(Router& router) {
   return {{"neighbors", list}};
 }
 
-json show_next_hops(Router& router) {
+json show_next_hops(const Routing& routing, const TableUse& tables, const ForwardingPlane& plane) {
   json list = json::array();
-  for (const GroupView& group : router.routing().next_hops()) {
+  for (const GroupView& group : routing.next_hops()) {
     const bool multipath = group.record.kind == lookup::RecordKind::kMultipath;
     json members = json::array();
     if (multipath)
@@ -205,11 +124,11 @@ json show_next_hops(Router& router) {
         multipath || group.members.empty() ? nullptr : &group.members.front();
     const bool forwards = group.record.kind == lookup::RecordKind::kForward;
     list.push_back({{"id", group.group},
-                    {"kind", kind_text(group.record.kind)},
+                    {"kind", to_string(group.record.kind)},
                     {"reason", reason_json(group.record)},
                     {"gateway", self == nullptr ? json() : gateway_json(self->next_hop)},
                     {"interface", self == nullptr ? json() : interface_json(self->next_hop)},
-                    {"port", port_name(router, group.record)},
+                    {"port", port_json(plane, group.record)},
                     {"mac", forwards ? json(to_string(mac_at(group.record.header))) : json()},
                     {"vlan", forwards ? vlan_of(group.record) : json()},
                     {"mtu", forwards ? json(group.record.mtu) : json()},
@@ -219,13 +138,11 @@ json show_next_hops(Router& router) {
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
     return a["routes"].get<uint64_t>() > b["routes"].get<uint64_t>();
   });
-  return {{"groups_used", router.tables().next_hops().groups_used()},
-          {"groups_max", router.tables().max_groups()},
-          {"nexthops", list}};
+  return {{"groups_used", tables.groups}, {"groups_max", tables.max_groups}, {"nexthops", list}};
 }
 
-json show_page(Router& router, const RoutePage& page) {
-  const RouteCounts counts = router.routing().counts();
+json show_page(const Routing& routing, const RoutePage& page) {
+  const RouteCounts counts = routing.counts();
   json by_origin = json::object();
   for (size_t i = 0; i < counts.by_origin.size(); ++i)
     by_origin[std::string(to_string(static_cast<RouteOrigin>(i)))] = counts.by_origin[i];
@@ -244,7 +161,7 @@ json show_page(Router& router, const RoutePage& page) {
           {"next", page.next ? json(page.next->to_string()) : json()}};
 }
 
-json show_explanation(Router& router, const Explanation& e) {
+json show_explanation(const ForwardingPlane& plane, const Explanation& e) {
   json candidates = json::array();
   for (const RouteView& route : e.candidates) {
     json row = route_json(route);
@@ -258,13 +175,13 @@ json show_explanation(Router& router, const Explanation& e) {
     const lookup::RecordKind kind = e.group->record.kind;
     const bool forwards =
         kind == lookup::RecordKind::kForward || kind == lookup::RecordKind::kMultipath;
-    verdict = forwards ? "forward" : kind_text(kind);
+    verdict = forwards ? "forward" : to_string(kind);
     reason = reason_json(e.group->record);
     json members = json::array();
     for (const GroupMemberView& member : e.group->members)
-      members.push_back(member_json(router, member));
+      members.push_back(member_json(plane, member));
     next_hop = {{"id", e.group->group},
-                {"kind", kind_text(kind)},
+                {"kind", to_string(kind)},
                 {"buckets", e.group->buckets},
                 {"members", members}};
   }
@@ -275,34 +192,6 @@ json show_explanation(Router& router, const Explanation& e) {
           {"why", e.why},
           {"candidates", candidates},
           {"next_hop", next_hop}};
-}
-
-json show_config(Router& router) {
-  const config::Config& c = router.config();
-  json effective = json::array();
-  const auto add = [&](const std::string& key, const std::string& value, const char* origin) {
-    effective.push_back({{"key", key}, {"value", value}, {"origin", origin}});
-  };
-  std::string workers;
-  for (const auto& worker : router.placement().workers)
-    workers += fmt::format("{}{}", workers.empty() ? "" : ", ", worker.cpu);
-  add("workers", workers, c.workers.empty() ? "auto" : "file");
-  add("control_core", std::to_string(router.placement().control_cpu),
-      c.control_core ? "file" : "auto");
-  for (const auto& [name, port] : router.dataplane().ports()) {
-    add(fmt::format("ports.{}.queues", name), std::to_string(port->rx_queues()),
-        port->config().rx_queues ? "file" : "auto");
-    add(fmt::format("ports.{}.mtu", name), std::to_string(port->mtu()), "file");
-  }
-  return {{"file", c.file},
-          {"loaded_unix_s", router.loaded_unix_s()},
-          {"yaml", config::to_yaml(c)},
-          {"effective", effective}};
-}
-
-json show_plan(Router& router) {
-  return plan_json(router.placement(),
-                   config::describe(router.placement(), router.config(), router.topology()));
 }
 
 }  // namespace hecto::router

@@ -1,0 +1,24 @@
+// Names for numbers in what is shown. Control thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/net.hpp"
+#include "lookup/nexthop.hpp"
+
+namespace hecto::router {
+
+class ForwardingPlane;
+class InterfaceTable;
+
+std::string protocol_text(uint8_t protocol);  // as iproute2 names rtm_protocol
+// NUD_* of linux/neighbour.h
+std::string_view neighbor_state_text(uint16_t state, bool configured);
+std::string_view to_string(lookup::RecordKind kind) noexcept;
+
+std::string interface_text(const InterfaceTable& interfaces, InterfaceId id);
+std::string port_text(const ForwardingPlane& plane, uint16_t id);
+
+}  // namespace hecto::router

@@ -1,0 +1,124 @@
+// Ports, interfaces and pools.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "router/api/show/show.hpp"
+#include "router/control/forwarding_plane.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/dataplane/sampler.hpp"
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+namespace {
+
+using nlohmann::json;
+
+json direction(const Sampler& sampler, uint64_t packets, uint64_t packets_before, uint64_t bytes,
+               uint64_t bytes_before) {
+  return {{"packets", packets},
+          {"bytes", bytes},
+          {"pps", sampler.rate(packets, packets_before)},
+          {"bps", sampler.rate(bytes, bytes_before) * 8}};
+}
+
+}  // namespace
+
+json show_ports(const ForwardingPlane& plane, const Sampler& sampler) {
+  const Totals now = sampler.collect();
+  json list = json::array();
+  for (const PortStatus& port : plane.ports()) {
+    const PortStatistics stats = plane.statistics(port.name());
+    const TrafficTotals total = sampler.port(now, port.id);
+    const TrafficTotals& last = sampler.now().ports[port.id];
+    const TrafficTotals& before = sampler.before().ports[port.id];
+    json rx =
+        direction(sampler, last.rx_packets, before.rx_packets, last.rx_bytes, before.rx_bytes);
+    json tx =
+        direction(sampler, last.tx_packets, before.tx_packets, last.tx_bytes, before.tx_bytes);
+    rx["packets"] = total.rx_packets;
+    rx["bytes"] = total.rx_bytes;
+    rx["missed"] = stats.missed;
+    rx["no_mbuf"] = stats.no_mbuf;
+    rx["errors"] = stats.rx_errors;
+    tx["packets"] = total.tx_packets;
+    tx["bytes"] = total.tx_bytes;
+    tx["errors"] = stats.tx_errors;
+    const uint32_t speed = port.link.speed_mbps;
+    list.push_back(
+        {{"name", port.name()},
+         {"device", port.config.device},
+         {"driver", port.driver},
+         {"socket", port.socket},
+         {"link", {{"up", port.up()}, {"speed_mbps", speed == 0 ? json() : json(speed)}}},
+         {"mac", to_string(port.mac)},
+         {"mtu", port.mtu},
+         {"queues", {{"rx", port.rx_queues}, {"tx", port.tx_queues}}},
+         {"offloads", {{"asked", port.asked}, {"given", port.given}}},
+         {"refused", port.refused},
+         {"rx", rx},
+         {"tx", tx}});
+  }
+  return {{"ports", list}};
+}
+
+json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
+                     const ForwardingPlane& plane, const Sampler& sampler, const LinuxSide* side) {
+  const Totals now = sampler.collect();
+  json list = json::array();
+  for (const auto& [id, interface] : interfaces.all()) {
+    json addresses = json::array();
+    for (const IpPrefix& a : routing.interfaces().addresses(interface))
+      addresses.push_back(a.to_string());
+    json counters;
+    if (interface.counters) {
+      const TrafficTotals total = sampler.interface(now, id);
+      const TrafficTotals& last = sampler.now().interfaces[id];
+      const TrafficTotals& before = sampler.before().interfaces[id];
+      counters = {{"rx_packets", total.rx_packets},
+                  {"rx_bytes", total.rx_bytes},
+                  {"rx_pps", sampler.rate(last.rx_packets, before.rx_packets)},
+                  {"rx_bps", sampler.rate(last.rx_bytes, before.rx_bytes) * 8},
+                  {"tx_packets", total.tx_packets},
+                  {"tx_bytes", total.tx_bytes},
+                  {"tx_pps", sampler.rate(last.tx_packets, before.tx_packets)},
+                  {"tx_bps", sampler.rate(last.tx_bytes, before.tx_bytes) * 8}};
+    }
+    list.push_back({{"name", interface.name},
+                    {"id", id},
+                    {"port", interface.port_name},
+                    {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
+                    {"tap", side == nullptr ? json() : json(interface.name)},
+                    {"namespace", side == nullptr ? json() : json(side->name())},
+                    {"ifindex", side == nullptr ? json() : json(interface.ifindex)},
+                    {"mac", to_string(interface.mac)},
+                    {"mtu", routing.interfaces().mtu(interface)},
+                    {"up", plane.interface_up(id)},
+                    {"addresses", addresses},
+                    {"urpf", to_string(interface.urpf)},
+                    {"counters", counters}});
+  }
+  return {{"interfaces", list}};
+}
+
+json show_pools(const ForwardingPlane& plane, const LinuxSide* side) {
+  json list = json::array();
+  for (const PoolStatus& pool : plane.pools()) {
+    uint64_t exhausted = side == nullptr ? 0 : side->frames_without_mbuf(pool.pool);
+    for (const std::string& port : pool.ports) exhausted += plane.statistics(port).no_mbuf;
+    list.push_back({{"name", pool.name},
+                    {"socket", pool.socket},
+                    {"size", pool.size},
+                    {"in_use", pool.in_use},
+                    {"available", pool.size - pool.in_use},
+                    {"data_room_bytes", pool.data_room_bytes},
+                    {"exhausted", exhausted},  // for a driver, or for a frame from Linux
+                    {"ports", pool.ports}});
+  }
+  std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
+    return a["in_use"].get<double>() / a["size"].get<double>() >
+           b["in_use"].get<double>() / b["size"].get<double>();
+  });
+  return {{"pools", list}};
+}
+
+}  // namespace hecto::router

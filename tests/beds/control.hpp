@@ -1,0 +1,352 @@
+// Control without a data plane and without Linux: both only say what they were asked to do, in one
+// list, in order. Tables, Routing and Ipsec are the real ones.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/file/load.hpp"
+#include "router/control/forwarding_plane.hpp"
+#include "router/control/interface_control.hpp"
+#include "router/control/linux_events.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/control/notes.hpp"
+#include "router/control/parts.hpp"
+#include "router/control/route_control.hpp"
+#include "router/control/running.hpp"
+#include "router/control/startup.hpp"
+#include "router/dataplane/sampler.hpp"
+#include "router/ipsec/ipsec.hpp"
+#include "router/linux/mirror_base.hpp"
+#include "router/rib/routing.hpp"
+#include "tests/beds/addresses.hpp"
+
+namespace hecto::router::test {
+
+using Said = std::vector<std::string>;
+
+// Every port is there, at 10 Gbit/s, unless the test says otherwise.
+class FakePlane final : public ForwardingPlane {
+ public:
+  explicit FakePlane(Said& said) : said_(said) {}
+
+  Result<config::PortCapability> probe(const config::PortConfig& config) override {
+    said_.push_back("probe " + config.name);
+    if (missing.contains(config.name)) return fail("port " + config.name + ": there is no device");
+    return config::PortCapability{max_rx_queues, 0};
+  }
+  Result<PortStatus> add_port(const config::PortConfig& config,
+                              const config::Placement& placement) override {
+    said_.push_back("add port " + config.name);
+    if (refused.contains(config.name)) return fail("port " + config.name + ": the driver refused");
+    PortStatus port;
+    while (port_name(port.id)) ++port.id;
+    port.config = config;
+    port.driver = "net_fake";
+    port.link = {true, 10000};
+    port.mac = {0x02, 0, 0, 0, 0, static_cast<uint8_t>(port.id)};
+    port.mtu = config.mtu;
+    for (const config::PortPlacement& placed : placement.ports)
+      if (placed.port == config.name) port.rx_queues = placed.rx_queues;
+    running[config.name] = port;
+    return port;
+  }
+  void remove_port(const std::string& name) override {
+    said_.push_back("remove port " + name);
+    running.erase(name);
+  }
+  Result<void> set_mtu(const std::string& port, uint16_t mtu) override {
+    said_.push_back(fmt::format("mtu {} {}", port, mtu));
+    if (mtu > most_mtu) return fail(fmt::format("port {}: MTU {} is too large", port, mtu));
+    running.at(port).mtu = mtu;
+    return {};
+  }
+  Result<void> set_promiscuous(const std::string& port, bool on) override {
+    said_.push_back(fmt::format("promiscuous {} {}", port, on));
+    return {};
+  }
+  void update_config(const config::PortConfig& config) override {
+    running.at(config.name).config = config;
+  }
+
+  struct Seen {
+    std::string name;
+    uint16_t mtu = 0;
+    bool up = false;
+    std::vector<IpPrefix> addresses;
+  };
+  void set_interface(const Interface& interface, bool up,
+                     std::vector<IpPrefix> addresses) override {
+    interfaces[interface.id] = {interface.name, interface.mtu, up, std::move(addresses)};
+  }
+  void remove_interface(InterfaceId id) override { interfaces.erase(id); }
+  bool interface_up(InterfaceId id) const override {
+    const auto found = published.find(id);
+    return found != published.end() && found->second.up;
+  }
+  std::vector<IpPrefix> interface_addresses(InterfaceId id) const override {
+    return interfaces.at(id).addresses;
+  }
+
+  void configure(const config::Config& config) override {
+    said_.push_back("configure");
+    burst_ = config.burst;
+  }
+  void use_ipsec(bool used) override { ipsec = used; }
+  void set_trace(std::shared_ptr<TraceSession> session) override { trace = std::move(session); }
+  void set_capture(std::shared_ptr<CaptureUse> use) override { capture = std::move(use); }
+  void publish() override {
+    said_.push_back("publish");
+    published = interfaces;
+  }
+  void publish_changes() override { publish(); }
+  void reclaim() override {}
+
+  std::vector<PortStatus> ports() const override {
+    std::vector<PortStatus> all;
+    for (const auto& [name, port] : running) all.push_back(port);
+    return all;
+  }
+  std::optional<PortStatus> port(const std::string& name) const override {
+    const auto found = running.find(name);
+    return found == running.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<std::string> port_name(uint16_t id) const override {
+    for (const auto& [name, port] : running)
+      if (port.id == id) return name;
+    return std::nullopt;
+  }
+  PortStatistics statistics(const std::string& port) const override {
+    const auto found = counted.find(port);
+    return found == counted.end() ? PortStatistics{} : found->second;
+  }
+  std::vector<WorkerStatus> workers() const override { return worker_list; }
+  std::vector<PoolStatus> pools() const override { return pool_list; }
+  bool has_ipsec() const override { return true; }
+  bool uses_ipsec() const override { return ipsec; }
+  unsigned features() const override { return feature_bits; }
+  uint16_t burst() const override { return burst_; }
+  uint32_t punt_pps(Reason reason) const override { return info(reason).default_pps; }
+  std::optional<ExamplePacket> example(Reason reason) const override {
+    const auto found = examples.find(reason);
+    return found == examples.end() ? std::nullopt : std::optional(found->second);
+  }
+  unsigned in_flight() const override { return 3; }
+  uint64_t fragments_made() const override { return 4; }
+  uint64_t unfinished_checksums() const override { return 0; }
+
+  std::set<std::string> missing, refused;  // ports
+  uint16_t max_rx_queues = 0, most_mtu = 9000;
+  std::map<std::string, PortStatus> running;
+  std::map<std::string, PortStatistics> counted;
+  std::map<InterfaceId, Seen> interfaces, published;
+  std::vector<WorkerStatus> worker_list;
+  std::vector<PoolStatus> pool_list;
+  std::map<Reason, ExamplePacket> examples;
+  std::shared_ptr<TraceSession> trace;
+  std::shared_ptr<CaptureUse> capture;
+  unsigned feature_bits = 0;
+  bool ipsec = false;
+
+ private:
+  Said& said_;
+  uint16_t burst_ = 0;
+};
+
+// Twins have ifindexes from 11 on.
+class FakeLinux final : public LinuxSide {
+ public:
+  explicit FakeLinux(Said& said) : said_(said) {}
+
+  Result<int> make_twin(const Interface& interface) override {
+    if (refused.contains(interface.name)) return fail("no TAP for " + interface.name);
+    said_.push_back("twin " + interface.name);
+    twins[interface.id] = interface.name;
+    return next_ifindex++;
+  }
+  void remove_twin(InterfaceId id) override {
+    if (twins.contains(id)) said_.push_back("no twin " + twins[id]);
+    twins.erase(id);
+  }
+  void set_twin_mtu(InterfaceId id, uint16_t mtu) override {
+    said_.push_back(fmt::format("twin mtu {} {}", twins.at(id), mtu));
+  }
+  void set_twin_carrier(InterfaceId id, bool on) override { carrier[twins.at(id)] = on; }
+  bool twin_gone(InterfaceId id) const override { return gone.contains(twins.at(id)); }
+  void deliver(const InterfaceTable& interfaces) override {
+    delivered.clear();
+    for (const auto& [id, interface] : interfaces.all())
+      if (const auto twin = twins.find(interfaces.twin_of(interface)); twin != twins.end())
+        delivered[interface.name] = twin->second;
+    said_.push_back("deliver");
+  }
+
+  Result<void> add_address(int ifindex, const IpPrefix& address) override {
+    said_.push_back(fmt::format("address {} {}", ifindex, address.to_string()));
+    return {};
+  }
+  Result<void> remove_address(int ifindex, const IpPrefix& address) override {
+    said_.push_back(fmt::format("no address {} {}", ifindex, address.to_string()));
+    return {};
+  }
+  Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,
+                                      const MacAddress&) override {
+    said_.push_back(fmt::format("neighbor {} {}", ifindex, address.to_string()));
+    return {};
+  }
+  Result<void> remove_neighbor(int ifindex, const IpAddress& address) override {
+    said_.push_back(fmt::format("no neighbor {} {}", ifindex, address.to_string()));
+    return {};
+  }
+  Result<void> probe_neighbor(int, const IpAddress&) override { return {}; }
+  std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override {
+    for (const Route& route : routes)
+      said_.push_back(fmt::format("{}route {}", remove ? "no " : "", route.prefix.to_string()));
+    return {};
+  }
+
+  const std::string& name() const override { return name_; }
+  Result<void> check() const override { return {}; }
+  const MirrorStats& mirror_stats() const override { return stats; }
+  bool mirror_synchronized() const override { return true; }
+  uint64_t frames_without_mbuf(const rte_mempool*) const override { return 5; }
+
+  std::set<std::string> refused, gone;  // interfaces
+  int next_ifindex = 11;
+  std::map<InterfaceId, std::string> twins;
+  std::map<std::string, bool> carrier;
+  std::map<std::string, std::string> delivered;  // interface, and whose twin takes its packets
+  MirrorStats stats;
+
+ private:
+  Said& said_;
+  std::string name_ = "blue";
+};
+
+inline config::Config read(const std::string& yaml) {
+  auto config = config::parse(yaml, "t.yaml");
+  EXPECT_TRUE(config) << (config ? "" : config.error()[0]);
+  return config ? *config : config::Config{};
+}
+
+// One socket of four cores.
+inline config::Topology small_box() {
+  config::Topology box;
+  box.sockets = {0};
+  for (unsigned cpu = 0; cpu < 4; ++cpu) box.cores.push_back({cpu, {}, 0, true});
+  return box;
+}
+
+class ControlBed {
+ public:
+  explicit ControlBed(const std::string& yaml, bool with_linux = false) {
+    running.config = read(yaml);
+    running.topology = small_box();
+    auto placement = config::place(running.config, running.topology);
+    EXPECT_TRUE(placement) << (placement ? "" : placement.error());
+    if (placement) running.placement = *placement;
+    if (!with_linux) return;
+    interfaces.attach(linux_side);
+    routes.attach(linux_side);
+  }
+
+  Parts parts() { return {running, plane, routing, interfaces, routes, ipsec, notes}; }
+  Result<void> start() {
+    auto done = probe_ports(running, plane);
+    return done ? bring_up(parts()) : done;
+  }
+  // Started, and what was said till then forgotten.
+  static std::unique_ptr<ControlBed> started(const std::string& yaml, bool with_linux = false) {
+    auto bed = std::make_unique<ControlBed>(yaml, with_linux);
+    const auto done = bed->start();
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
+    bed->said.clear();
+    return bed;
+  }
+
+  // Linux says so of a twin or a device.
+  void link(int ifindex, bool up, uint32_t mtu = 1500) {
+    events.link({ifindex, "", {}, mtu, up, up}, false);
+  }
+  // Where packets to the address go: an interface's name, or a reason.
+  std::string way(const std::string& address) {
+    routing.commit();
+    const Explanation e = routing.explain(ip(address));
+    if (!e.group) return "no_route";
+    const lookup::NextHopRecord& record = e.group->record;
+    const bool refused =
+        record.kind == lookup::RecordKind::kDrop || record.kind == lookup::RecordKind::kPunt;
+    if (refused) return std::string(info(static_cast<Reason>(record.reason)).name);
+    return e.group->members.front().next_hop.interface_name;
+  }
+  const Interface& interface(const std::string& name) const {
+    const Interface* found = interfaces.table().find(name);
+    if (found == nullptr) throw std::invalid_argument(name);
+    return *found;
+  }
+  // Position in what was said; the end if it was not.
+  size_t at(const std::string& line) const {
+    return static_cast<size_t>(std::find(said.begin(), said.end(), line) - said.begin());
+  }
+  size_t count(const std::string& line) const {
+    return static_cast<size_t>(std::count(said.begin(), said.end(), line));
+  }
+  bool noted(const std::string& part) const {
+    return std::any_of(notes.lines().begin(), notes.lines().end(), [&](const std::string& line) {
+      return line.find(part) != std::string::npos;
+    });
+  }
+
+  Said said;
+  Running running;
+  Notes notes;
+  FakePlane plane{said};
+  FakeLinux linux_side{said};
+  Totals totals = empty_totals();
+  Sampler sampler{[this] { return totals; }};
+  std::unique_ptr<lookup::Fib4> fib4 =
+      lookup::Fib4::create({}, lookup::Memory::system(), lookup::Reclaimer::none()).value();
+  std::unique_ptr<lookup::Fib6> fib6 =
+      lookup::Fib6::create({}, lookup::Memory::system(), lookup::Reclaimer::none()).value();
+  std::unique_ptr<lookup::NextHopTable> next_hops =
+      lookup::NextHopTable::create(next_hop_options(), lookup::Memory::system(),
+                                   lookup::Reclaimer::none())
+          .value();
+  Routing routing{*fib4, *fib6, *next_hops, routing_options()};
+  InterfaceControl interfaces{running, routing, plane, sampler, notes};
+  RouteControl routes{running, routing, interfaces.table(), notes};
+  LinuxEventFanOut events{{}, routing, interfaces, routes};
+  Ipsec ipsec;
+
+ private:
+  static Totals empty_totals() {
+    Totals totals;
+    totals.interfaces.resize(kMaxInterfaces);
+    totals.workers.resize(2);
+    return totals;
+  }
+  static lookup::NextHopOptions next_hop_options() {
+    lookup::NextHopOptions options;
+    options.max_groups = 512;
+    options.no_route_kind = lookup::RecordKind::kPunt;
+    options.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
+    return options;
+  }
+  RoutingOptions routing_options() {
+    RoutingOptions options;
+    options.max_groups = 512;
+    options.on_link = [this](const LinuxLink& link, bool removed) {
+      events.follow_link(link, removed);
+    };
+    return options;
+  }
+};
+
+}  // namespace hecto::router::test

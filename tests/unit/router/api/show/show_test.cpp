@@ -1,0 +1,342 @@
+// What is shown of a router without a data plane and without Linux: shapes of docs/api.md.
+#include "router/api/show/show.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "router/api/show/names.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "tests/beds/control.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kBase = R"(
+workers: {0: [1, 2]}
+ports:
+  wan0: {device: eth1, addresses: [192.0.2.1/24], counters: true, urpf: strict, queues: 2,
+         vlans: {7: {addresses: [10.7.0.1/24], mtu: 1400}}}
+  lan0: {device: eth2, addresses: [10.1.0.1/24]}
+routes:
+  - {to: 203.0.113.0/24, via: [192.0.2.9, 10.1.0.9]}
+  - {to: 198.51.100.0/24, via: 192.0.2.9}
+  - {to: 198.18.0.0/15, type: blackhole}
+neighbors: [{address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}]
+)";
+
+const json& row(const json& list, const std::string& key, const json& value) {
+  for (const json& one : list)
+    if (one[key] == value) return one;
+  throw std::invalid_argument(key + " " + value.dump());
+}
+
+// A second goes by in which `change` happens.
+template <typename Change>
+void second(ControlBed& bed, Change change) {
+  bed.totals.time = {};
+  bed.sampler.sample();
+  change(bed.totals);
+  bed.totals.time += std::chrono::seconds(1);
+  bed.sampler.sample();
+}
+
+TEST(ShowPorts, TellsWhatTheyAreAndDo) {
+  const auto bed = ControlBed::started(kBase);
+  PortStatus& wan = bed->plane.running.at("wan0");
+  wan.mac = {2, 0, 0, 0, 0, 1};
+  wan.asked = {"rss", "tso"};
+  wan.given = {"rss"};
+  wan.refused = {"it has no TSO"};
+  bed->plane.counted["wan0"] = {1, 2, 3, 4};
+  second(*bed, [&](Totals& t) {
+    t.ports[wan.id].rx_packets = 10;
+    t.ports[wan.id].rx_bytes = 1000;
+    t.ports[wan.id].tx_packets = 7;
+    t.ports[wan.id].tx_bytes = 700;
+  });
+  bed->totals.ports[wan.id].rx_packets = 12;  // since the sample
+  const json answer = show_ports(bed->plane, bed->sampler);
+  ASSERT_EQ(answer["ports"].size(), 2u);
+  EXPECT_EQ(row(answer["ports"], "name", "wan0"), json::parse(R"({
+    "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
+    "link": {"up": true, "speed_mbps": 10000}, "mac": "02:00:00:00:00:01", "mtu": 1500,
+    "queues": {"rx": 2, "tx": 1}, "offloads": {"asked": ["rss", "tso"], "given": ["rss"]},
+    "refused": ["it has no TSO"],
+    "rx": {"packets": 12, "bytes": 1000, "pps": 10, "bps": 8000, "missed": 1, "no_mbuf": 2,
+           "errors": 3},
+    "tx": {"packets": 7, "bytes": 700, "pps": 7, "bps": 5600, "errors": 4}})"));
+}
+
+TEST(ShowPorts, ADeviceThatIsGoneIsDown) {
+  const auto bed = ControlBed::started(kBase);
+  bed->plane.running.at("wan0").present = false;
+  bed->plane.running.at("lan0").link = {true, 0};
+  const json ports = show_ports(bed->plane, bed->sampler)["ports"];
+  EXPECT_EQ(row(ports, "name", "wan0")["link"]["up"], false);
+  EXPECT_EQ(row(ports, "name", "lan0")["link"], json::parse(R"({"up": true, "speed_mbps": null})"));
+}
+
+TEST(ShowInterfaces, WithLinux) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->events.address({11, *IpPrefix::parse_interface("198.18.0.1/24")}, false);
+  const Interface& wan = bed->interface("wan0");
+  second(*bed, [&](Totals& t) {
+    t.interfaces[wan.id].rx_packets = 5;
+    t.interfaces[wan.id].rx_bytes = 500;
+  });
+  const json list = show_interfaces(bed->interfaces.table(), bed->routing, bed->plane, bed->sampler,
+                                    &bed->linux_side)["interfaces"];
+  ASSERT_EQ(list.size(), 3u);
+  json expected = json::parse(R"({
+    "name": "wan0", "port": "wan0", "vlan": null, "tap": "wan0", "namespace": "blue",
+    "ifindex": 11, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
+    "addresses": ["192.0.2.1/24", "198.18.0.1/24"], "urpf": "strict",
+    "counters": {"rx_packets": 5, "rx_bytes": 500, "rx_pps": 5, "rx_bps": 4000, "tx_packets": 0,
+                 "tx_bytes": 0, "tx_pps": 0, "tx_bps": 0}})");
+  expected["id"] = wan.id;
+  EXPECT_EQ(row(list, "name", "wan0"), expected);
+  const json& vlan = row(list, "name", "wan0.7");
+  EXPECT_EQ(vlan["vlan"], 7);
+  EXPECT_EQ(vlan["mtu"], 1400);
+  EXPECT_EQ(vlan["urpf"], "off");
+  EXPECT_EQ(row(list, "name", "lan0")["counters"], nullptr);
+}
+
+TEST(ShowInterfaces, WithoutLinux) {
+  const auto bed = ControlBed::started(kBase);
+  bed->plane.running.at("lan0").link.up = false;
+  bed->interfaces.poll_links();
+  bed->plane.publish();
+  const json list = show_interfaces(bed->interfaces.table(), bed->routing, bed->plane, bed->sampler,
+                                    nullptr)["interfaces"];
+  const json& lan = row(list, "name", "lan0");
+  EXPECT_EQ(lan["up"], false);
+  for (const char* key : {"tap", "namespace", "ifindex"}) EXPECT_EQ(lan[key], nullptr) << key;
+}
+
+TEST(ShowPools, CountsWhatFoundNothing) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->plane.pool_list = {{"idle", 0, 100, 10, 2048, {}, nullptr},
+                          {"busy", 0, 100, 90, 2048, {"lan0", "wan0"}, nullptr}};
+  bed->plane.counted["wan0"].no_mbuf = 3;
+  const json pools = show_pools(bed->plane, &bed->linux_side)["pools"];
+  EXPECT_EQ(pools[0], json::parse(R"({"name": "busy", "socket": 0, "size": 100, "in_use": 90,
+    "available": 10, "data_room_bytes": 2048, "exhausted": 8, "ports": ["lan0", "wan0"]})"));
+  EXPECT_EQ(show_pools(bed->plane, nullptr)["pools"][0]["exhausted"], 3);
+}
+
+TEST(ShowWorkers, TheBusiestFirst) {
+  const auto bed = ControlBed::started(kBase);
+  bed->plane.worker_list = {{0, 1, 0, {{"wan0", 0}}, 0}, {1, 2, 0, {{"wan0", 1}, {"lan0", 0}}, 1}};
+  bed->plane.feature_bits = kFeatureVlan | kFeatureUrpf;
+  second(*bed, [](Totals& t) {
+    t.workers[0].idle = 1000;
+    t.workers[1].packets = 100;
+    t.workers[1].busy = 25000;
+    t.workers[1].idle = 75000;
+    t.workers[1].busy_iterations = 40;
+    t.workers[1].sampled_packets = 10;
+    t.workers[1].stage_cycles = {100, 200, 300, 400, 555};
+  });
+  const json answer = show_workers(bed->plane, bed->sampler, 2000000000);
+  EXPECT_EQ(answer["tsc_hz"], 2000000000);
+  const json& busy = answer["workers"][0];
+  EXPECT_EQ(busy["id"], 1);
+  EXPECT_EQ(busy["queues"], json::parse(R"([{"port": "wan0", "queue": 1},
+                                            {"port": "lan0", "queue": 0}])"));
+  EXPECT_EQ(busy["pps"], 100);
+  EXPECT_EQ(busy["load_percent"], 25.0);
+  EXPECT_EQ(busy["idle_percent"], 75.0);
+  EXPECT_EQ(busy["cycles_per_packet"], 250.0);
+  EXPECT_EQ(busy["burst_fill"], 2.5);
+  EXPECT_EQ(busy["stages"], json::parse(R"({"receive": 10.0, "classify": 20.0, "lookup": 30.0,
+                                            "rewrite": 40.0, "transmit": 55.5})"));
+  EXPECT_EQ(busy["features"], (json{"vlan", "urpf"}));
+  EXPECT_EQ(busy["burst"], 64);
+  EXPECT_EQ(busy["remote_queues"], 1);
+  const json& idle = answer["workers"][1];
+  EXPECT_EQ(idle["stages"], nullptr);
+  EXPECT_EQ(idle["cycles_per_packet"], nullptr);
+}
+
+TEST(ShowDrops, NamesReasonsAndExamples) {
+  const auto bed = ControlBed::started(kBase);
+  const auto no_route = static_cast<size_t>(Reason::kNoRoute);
+  const auto down = static_cast<size_t>(Reason::kInterfaceDown);
+  second(*bed, [&](Totals& t) {
+    t.dropped[no_route] = 5;
+    t.dropped[down] = 9;
+    t.punted[no_route] = 2;
+    t.received = 20;
+  });
+  ExamplePacket packet;
+  packet.interface = bed->interface("lan0").id;
+  packet.ether_type = 0x0008;               // IPv4, network order
+  packet.destination = {0x0100000aULL, 0};  // 10.0.0.1
+  bed->plane.examples[Reason::kNoRoute] = packet;
+  bed->plane.counted["wan0"] = {6, 7, 0, 0};
+  const json answer = show_drops(bed->plane, bed->interfaces.table(), bed->sampler);
+  ASSERT_EQ(answer["drops"].size(), 2u);
+  EXPECT_EQ(answer["drops"][0]["reason"], "interface_down");  // more of it
+  EXPECT_EQ(answer["drops"][0]["example"], nullptr);
+  const json& no = answer["drops"][1];
+  EXPECT_EQ(no["kind"], "punt_limited");
+  EXPECT_EQ(no["packets"], 5);
+  EXPECT_EQ(no["pps"], 5);
+  EXPECT_EQ(no["example"], "10.0.0.1 from lan0");
+  EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
+  EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
+    "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "missed": 6, "no_mbuf": 7})"));
+}
+
+TEST(ShowNeighbors, ThoseThatAreMissedFirst) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->events.neighbor({12, ip("10.1.0.7"), {}, 0x20, false}, false);
+  const json list = show_neighbors(bed->routing)["neighbors"];
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]["address"], "10.1.0.7");
+  EXPECT_EQ(list[0]["state"], "failed");
+  EXPECT_EQ(list[0]["origin"], "linux");
+  EXPECT_EQ(list[1]["address"], "192.0.2.9");
+  EXPECT_EQ(list[1]["interface"], "wan0");
+  EXPECT_EQ(list[1]["mac"], "02:00:00:00:00:09");
+  EXPECT_EQ(list[1]["state"], "permanent");
+  EXPECT_EQ(list[1]["usable"], true);
+}
+
+TEST(ShowNextHops, NamesPortsAndMembers) {
+  const auto bed = ControlBed::started(kBase);
+  const TableUse tables{{}, {}, 5, 512};
+  const json answer = show_next_hops(bed->routing, tables, bed->plane);
+  EXPECT_EQ(answer["groups_used"], 5);
+  EXPECT_EQ(answer["groups_max"], 512);
+  const json& single = row(answer["nexthops"], "gateway", "192.0.2.9");
+  EXPECT_EQ(single["kind"], "forward");
+  EXPECT_EQ(single["port"], "wan0");
+  EXPECT_EQ(single["interface"], "wan0");
+  EXPECT_EQ(single["mac"], "02:00:00:00:00:09");
+  EXPECT_EQ(single["vlan"], nullptr);
+  EXPECT_EQ(single["mtu"], 1500);
+  const json& both = row(answer["nexthops"], "kind", "multipath");
+  EXPECT_EQ(both["members"].size(), 2u);
+  EXPECT_EQ(both["gateway"], nullptr);
+  EXPECT_EQ(row(answer["nexthops"], "reason", "blackhole")["kind"], "drop");
+}
+
+TEST(ShowRoutes, APageAndWhereItGoesOn) {
+  const auto bed = ControlBed::started(kBase);
+  const json first = show_page(bed->routing, bed->routing.routes({}, 2));
+  EXPECT_EQ(first["counts"]["by_origin"]["file"], first["counts"]["total"]);
+  EXPECT_EQ(first["counts"]["ipv6"], 0);
+  EXPECT_NE(first["next"], nullptr);
+  const json all = show_page(bed->routing, bed->routing.routes({}, 100));
+  EXPECT_EQ(all["next"], nullptr);
+  const json& route = row(all["routes"], "prefix", "198.51.100.0/24");
+  EXPECT_EQ(route["type"], "unicast");
+  EXPECT_EQ(route["origin"], "file");
+  EXPECT_EQ(route["protocol"], "static");
+  EXPECT_EQ(route["selected"], true);
+  EXPECT_EQ(route["next_hops"], json::parse(R"([{"gateway": "192.0.2.9", "interface": "wan0",
+                                                 "weight": 1, "dead": false}])"));
+}
+
+TEST(ShowExplanation, ForwardDropAndNothing) {
+  const auto bed = ControlBed::started(kBase);
+  const auto explain = [&](const std::string& address) {
+    return show_explanation(bed->plane, bed->routing.explain(ip(address)));
+  };
+  const json forward = explain("198.51.100.7");
+  EXPECT_EQ(forward["verdict"], "forward");
+  EXPECT_EQ(forward["reason"], nullptr);
+  EXPECT_EQ(forward["match"]["prefix"], "198.51.100.0/24");
+  const json& member = forward["next_hop"]["members"][0];
+  EXPECT_EQ(member["port"], "wan0");
+  EXPECT_EQ(member["rewrite"]["header"], "0200000000090200000000000800");
+  EXPECT_EQ(member["neighbor"]["state"], "permanent");
+  EXPECT_EQ(explain("203.0.113.7")["verdict"], "forward");
+  const json blackhole = explain("198.18.0.7");
+  EXPECT_EQ(blackhole["verdict"], "drop");
+  EXPECT_EQ(blackhole["reason"], "blackhole");
+  const json nothing = explain("8.8.8.8");
+  EXPECT_EQ(nothing["verdict"], "punt");
+  EXPECT_EQ(nothing["reason"], "no_route");
+  EXPECT_EQ(nothing["match"], nullptr);
+}
+
+TEST(ShowSummary, TellsTheWhole) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->plane.worker_list = {{0, 1, 0, {}, 0}};
+  bed->plane.running.at("lan0").link.up = false;
+  bed->linux_side.stats.resyncs = 2;
+  bed->linux_side.stats.last_reason = "start";
+  TableUse tables;
+  tables.ipv4.prefixes = 9;
+  tables.groups = 4;
+  second(*bed, [](Totals& t) {
+    t.received = 30;
+    t.ports[0].rx_bytes = 1000;
+    t.ports[1].rx_bytes = 2000;
+  });
+  const Summary summary{bed->running,   bed->plane,       bed->sampler,
+                        tables,         &bed->linux_side, std::chrono::seconds(12),
+                        {"one warning"}};
+  const json answer = show_summary(summary);
+  EXPECT_EQ(answer["uptime_s"], 12);
+  EXPECT_EQ(answer["namespace"], "blue");
+  EXPECT_EQ(answer["workers"], 1);
+  EXPECT_EQ(answer["ports"], 2);
+  EXPECT_EQ(answer["ports_up"], 1);
+  EXPECT_EQ(answer["sockets"], json{0});
+  EXPECT_EQ(answer["tables"][0]["family"], "ipv4");
+  EXPECT_EQ(answer["tables"][0]["prefixes"], 9);
+  EXPECT_EQ(answer["tables"][1]["replicas"], 1);
+  EXPECT_EQ(answer["groups_used"], 4);
+  EXPECT_EQ(answer["mirror"]["state"], "in sync");
+  EXPECT_EQ(answer["mirror"]["resyncs"], 2);
+  EXPECT_EQ(answer["rates"]["rx_pps"], 30);
+  EXPECT_EQ(answer["rates"]["rx_bps"], 24000);
+  EXPECT_EQ(answer["warnings"], json{"one warning"});
+  bed->linux_side.stats.last_error = "dump failed";
+  EXPECT_EQ(show_summary(summary)["mirror"]["state"], "dump failed");
+}
+
+TEST(ShowConfig, SaysWhatCameFromTheFile) {
+  const auto bed = ControlBed::started(kBase);
+  bed->running.loaded_unix_s = 1234;
+  bed->plane.running.at("lan0").mtu = 1400;
+  const json answer = show_config(bed->running, bed->plane);
+  EXPECT_EQ(answer["file"], "t.yaml");
+  EXPECT_EQ(answer["loaded_unix_s"], 1234);
+  EXPECT_EQ(read(answer["yaml"].get<std::string>()), bed->running.config);
+  const auto effective = [&](const std::string& key) {
+    const json& found = row(answer["effective"], "key", key);
+    return found["value"].get<std::string>() + " " + found["origin"].get<std::string>();
+  };
+  EXPECT_EQ(effective("workers"), "1, 2 file");
+  EXPECT_EQ(effective("control_core"), "0 auto");
+  EXPECT_EQ(effective("ports.wan0.queues"), "2 file");
+  EXPECT_EQ(effective("ports.lan0.queues"), "2 auto");
+  EXPECT_EQ(effective("ports.lan0.mtu"), "1400 file");
+}
+
+TEST(ShowPlan, IsOfThePlacementThatRuns) {
+  const auto bed = ControlBed::started(kBase);
+  EXPECT_NE(show_plan(bed->running).dump().find("lan0"), std::string::npos);
+  remove_port(bed->running.placement, "lan0");
+  EXPECT_EQ(show_plan(bed->running)["workers"].dump().find("lan0"), std::string::npos);
+}
+
+TEST(Names, ForNumbersWithoutOne) {
+  const auto bed = ControlBed::started(kBase);
+  EXPECT_EQ(port_text(bed->plane, 63), "port 63");
+  EXPECT_EQ(port_text(bed->plane, bed->plane.running.at("lan0").id), "lan0");
+  EXPECT_EQ(interface_text(bed->interfaces.table(), 77), "interface 77");
+  EXPECT_EQ(protocol_text(186), "bgp");
+  EXPECT_EQ(protocol_text(77), "77");
+  EXPECT_EQ(neighbor_state_text(0x04, false), "stale");
+  EXPECT_EQ(neighbor_state_text(0x04, true), "permanent");
+}
+
+}  // namespace
+}  // namespace hecto::router::test

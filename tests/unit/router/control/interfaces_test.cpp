@@ -1,0 +1,202 @@
+#include "router/control/interface_control.hpp"
+#include "tests/beds/control.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+constexpr const char* kBase = R"(
+workers: {0: [1]}
+ports:
+  wan0: {device: eth1, addresses: [192.0.2.1/24], counters: true,
+         vlans: {7: {addresses: [10.7.0.1/24], mtu: 1400}}}
+  lan0: {device: eth2, addresses: [10.1.0.1/24]}
+routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
+neighbors: [{address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}]
+)";
+
+// A VLAN device that somebody made on a twin.
+LinuxLink vlan_device(int ifindex, const std::string& name, int parent, uint16_t vlan) {
+  LinuxLink link;
+  link.ifindex = ifindex;
+  link.name = name;
+  link.mtu = 1500;
+  link.up = link.carrier = true;
+  link.parent = parent;
+  link.vlan = vlan;
+  return link;
+}
+
+TEST(InterfaceTable, GivesTheLowestFreeIdAgain) {
+  InterfaceTable table;
+  for (InterfaceId id = 0; id < 3; ++id) {
+    Interface interface;
+    interface.id = table.free_id();
+    EXPECT_EQ(interface.id, id);
+    table.insert(interface);
+  }
+  table.erase(1);
+  EXPECT_EQ(table.free_id(), 1);
+  for (InterfaceId id = 0; id <= kMaxInterfaceId; ++id) {
+    Interface interface;
+    interface.id = id;
+    table.insert(interface);
+  }
+  EXPECT_EQ(table.free_id(), kNoInterface);
+}
+
+TEST(Interfaces, AVlanSendsNoMoreThanItsPort) {
+  const auto bed = ControlBed::started(kBase);
+  EXPECT_EQ(bed->interface("wan0").mtu, 1500);
+  EXPECT_EQ(bed->interface("wan0.7").mtu, 1400);
+  EXPECT_EQ(bed->interface("wan0.7").port, bed->interface("wan0").port);
+}
+
+TEST(Interfaces, APortDownTakesItsInterfacesAndTwins) {
+  const auto bed = ControlBed::started(kBase, true);
+  ASSERT_EQ(bed->way("203.0.113.5"), "wan0");
+  bed->plane.running.at("wan0").link.up = false;
+  bed->interfaces.poll_links();
+  EXPECT_EQ(bed->way("203.0.113.5"), "interface_down");
+  EXPECT_FALSE(bed->plane.interfaces.at(bed->interface("wan0").id).up);
+  EXPECT_FALSE(bed->plane.interfaces.at(bed->interface("wan0.7").id).up);
+  EXPECT_TRUE(bed->plane.interfaces.at(bed->interface("lan0").id).up);
+  EXPECT_EQ(bed->linux_side.carrier.at("wan0.7"), false);
+  bed->plane.running.at("wan0").link.up = true;
+  bed->interfaces.poll_links();
+  EXPECT_EQ(bed->way("203.0.113.5"), "wan0");
+  EXPECT_EQ(bed->linux_side.carrier.at("wan0.7"), true);
+}
+
+TEST(Interfaces, ADeviceThatIsGoneIsToldOnce) {
+  const auto bed = ControlBed::started(kBase);
+  bed->plane.running.at("wan0").present = false;
+  bed->interfaces.watch();
+  EXPECT_TRUE(bed->noted("port wan0: eth1 is gone"));
+  EXPECT_EQ(bed->notes.lines().size(), 1u);
+  bed->interfaces.poll_links();
+  EXPECT_EQ(bed->way("203.0.113.5"), "interface_down");
+}
+
+TEST(Interfaces, ATwinThatIsGoneIsTold) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->interfaces.watch();
+  EXPECT_TRUE(bed->notes.lines().empty());
+  bed->linux_side.gone = {"lan0"};
+  bed->interfaces.watch();
+  EXPECT_TRUE(bed->noted("interface lan0: its TAP was deleted"));
+  EXPECT_TRUE(bed->interface("lan0").twin_gone);
+  EXPECT_FALSE(bed->interface("wan0").twin_gone);
+}
+
+TEST(Interfaces, AVlanDeviceOfLinuxComesAndGoes) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->events.link(vlan_device(50, "blue9", 11, 9), false);
+  const Interface& made = bed->interface("blue9");
+  EXPECT_TRUE(made.made_by_linux);
+  EXPECT_EQ(made.port_name, "wan0");
+  EXPECT_EQ(bed->linux_side.delivered.at("blue9"), "wan0");
+  EXPECT_EQ(bed->linux_side.delivered.at("wan0.7"), "wan0.7");
+  EXPECT_EQ(bed->count("twin blue9"), 0u);
+  bed->events.link(vlan_device(50, "blue9", 11, 9), true);
+  EXPECT_EQ(bed->interfaces.table().find("blue9"), nullptr);
+  EXPECT_FALSE(bed->linux_side.delivered.contains("blue9"));
+}
+
+TEST(Interfaces, AVlanThatTheFileHasIsLeftAlone) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->events.link(vlan_device(50, "blue7", 11, 7), false);
+  EXPECT_EQ(bed->interfaces.table().find("blue7"), nullptr);
+  EXPECT_TRUE(bed->noted("Linux's blue7: VLAN 7 of wan0 is wan0.7 already; left alone"));
+}
+
+TEST(Interfaces, AVlanOnAVlanIsNone) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->events.link(vlan_device(50, "q", bed->interface("wan0.7").ifindex, 9), false);
+  EXPECT_EQ(bed->interfaces.table().find("q"), nullptr);
+}
+
+TEST(Interfaces, AnMtuFromLinuxReachesThePortAndItsVlans) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->link(11, true, 1300);
+  EXPECT_EQ(bed->plane.running.at("wan0").mtu, 1300);
+  EXPECT_EQ(bed->interface("wan0.7").mtu, 1300);
+  EXPECT_EQ(bed->count("twin mtu wan0.7 1300"), 1u);
+  EXPECT_EQ(bed->interface("lan0").mtu, 1500);
+  bed->link(11, true, 1500);
+  EXPECT_EQ(bed->interface("wan0.7").mtu, 1400);  // its own again
+}
+
+TEST(Interfaces, AnMtuThatThePortRefusesIsTold) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->link(11, true, 9500);
+  EXPECT_EQ(bed->interface("wan0").mtu, 1500);
+  EXPECT_TRUE(bed->noted("Linux wants another MTU, the port keeps its own"));
+}
+
+TEST(Interfaces, ComingUpAgainLinuxGetsBackWhatItForgot) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->link(11, true);
+  bed->plane.publish();
+  bed->said.clear();
+  bed->link(11, true);
+  EXPECT_EQ(bed->count("address 11 192.0.2.1/24"), 0u);  // it was up
+  bed->link(11, false);
+  EXPECT_EQ(bed->way("203.0.113.5"), "interface_down");
+  bed->plane.publish();
+  bed->link(11, true);
+  EXPECT_LT(bed->at("address 11 192.0.2.1/24"), bed->at("route 203.0.113.0/24"));
+  EXPECT_EQ(bed->count("neighbor 11 192.0.2.9"), 1u);
+  EXPECT_EQ(bed->count("route 203.0.113.0/24"), 1u);
+  EXPECT_EQ(bed->count("address 13 10.1.0.1/24"), 0u);  // of another
+}
+
+TEST(Interfaces, AddressesOfLinuxReachWhoAnswersFromThem) {
+  const auto bed = ControlBed::started(kBase, true);
+  const InterfaceId id = bed->interface("wan0").id;
+  bed->events.address({11, *IpPrefix::parse_interface("198.18.0.1/24")}, false);
+  EXPECT_EQ(bed->plane.interfaces.at(id).addresses.size(), 1u);
+  bed->interfaces.refresh_addresses();
+  EXPECT_EQ(bed->plane.interfaces.at(id).addresses.size(), 2u);
+}
+
+TEST(Interfaces, ANumberThatIsUsedAgainCountsFromZero) {
+  const auto bed = ControlBed::started(kBase);
+  const InterfaceId id = bed->interface("lan0").id;
+  const uint16_t port = bed->plane.running.at("lan0").id;
+  bed->totals.interfaces[id].rx_packets = 100;
+  bed->totals.ports[port].rx_packets = 100;
+  bed->interfaces.remove_port("lan0");
+  ASSERT_TRUE(bed->interfaces.add_port(bed->running.config.ports[1], bed->running.placement));
+  ASSERT_EQ(bed->interface("lan0").id, id);
+  bed->totals.interfaces[id].rx_packets = 107;
+  bed->totals.ports[port].rx_packets = 108;
+  EXPECT_EQ(bed->sampler.interface(bed->sampler.collect(), id).rx_packets, 7u);
+  EXPECT_EQ(bed->sampler.port(bed->sampler.collect(), port).rx_packets, 8u);
+}
+
+TEST(Interfaces, TheSlowPathLetsGoBeforeThePortCloses) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->interfaces.remove_port("wan0");
+  EXPECT_EQ(bed->said, (Said{"no twin wan0", "no twin wan0.7", "deliver", "remove port wan0"}));
+  EXPECT_EQ(bed->way("203.0.113.5"), "no_route");
+}
+
+TEST(Interfaces, NeighborsOfTheFileAreRemovedFromBoth) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->interfaces.remove_neighbor(bed->running.config.neighbors[0]);
+  EXPECT_EQ(bed->way("203.0.113.5"), "glean");
+  EXPECT_EQ(bed->said, Said{"no neighbor 11 192.0.2.9"});
+}
+
+TEST(Notes, KeepsTheNewestFiftyOnce) {
+  Notes notes;
+  notes.add("again");
+  notes.add("again");
+  EXPECT_EQ(notes.lines().size(), 1u);
+  for (size_t i = 0; i < Notes::kMost; ++i) notes.add(fmt::format("line {}", i));
+  EXPECT_EQ(notes.lines().size(), Notes::kMost);
+  EXPECT_EQ(notes.lines().front(), "line 0");
+}
+
+}  // namespace
+}  // namespace hecto::router::test

@@ -1,0 +1,138 @@
+#include <future>
+
+#include "router/control/route_control.hpp"
+#include "tests/beds/control.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+constexpr const char* kBase = R"(
+workers: {0: [1]}
+ports:
+  wan0: {device: eth1, addresses: [192.0.2.1/24, "2001:db8::1/64"]}
+  lan0: {device: eth2, addresses: [10.1.0.1/24]}
+routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
+neighbors:
+  - {address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}
+  - {address: 10.1.0.9, interface: lan0, mac: "02:00:00:00:00:0a"}
+)";
+
+config::RouteConfig via(const std::string& prefix, const std::string& gateway,
+                        const std::string& interface = "", uint32_t metric = 0) {
+  return {net(prefix), RouteType::kUnicast, {{ip(gateway), interface, 1}}, metric};
+}
+
+std::shared_ptr<RouteTable> table(const ControlBed& bed, const Said& prefixes) {
+  auto routes = std::make_shared<RouteTable>();
+  routes->next_hop_sets = {{*bed.routes.next_hop({ip("192.0.2.9"), "", 1})}};
+  for (const std::string& prefix : prefixes) routes->entries.push_back({net(prefix), 0});
+  return routes;
+}
+
+TEST(Routes, AGatewayIsFoundByTheAddressesOrByName) {
+  const auto bed = ControlBed::started(kBase, true);
+  const auto found = bed->routes.next_hop({ip("10.1.0.7"), "", 3});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->interface, bed->interface("lan0").id);
+  EXPECT_EQ(found->ifindex, 12);
+  EXPECT_EQ(found->weight, 3);
+  const auto named = bed->routes.next_hop({ip("10.1.0.7"), "wan0", 1});
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->ifindex, 11);
+}
+
+TEST(Routes, AGatewayThatNobodyReachesIsRefused) {
+  const auto bed = ControlBed::started(kBase);
+  const auto nowhere = bed->routes.next_hop({ip("172.16.0.1"), "", 1});
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().error_number, ENETUNREACH);
+  const auto unknown =
+      bed->routes.add(via("198.51.100.0/24", "10.1.0.9", "lan7"), RouteOrigin::kApi);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message,
+            "route 198.51.100.0/24: gateway 10.1.0.9: there is no interface lan7");
+  EXPECT_EQ(unknown.error().error_number, ENODEV);
+}
+
+TEST(Routes, FileAndApiAreApart) {
+  const auto bed = ControlBed::started(kBase);
+  EXPECT_FALSE(*bed->routes.add(via("203.0.113.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  EXPECT_EQ(bed->way("203.0.113.5"), "wan0");  // the file's comes first
+  ASSERT_TRUE(bed->routes.remove(net("203.0.113.0/24"), 0, RouteOrigin::kFile));
+  EXPECT_EQ(bed->way("203.0.113.5"), "lan0");
+  EXPECT_FALSE(bed->routes.remove(net("203.0.113.0/24"), 0, RouteOrigin::kFile));
+  ASSERT_TRUE(bed->routes.remove(net("203.0.113.0/24"), 0, RouteOrigin::kApi));
+  EXPECT_EQ(bed->way("203.0.113.5"), "no_route");
+}
+
+TEST(Routes, TheSameRouteIsReplaced) {
+  const auto bed = ControlBed::started(kBase);
+  EXPECT_FALSE(*bed->routes.add(via("198.51.100.0/24", "192.0.2.9"), RouteOrigin::kApi));
+  EXPECT_TRUE(*bed->routes.add(via("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  EXPECT_EQ(bed->way("198.51.100.5"), "lan0");
+  EXPECT_FALSE(*bed->routes.add(via("198.51.100.0/24", "192.0.2.9", "", 5), RouteOrigin::kApi));
+  EXPECT_EQ(bed->way("198.51.100.5"), "lan0");  // the lower metric
+}
+
+TEST(Routes, TypesWithoutAGateway) {
+  const auto bed = ControlBed::started(kBase);
+  for (const auto& [type, reason] : {std::pair(RouteType::kBlackhole, "blackhole"),
+                                     std::pair(RouteType::kUnreachable, "unreachable"),
+                                     std::pair(RouteType::kProhibit, "prohibit")}) {
+    ASSERT_TRUE(bed->routes.add({net("198.51.100.0/24"), type, {}, 0}, RouteOrigin::kApi));
+    EXPECT_EQ(bed->way("198.51.100.5"), reason);
+  }
+}
+
+TEST(Routes, LinuxGetsTheFilesAndNotTheApis) {
+  const auto bed = ControlBed::started(kBase, true);
+  ASSERT_TRUE(bed->routes.add(via("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  bed->routes.write_to_linux();
+  EXPECT_EQ(bed->said, Said{"route 203.0.113.0/24"});
+}
+
+TEST(Routes, LoadsGoOnOneAfterTheOther) {
+  const auto bed = ControlBed::started(kBase);
+  Said done;
+  const auto tell = [&](const std::string& which) {
+    return [&done, which](Result<LoadCounts> counts) {
+      done.push_back(fmt::format("{} {}", which, counts ? counts->added : 0));
+    };
+  };
+  bed->routes.load(table(*bed, {"198.51.100.0/25", "198.51.100.128/25"}), {}, tell("first"));
+  bed->routes.load(table(*bed, {"198.18.0.0/15"}), {}, tell("second"));
+  EXPECT_TRUE(done.empty());
+  for (int turn = 0; turn < 10 && bed->routes.loading(); ++turn) bed->routes.continue_loads();
+  EXPECT_FALSE(bed->routes.loading());
+  EXPECT_EQ(done, (Said{"first 2", "second 1"}));
+  EXPECT_EQ(bed->way("198.51.100.200"), "wan0");
+}
+
+TEST(Routes, ALargeLoadTakesSeveralTurns) {
+  const auto bed = ControlBed::started(kBase);
+  auto routes = table(*bed, {});
+  for (uint32_t i = 0; i < 20000; ++i)
+    routes->entries.push_back(
+        {{IpAddress::from(lookup::Ipv4Address{(100u << 24) + (i << 8)}), 24}, 0});
+  size_t added = 0;
+  bed->routes.load(routes, {}, [&](Result<LoadCounts> counts) { added = counts->added; });
+  bed->routes.continue_loads();
+  EXPECT_TRUE(bed->routes.loading());
+  EXPECT_EQ(added, 0u);
+  for (int turn = 0; turn < 10 && bed->routes.loading(); ++turn) bed->routes.continue_loads();
+  EXPECT_EQ(added, 20000u);
+}
+
+TEST(Routes, WhoWaitsForALoadIsToldWhenItIsDropped) {
+  const auto bed = ControlBed::started(kBase);
+  auto promise = std::make_shared<std::promise<void>>();
+  auto future = promise->get_future();
+  bed->routes.load(table(*bed, {"198.18.0.0/15"}), {},
+                   [promise](Result<LoadCounts>) { promise->set_value(); });
+  promise.reset();
+  bed->routes.drop_loads();
+  EXPECT_THROW(future.get(), std::future_error);
+}
+
+}  // namespace
+}  // namespace hecto::router::test
