@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "base/secret_memory.hpp"
 #include "config/file/ipsec.hpp"
-#include "router/dataplane/stages/ipsec.hpp"
+#include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/ipsec/ipsec.hpp"
 
 namespace hecto::router {
