@@ -15,6 +15,7 @@
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/sampler.hpp"
 
 namespace hecto::bench {
 

@@ -1,12 +1,21 @@
 #include "router/control/linux_events.hpp"
 
-#include "router/control/interface_control.hpp"
-#include "router/control/route_control.hpp"
+#include <utility>
+#include <vector>
 
 namespace hecto::router {
 
-void LinuxEventFanOut::follow_link(const LinuxLink& link, bool removed) {
-  if (interfaces_.follow_link(link, removed)) routes_.write_to_linux();
+LinuxEventFanOut::LinuxEventFanOut(const config::LinuxConfig& config, LinuxEvents& routing,
+                                   OnLink on_link)
+    : config_(config), routing_(routing), on_link_(std::move(on_link)) {}
+
+void LinuxEventFanOut::link(const LinuxLink& link, bool removed) {
+  if (removed)
+    links_.erase(link.ifindex);
+  else
+    links_[link.ifindex] = {link, resyncs_};
+  routing_.link(link, removed);
+  on_link_(link, removed);
 }
 
 void LinuxEventFanOut::address(const LinuxAddress& address, bool removed) {
@@ -26,6 +35,22 @@ void LinuxEventFanOut::route(const Route& route, bool removed, bool replace) {
   const bool own = route.type == RouteType::kLocal || route.type == RouteType::kBroadcast;
   if (own ? config_.mirror_addresses : config_.mirror_routes)
     routing_.route(route, removed, replace);
+}
+
+void LinuxEventFanOut::resync_begin(const std::string& why) {
+  ++resyncs_;
+  resyncing_ = true;
+  routing_.resync_begin(why);
+}
+
+void LinuxEventFanOut::resync_end() {
+  routing_.resync_end();
+  if (!std::exchange(resyncing_, false)) return;
+  std::vector<LinuxLink> gone;
+  for (const auto& [ifindex, known] : links_)
+    if (known.resync != resyncs_) gone.push_back(known.link);
+  for (const LinuxLink& link : gone) links_.erase(link.ifindex);
+  for (const LinuxLink& link : gone) on_link_(link, true);
 }
 
 }  // namespace hecto::router

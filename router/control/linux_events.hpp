@@ -1,40 +1,50 @@
-// What the netlink mirror reads, on its way to those who follow it: links to Routing and then to
-// the interfaces, all else to Routing, as far as the configuration wants it mirrored.
+// What the netlink mirror reads, on its way to those who follow it: all of it to routing, as far as
+// the configuration wants it mirrored, and links then to the interfaces. Routing has looked at a
+// link before the interfaces do, which may add, update and remove interfaces there.
 //
 //   NetlinkMirror ─► LinuxEventFanOut ─► Routing ─► (links) InterfaceControl ─► RouteControl
 //
-// Control only.
+// A link that a resync does not repeat is told as removed, behind routing's own sweep.
+//
+// Control only. What is named in the constructor outlives it.
 #pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
 
 #include "config/file/config.hpp"
 #include "router/rib/route.hpp"
 
 namespace hecto::router {
 
-class InterfaceControl;
-class RouteControl;
-
 class LinuxEventFanOut final : public LinuxEvents {
  public:
-  LinuxEventFanOut(const config::LinuxConfig& config, LinuxEvents& routing,
-                   InterfaceControl& interfaces, RouteControl& routes)
-      : config_(config), routing_(routing), interfaces_(interfaces), routes_(routes) {}
+  // Called for every link of Linux, also of those that are no interface of ours.
+  using OnLink = std::function<void(const LinuxLink& link, bool removed)>;
 
-  void link(const LinuxLink& link, bool removed) override { routing_.link(link, removed); }
-  // After Routing has looked at it, also of links that a resync did not confirm.
-  void follow_link(const LinuxLink& link, bool removed);
+  LinuxEventFanOut(const config::LinuxConfig& config, LinuxEvents& routing, OnLink on_link);
+
+  void link(const LinuxLink& link, bool removed) override;
   void address(const LinuxAddress& address, bool removed) override;
   void neighbor(const LinuxNeighbor& neighbor, bool removed) override;
   void nexthop_object(const NextHopObject& object, bool removed) override;
   void route(const Route& route, bool removed, bool replace) override;
-  void resync_begin(const std::string& why) override { routing_.resync_begin(why); }
-  void resync_end() override { routing_.resync_end(); }
+  void resync_begin(const std::string& why) override;
+  void resync_end() override;
 
  private:
+  struct Known {
+    LinuxLink link;
+    uint32_t resync;  // in which it was told last
+  };
+
   const config::LinuxConfig config_;
   LinuxEvents& routing_;
-  InterfaceControl& interfaces_;
-  RouteControl& routes_;
+  const OnLink on_link_;
+  std::unordered_map<int, Known> links_;  // by ifindex
+  uint32_t resyncs_ = 0;
+  bool resyncing_ = false;
 };
 
 }  // namespace hecto::router

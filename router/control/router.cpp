@@ -103,9 +103,7 @@ Result<void> Router::start_tables() {
   const config::Placement& placement = running_->placement;
   const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
   try {
-    tables_ = std::make_unique<Tables>(
-        config.tables, placement.sockets, threads, log_routing,
-        [this](const LinuxLink& link, bool removed) { linux_events_->follow_link(link, removed); });
+    tables_ = std::make_unique<Tables>(config.tables, placement.sockets, threads, log_routing);
     auto offload = Offload::create(config.offload, placement, *tables_, offload_found_);
     if (!offload) return tl::unexpected(offload.error());
     offload_ = std::move(*offload);
@@ -129,7 +127,10 @@ void Router::start_interfaces() {
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
   captures_ = std::make_unique<CaptureControl>(*plane_);
   linux_events_ = std::make_unique<LinuxEventFanOut>(running_->config.linux_side, routing(),
-                                                     *interfaces_, *routes_);
+                                                     [this](const LinuxLink& link, bool removed) {
+                                                       if (interfaces_->follow_link(link, removed))
+                                                         routes_->write_to_linux();
+                                                     });
 }
 
 Result<void> Router::start_linux_side() {

@@ -322,7 +322,9 @@ class ControlBed {
   Routing routing{*fib4, *fib6, *next_hops, routing_options()};
   InterfaceControl interfaces{running, routing, plane, sampler, notes};
   RouteControl routes{running, routing, interfaces.table(), notes};
-  LinuxEventFanOut events{{}, routing, interfaces, routes};
+  LinuxEventFanOut events{{}, routing, [this](const LinuxLink& link, bool removed) {
+                            if (interfaces.follow_link(link, removed)) routes.write_to_linux();
+                          }};
   Ipsec ipsec;
 
  private:
@@ -339,12 +341,9 @@ class ControlBed {
     options.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
     return options;
   }
-  RoutingOptions routing_options() {
+  static RoutingOptions routing_options() {
     RoutingOptions options;
     options.max_groups = 512;
-    options.on_link = [this](const LinuxLink& link, bool removed) {
-      events.follow_link(link, removed);
-    };
     return options;
   }
 };
