@@ -9,7 +9,8 @@
 
 #include "bench/traffic/pcap.hpp"
 #include "bench/traffic/spec_problems.hpp"
-#include "config/file/load_sections.hpp"
+#include "config/file/addresses.hpp"
+#include "config/file/load_ports.hpp"
 #include "config/file/reader.hpp"
 #include "router/rib/route_file.hpp"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/text.hpp"
 #include "config/file/reader.hpp"
-#include "config/file/schema.hpp"
 #include "config/file/words.hpp"
 
 namespace hecto::config {

@@ -7,21 +7,12 @@
 #include <set>
 #include <tuple>
 
-#include "config/file/words.hpp"
+#include "config/file/keys.hpp"
 
 namespace hecto::config {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-template <typename T>
-std::string text_of(T value) {
-  return fmt::format("{}", value);
-}
-template <typename T>
-std::string text_or(const std::optional<T>& value, const char* otherwise) {
-  return value ? std::to_string(*value) : otherwise;
-}
 
 void refuse(Lines& refused, std::string_view key, std::string_view running, std::string_view wanted,
             std::string_view remedy) {
@@ -32,64 +23,60 @@ void refuse(Lines& refused, std::string_view key, std::string_view running, std:
                   key, running, wanted, remedy));
 }
 
-void refuse_globals(const Config& running, const Config& wanted, Lines& refused) {
-  constexpr std::string_view kRestart = "restart hectod";
-  auto check = [&](std::string_view key, std::string_view now, std::string_view then) {
-    refuse(refused, key, now, then, kRestart);
-  };
-  const LinuxConfig& a = running.linux_side;
-  const LinuxConfig& b = wanted.linux_side;
-  check("workers", workers_text(running.workers), workers_text(wanted.workers));
-  check("control_core", text_or(running.control_core, "auto"),
-        text_or(wanted.control_core, "auto"));
-  if (a.enabled != b.enabled || a.name_space == b.name_space)
-    check("linux", linux_text(a), linux_text(b));
-  else
-    check("linux.namespace", a.name_space, b.name_space);
-  if (a.enabled && b.enabled && a.name_space != b.name_space) {
-    LinuxConfig same_name = b;
-    same_name.name_space = a.name_space;
-    check("linux", linux_text(a), linux_text(same_name));
+constexpr std::string_view kRestart = "restart hectod";
+
+bool is_scalar(const auto& key, Change change) {
+  return key.text != nullptr && key.compared && key.change == change;
+}
+
+// What of a section differs and cannot change while running. `path` stands before the keys.
+template <typename S>
+void refuse_keys(const Section<S>& section, const S& running, const S& wanted,
+                 std::string_view path, std::string_view remedy, Lines& refused) {
+  for (const Key<S>& key : section.keys)
+    if (is_scalar(key, Change::kRestart))
+      refuse(refused, fmt::format("{}.{}", path, key.name), shown(key, running),
+             shown(key, wanted), remedy);
+}
+template <typename S>
+void refuse_keys(const Section<S>& section, const S& running, const S& wanted, Lines& refused) {
+  refuse_keys(section, running, wanted, section.path, kRestart, refused);
+}
+
+// Another namespace alone is told by its own key.
+void refuse_linux(const LinuxConfig& running, const LinuxConfig& wanted, Lines& refused) {
+  LinuxConfig rest = wanted;
+  if (running.enabled == wanted.enabled) {
+    refuse_keys(linux_keys, running, wanted, refused);
+    rest.name_space = running.name_space;
   }
-  check("spare_mbufs", text_of(running.spare_mbufs), text_of(wanted.spare_mbufs));
-  check("tables.ipv4_engine", to_string(running.tables.ipv4_engine),
-        to_string(wanted.tables.ipv4_engine));
-  check("tables.memory", text_or(running.tables.memory_bytes, "auto"),
-        text_or(wanted.tables.memory_bytes, "auto"));
-  check("tables.groups", text_of(running.tables.groups), text_of(wanted.tables.groups));
-  const OffloadConfig& c = running.offload;
-  const OffloadConfig& d = wanted.offload;
-  check("offload.device", offload_devices_text(c), offload_devices_text(d));
-  check("offload.lookup", to_string(c.lookup), to_string(d.lookup));
-  check("offload.ipsec", to_string(c.ipsec), to_string(d.ipsec));
-  check("offload.shader", text_of(c.shader), text_of(d.shader));
-  check("offload.latency_bound_us", text_of(c.latency_bound_us), text_of(d.latency_bound_us));
-  check("offload.deadline_us", text_of(c.deadline_us), text_of(d.deadline_us));
-  check("offload.batch", text_of(c.batch), text_of(d.batch));
-  check("ipsec.crypto", to_string(running.ipsec.crypto), to_string(wanted.ipsec.crypto));
-  check("ipsec.nic", to_string(running.ipsec.nic), to_string(wanted.ipsec.nic));
-  check("ipsec.max_sas", text_of(running.ipsec.max_sas), text_of(wanted.ipsec.max_sas));
-  check("ipsec.max_policies", text_of(running.ipsec.max_policies),
-        text_of(wanted.ipsec.max_policies));
-  check("ipsec.export_keys", text_of(running.ipsec.export_keys), text_of(wanted.ipsec.export_keys));
-  check("memory", text_or(running.memory_bytes, "auto"), text_or(wanted.memory_bytes, "auto"));
-  check("api.socket", running.api_socket, wanted.api_socket);
+  refuse(refused, "linux", to_string(running), to_string(rest), kRestart);
+}
+
+void refuse_globals(const Config& running, const Config& wanted, Lines& refused) {
+  for (const Key<Config>& key : file_keys.keys) {
+    if (key.name == "linux")
+      refuse_linux(running.linux_side, wanted.linux_side, refused);
+    else if (key.name == "tables")
+      refuse_keys(table_keys, running.tables, wanted.tables, refused);
+    else if (key.name == "offload")
+      refuse_keys(offload_keys, running.offload, wanted.offload, refused);
+    else if (key.name == "ipsec")
+      refuse_keys(ipsec_keys, running.ipsec, wanted.ipsec, refused);
+    else if (key.name == "api")
+      refuse_keys(api_keys, running, wanted, refused);
+    else if (key.name == "log")
+      refuse_keys(log_keys, running, wanted, refused);
+    else if (is_scalar(key, Change::kRestart))
+      refuse(refused, key.name, shown(key, running), shown(key, wanted), kRestart);
+  }
 }
 
 void refuse_port(const PortConfig& running, const PortConfig& wanted, Lines& refused) {
-  const std::string remedy =
-      fmt::format("restart hectod, or reload once without {} and then with it", running.name);
-  auto check = [&](std::string_view key, std::string_view now, std::string_view then) {
-    refuse(refused, fmt::format("ports.{}.{}", running.name, key), now, then, remedy);
-  };
-  auto mac = [](const PortConfig& port) {
-    return port.mac ? to_string(*port.mac) : std::string("the device's");
-  };
-  check("device", running.device, wanted.device);
-  check("queues", text_or(running.rx_queues, "auto"), text_or(wanted.rx_queues, "auto"));
-  check("rx_descriptors", text_of(running.rx_descriptors), text_of(wanted.rx_descriptors));
-  check("tx_descriptors", text_of(running.tx_descriptors), text_of(wanted.tx_descriptors));
-  check("mac", mac(running), mac(wanted));
+  refuse_keys(port_keys, running, wanted, "ports." + running.name,
+              fmt::format("restart hectod, or reload once without {} and then with it",
+                          running.name),
+              refused);
 }
 
 // "mtu 1500 -> 9000, counters false -> true": what differs between two ports or VLANs.
@@ -98,6 +85,12 @@ class Changes {
   void add(std::string_view key, const std::string& before, const std::string& after) {
     if (before == after) return;
     text_ += fmt::format("{}{} {} -> {}", text_.empty() ? "" : ", ", key, before, after);
+  }
+  // Those that `hecto reload` applies.
+  template <typename S>
+  void add_keys(const Section<S>& section, const S& before, const S& after) {
+    for (const Key<S>& key : section.keys)
+      if (is_scalar(key, Change::kReload)) add(key.name, shown(key, before), shown(key, after));
   }
   void add_word(const std::string& word) {
     text_ += fmt::format("{}{}", text_.empty() ? "" : ", ", word);
@@ -120,18 +113,14 @@ void compare_addresses(const std::vector<IpPrefix>& before, const std::vector<Ip
 
 std::string vlan_changes(const VlanConfig& before, const VlanConfig& after) {
   Changes changes;
-  changes.add("mtu", text_or(before.mtu, "the port's"), text_or(after.mtu, "the port's"));
-  changes.add("urpf", std::string(to_string(before.urpf)), std::string(to_string(after.urpf)));
+  changes.add_keys(vlan_keys, before, after);
   compare_addresses(before.addresses, after.addresses, changes);
   return changes.text();
 }
 
 void compare_ports(const PortConfig& before, const PortConfig& after, Lines& lines) {
   Changes changes;
-  changes.add("mtu", text_of(before.mtu), text_of(after.mtu));
-  changes.add("promiscuous", text_of(before.promiscuous), text_of(after.promiscuous));
-  changes.add("urpf", std::string(to_string(before.urpf)), std::string(to_string(after.urpf)));
-  changes.add("counters", text_of(before.counters), text_of(after.counters));
+  changes.add_keys(port_keys, before, after);
   compare_addresses(before.addresses, after.addresses, changes);
   if (!changes.text().empty())
     lines.push_back(fmt::format("~ port {}: {}", before.name, changes.text()));
@@ -228,17 +217,16 @@ void diff_punt(const Config& running, const Config& wanted, Difference& out) {
   }
 }
 
-void diff_scalars(const Config& running, const Config& wanted, Difference& out) {
-  auto compare = [&](std::string_view key, const std::string& before, const std::string& after) {
-    if (before == after) return false;
-    out.lines.push_back(fmt::format("~ {}: {} -> {}", key, before, after));
-    return true;
+void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
+  auto compare = [&](const Key<Config>& key, const std::string& name) {
+    if (!is_scalar(key, Change::kReload)) return;
+    const std::string before = shown(key, running), after = shown(key, wanted);
+    if (before != after) lines.push_back(fmt::format("~ {}: {} -> {}", name, before, after));
   };
-  out.idle_changed |= compare("idle", to_string(running.idle), to_string(wanted.idle));
-  out.idle_changed |=
-      compare("idle_sleep_us", text_of(running.idle_sleep_us), text_of(wanted.idle_sleep_us));
-  out.burst_changed = compare("burst", text_of(running.burst), text_of(wanted.burst));
-  out.log_level_changed = compare("log.level", running.log_level, wanted.log_level);
+  for (const Key<Config>& key : file_keys.keys) compare(key, std::string(key.name));
+  for (const Section<Config>& section : {api_keys, log_keys})
+    for (const Key<Config>& key : section.keys)
+      compare(key, fmt::format("{}.{}", section.path, key.name));
 }
 
 }  // namespace
@@ -272,7 +260,11 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       [](const IpsecPolicyConfig& policy) { return "ipsec policy " + to_string(policy); },
       out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
   diff_punt(running, wanted, out);
-  diff_scalars(running, wanted, out);
+  diff_scalars(running, wanted, out.lines);
+  out.idle_changed =
+      running.idle != wanted.idle || running.idle_sleep_us != wanted.idle_sleep_us;
+  out.burst_changed = running.burst != wanted.burst;
+  out.log_level_changed = running.log_level != wanted.log_level;
   if (!refused.empty()) return tl::unexpected(std::move(refused));
   return out;
 }

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -92,13 +91,6 @@ struct IpsecConfig {
   std::vector<IpsecPolicyConfig> policies;
   bool operator==(const IpsecConfig&) const = default;
 };
-
-// One SA or policy from a map of its keys, as the file's lists hold them; JSON is YAML. The file
-// name stands in front of what is refused.
-tl::expected<IpsecSaConfig, std::vector<std::string>> parse_ipsec_sa(std::string_view yaml,
-                                                                     const std::string& file_name);
-tl::expected<IpsecPolicyConfig, std::vector<std::string>> parse_ipsec_policy(
-    std::string_view yaml, const std::string& file_name);
 
 // What tells one policy, or SA, from another.
 inline auto key_of(const IpsecPolicyConfig& policy) {

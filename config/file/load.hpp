@@ -3,23 +3,16 @@
 //   lab.yaml:7: ports.lan0.mtu: 90000 is out of range; use 576 to 9000
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <vector>
 
 #include "config/file/config.hpp"
-#include "config/file/punt_reasons.hpp"
 #include "config/file/reader.hpp"
 
 namespace hecto::config {
 
 tl::expected<Config, Problems> load(const std::string& file);
-tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,
-                                     std::span<const std::string_view> punt_reasons = kPuntReasons);
-
-// The file again, every key written out, `auto` as what it stands for where that is known.
-std::string to_yaml(const Config& config);
+tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name);
 
 }  // namespace hecto::config

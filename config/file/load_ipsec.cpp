@@ -1,4 +1,3 @@
-// `ipsec:` and its SAs. What is said of a key never holds the key.
 #include "config/file/load_ipsec.hpp"
 
 #include <fcntl.h>
@@ -8,19 +7,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
+#include <map>
 
-#include "config/file/load_sections.hpp"
+#include "config/file/addresses.hpp"
+#include "config/file/keys.hpp"
+#include "config/file/load_ipsec_policies.hpp"
 
 namespace hecto::config {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
-constexpr uint64_t kMostPackets = uint64_t{1} << 62;
-constexpr uint64_t kMostSeconds = 1'000'000'000;
 constexpr size_t kMostKeyFileBytes = 4096;
-constexpr uint16_t kMostReplayWindow = 4096;
-constexpr uint32_t kFirstSpi = 256;  // those below are IANA's (RFC 4303 §2.1)
 
 const IpsecAlgorithm* read_algorithm(const Value& value,
                                      std::span<const IpsecAlgorithm> algorithms) {
@@ -162,100 +160,51 @@ void read_crypto(const Value& map, const Fields& fields, const std::string& base
                   integrity == nullptr ? cipher->name : integrity->name, map, sa.integrity_key);
 }
 
-void read_pair(const Fields& fields, std::string_view unit, uint64_t most,
-               std::optional<uint64_t>& soft, std::optional<uint64_t>& hard) {
-  const bool bytes = unit == "bytes";
-  auto read = [&](std::string_view which) -> std::optional<uint64_t> {
-    const Value* value = fields.get(fmt::format("{}_{}", which, unit));
-    if (value == nullptr) return std::nullopt;
-    return bytes ? value->size(1, most) : value->integer(1, most);
-  };
-  soft = read("soft");
-  hard = read("hard");
-  if (soft && hard && *soft > *hard)
-    fields.get(fmt::format("soft_{}", unit))
-        ->refuse(fmt::format("is above hard_{}; use at most that", unit));
-}
-
 void read_lifetime(const Value& value, IpsecLifetime& lifetime) {
-  Fields fields(value, "ipsec.sas.*.lifetime", "a map, as {soft_bytes: 90GB, hard_bytes: 100GB}");
-  read_pair(fields, "bytes", kMostBytes, lifetime.soft_bytes, lifetime.hard_bytes);
-  read_pair(fields, "packets", kMostPackets, lifetime.soft_packets, lifetime.hard_packets);
-  read_pair(fields, "add_s", kMostSeconds, lifetime.soft_add_s, lifetime.hard_add_s);
-  read_pair(fields, "use_s", kMostSeconds, lifetime.soft_use_s, lifetime.hard_use_s);
+  Fields fields(value, lifetime_keys.names, "a map, as {soft_bytes: 90GB, hard_bytes: 100GB}");
+  using Limit = std::optional<uint64_t> IpsecLifetime::*;
+  // A hard limit is read behind its soft one.
+  auto pair = [&](std::string_view unit, std::string_view key, Limit soft, Limit hard) {
+    auto read = [&, key, unit, soft, hard](const Value& given) {
+      lifetime_keys[key].read(lifetime_keys[key], given, lifetime);
+      if (lifetime.*soft && lifetime.*hard && *(lifetime.*soft) > *(lifetime.*hard))
+        fields.get(fmt::format("soft_{}", unit))
+            ->refuse(fmt::format("is above hard_{}; use at most that", unit));
+    };
+    return ByHand{key, read};
+  };
+  using L = IpsecLifetime;
+  read_keys(fields, lifetime_keys, lifetime,
+            {pair("bytes", "hard_bytes", &L::soft_bytes, &L::hard_bytes),
+             pair("packets", "hard_packets", &L::soft_packets, &L::hard_packets),
+             pair("add_s", "hard_add_s", &L::soft_add_s, &L::hard_add_s),
+             pair("use_s", "hard_use_s", &L::soft_use_s, &L::hard_use_s)});
 }
 
-void read_options(const Fields& fields, IpsecSaConfig& sa) {
-  read_integer(fields.get("reqid"), 0, UINT32_MAX, sa.reqid);
-  read_integer(fields.get("if_id"), 0, UINT32_MAX, sa.if_id);
-  read_integer(fields.get("replay_window"), 0, kMostReplayWindow, sa.replay_window);
-  read_integer(fields.get("tfc_pad"), 0, 65535, sa.tfc_pad);
-  const std::pair<const char*, bool*> flags[] = {{"esn", &sa.esn},
-                                                 {"copy_dscp", &sa.copy_dscp},
-                                                 {"copy_dont_fragment", &sa.copy_dont_fragment},
-                                                 {"ecn", &sa.ecn}};
-  for (const auto& [name, target] : flags)
-    if (const Value* value = fields.get(name))
-      if (auto wanted = value->boolean()) *target = *wanted;
-  if (const Value* value = fields.get("lifetime")) read_lifetime(*value, sa.lifetime);
-  if (const Value* value = fields.get("encapsulation")) {
-    Fields ports(*value, "ipsec.sas.*.encapsulation",
-                 "a map, as {source_port: 4500, destination_port: 4500}");
-    sa.encapsulation.emplace();
-    read_integer(ports.get("source_port"), 1, 65535, sa.encapsulation->source_port);
-    read_integer(ports.get("destination_port"), 1, 65535, sa.encapsulation->destination_port);
-  }
+void read_encapsulation(const Value& value, IpsecEncapsulation& encapsulation) {
+  Fields fields(value, encapsulation_keys.names,
+                "a map, as {source_port: 4500, destination_port: 4500}");
+  read_keys(fields, encapsulation_keys, encapsulation);
 }
 
-}  // namespace
-
-std::optional<uint32_t> read_spi(const Value& value) {
-  std::string_view word = value.word();
-  const bool hex = word.starts_with("0x");
-  if (hex) word.remove_prefix(2);
-  uint32_t spi = 0;
-  const auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), spi, hex ? 16 : 10);
-  if (error == std::errc() && end == word.data() + word.size() && spi >= kFirstSpi) return spi;
-  value.refuse("is no SPI; use 0x100 to 0xffffffff");
-  return std::nullopt;
-}
-
-std::optional<IpsecMode> read_ipsec_mode(const Value& value) {
-  static constexpr Enumerator kModes[] = {{"tunnel", static_cast<int>(IpsecMode::kTunnel)},
-                                          {"transport", static_cast<int>(IpsecMode::kTransport)}};
-  if (auto mode = value.one_of(kModes)) return static_cast<IpsecMode>(*mode);
-  return std::nullopt;
-}
-
-std::optional<IpAddress> read_ipsec_end(const Value& value) {
-  auto text = value.text("an address, as 192.0.2.1");
-  if (!text) return std::nullopt;
-  auto address = IpAddress::parse(*text);
-  const bool unspecified = address && std::all_of(address->bytes.begin(), address->bytes.end(),
-                                                  [](uint8_t b) { return b == 0; });
-  if (address && !unspecified && address->bytes[0] != 0xff &&
-      (address->family == lookup::Family::kIpv6 || address->bytes[0] < 224))
-    return address;
-  value.refuse("is no end of a tunnel; use a unicast address, as 192.0.2.1");
-  return std::nullopt;
-}
-
-std::optional<IpsecSaConfig> read_ipsec_sa(const Value& value, const std::string& base) {
-  Fields fields(value, "ipsec.sas.*",
+// `base`: the file in whose folder relative key files lie.
+std::optional<IpsecSaConfig> read_sa(const Value& value, const std::string& base) {
+  Fields fields(value, sa_keys.names,
                 "a map, as {source: 192.0.2.1, destination: 198.51.100.1, "
                 "spi: 0x1001, cipher: aes-256-gcm, key_file: a.key}");
   IpsecSaConfig sa;
   const Value* source = fields.need("source", "the address of the sending end");
   const Value* destination = fields.need("destination", "the address of the receiving end");
   const Value* spi = fields.need("spi", "one as 0x1001");
-  auto from = source == nullptr ? std::nullopt : read_ipsec_end(*source);
-  auto to = destination == nullptr ? std::nullopt : read_ipsec_end(*destination);
+  auto from = source == nullptr ? std::nullopt : read_unicast(*source);
+  auto to = destination == nullptr ? std::nullopt : read_unicast(*destination);
   auto index = spi == nullptr ? std::nullopt : read_spi(*spi);
   if (from && to && from->family != to->family)
     destination->refuse("is not of the family of source; use two addresses of one family");
-  if (const Value* mode = fields.get("mode")) sa.mode = read_ipsec_mode(*mode).value_or(sa.mode);
-  read_options(fields, sa);
+  read_keys(fields, sa_keys, sa);
+  if (const Value* lifetime = fields.get("lifetime")) read_lifetime(*lifetime, sa.lifetime);
+  if (const Value* encapsulation = fields.get("encapsulation"))
+    read_encapsulation(*encapsulation, sa.encapsulation.emplace());
   read_crypto(value, fields, base, sa);
   if (!from || !to || !index) return std::nullopt;
   sa.source = *from;
@@ -264,31 +213,11 @@ std::optional<IpsecSaConfig> read_ipsec_sa(const Value& value, const std::string
   return sa;
 }
 
-void load_ipsec(const Value& value, Loading& loading) {
-  IpsecConfig& ipsec = loading.config.ipsec;
-  Fields fields(value, "ipsec", "a map, as {sas: [], policies: []}");
-  static constexpr Enumerator kCrypto[] = {{"auto", static_cast<int>(IpsecCrypto::kAuto)},
-                                           {"ipsec-mb", static_cast<int>(IpsecCrypto::kIpsecMb)},
-                                           {"openssl", static_cast<int>(IpsecCrypto::kOpenSsl)}};
-  if (const Value* crypto = fields.get("crypto"))
-    if (auto word = crypto->one_of(kCrypto)) ipsec.crypto = static_cast<IpsecCrypto>(*word);
-  static constexpr Enumerator kNic[] = {{"auto", static_cast<int>(IpsecNic::kAuto)},
-                                        {"never", static_cast<int>(IpsecNic::kNever)}};
-  if (const Value* nic = fields.get("nic"))
-    if (auto word = nic->one_of(kNic)) ipsec.nic = static_cast<IpsecNic>(*word);
-  read_integer(fields.get("max_sas"), 1, 1'000'000, ipsec.max_sas);
-  read_integer(fields.get("max_policies"), 1, 1'000'000, ipsec.max_policies);
-  if (const Value* value = fields.get("export_keys"))
-    if (auto wanted = value->boolean()) ipsec.export_keys = *wanted;
-  if (const Value* sas = fields.get("sas")) load_ipsec_sas(*sas, loading);
-  if (const Value* policies = fields.get("policies")) load_ipsec_policies(*policies, loading);
-}
-
-void load_ipsec_sas(const Value& value, Loading& loading) {
+void load_sas(const Value& value, Loading& loading) {
   IpsecConfig& ipsec = loading.config.ipsec;
   std::map<std::pair<IpAddress, uint32_t>, uint32_t> seen;
   for (const Value& item : value.items("a list of SAs")) {
-    auto sa = read_ipsec_sa(item, loading.config.file);
+    auto sa = read_sa(item, loading.config.file);
     if (!sa) continue;
     auto [first, fresh] = seen.emplace(std::pair(sa->destination, sa->spi), item.line());
     if (!fresh)
@@ -301,11 +230,35 @@ void load_ipsec_sas(const Value& value, Loading& loading) {
                                ipsec.max_sas));
 }
 
+}  // namespace
+
+std::optional<uint32_t> read_spi(const Value& value) {
+  std::string_view word = value.word();
+  const bool hex = word.starts_with("0x");
+  if (hex) word.remove_prefix(2);
+  uint32_t spi = 0;
+  const auto [end, error] =
+      std::from_chars(word.data(), word.data() + word.size(), spi, hex ? 16 : 10);
+  if (error == std::errc() && end == word.data() + word.size() && 
+      spi >= sa_keys["spi"].range.low)
+    return spi;
+  value.refuse(fmt::format("is no SPI; use {}", sa_keys["spi"].range.words));
+  return std::nullopt;
+}
+
+void load_ipsec(const Value& value, Loading& loading) {
+  IpsecConfig& ipsec = loading.config.ipsec;
+  Fields fields(value, ipsec_keys.names, "a map, as {sas: [], policies: []}");
+  read_keys(fields, ipsec_keys, ipsec,
+            {{"sas", [&](const Value& sas) { load_sas(sas, loading); }},
+             {"policies", [&](const Value& policies) { load_ipsec_policies(policies, loading); }}});
+}
+
 tl::expected<IpsecSaConfig, Problems> parse_ipsec_sa(std::string_view yaml,
                                                      const std::string& file_name) {
   IpsecSaConfig sa;
   auto read = read_yaml(yaml, file_name, "begin with source", [&](const Value& root) {
-    if (auto one = read_ipsec_sa(root, "/")) sa = std::move(*one);
+    if (auto one = read_sa(root, "/")) sa = std::move(*one);
   });
   if (!read) return tl::unexpected(read.error());
   return sa;

@@ -1,23 +1,20 @@
-// The parts of load_ipsec.cpp and load_ipsec_policies.cpp that the other needs.
+// Reads `ipsec:` and its SAs. What is said of a key never holds the key.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
-#include "config/file/ipsec.hpp"
-#include "config/file/reader.hpp"
+#include "config/file/loading.hpp"
 
 namespace hecto::config {
 
-struct Loading;
-
-// `base`: the file in whose folder relative key files lie.
-std::optional<IpsecSaConfig> read_ipsec_sa(const Value& value, const std::string& base);
-std::optional<IpsecPolicyConfig> read_ipsec_policy(const Value& value);
-void load_ipsec_sas(const Value& value, Loading& loading);
-void load_ipsec_policies(const Value& value, Loading& loading);
-
+void load_ipsec(const Value& value, Loading& loading);
 std::optional<uint32_t> read_spi(const Value& value);
-std::optional<IpsecMode> read_ipsec_mode(const Value& value);
-std::optional<lookup::IpAddress> read_ipsec_end(const Value& value);  // a unicast address
+
+// One SA from a map of its keys, as the file's list holds them; JSON is YAML. The file name stands
+// in front of what is refused.
+tl::expected<IpsecSaConfig, Problems> parse_ipsec_sa(std::string_view yaml,
+                                                     const std::string& file_name);
 
 }  // namespace hecto::config

@@ -1,37 +1,20 @@
-// `ports:` and all below it.
+#include "config/file/load_ports.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 
-#include "config/file/load_sections.hpp"
+#include "config/file/addresses.hpp"
+#include "config/file/keys.hpp"
 
 namespace hecto::config {
 namespace {
 
-constexpr size_t kMaxPorts = 64;
 constexpr size_t kMaxInterfaceName = 15;  // IFNAMSIZ less its final 0
 constexpr size_t kVlanSuffix = 5;         // ".4094"
-constexpr uint16_t kMinMtu = 576;         // RFC 791: what every IPv4 host must take
 constexpr uint16_t kMinMtuIpv6 = 1280;    // RFC 8200 §5
-constexpr uint16_t kMaxMtu = 9000;
-constexpr uint16_t kMinDescriptors = 64;
-constexpr uint16_t kMaxDescriptors = 32768;
-
-constexpr Enumerator kUrpfModes[] = {{"off", static_cast<int>(UrpfMode::kOff)},
-                                     {"loose", static_cast<int>(UrpfMode::kLoose)},
-                                     {"strict", static_cast<int>(UrpfMode::kStrict)}};
-
-void read_boolean(const Value* value, bool& target) {
-  if (value == nullptr) return;
-  if (auto b = value->boolean()) target = *b;
-}
-
-void read_urpf(const Value* value, UrpfMode& target) {
-  if (value == nullptr) return;
-  if (auto mode = value->one_of(kUrpfModes)) target = static_cast<UrpfMode>(*mode);
-}
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
@@ -84,13 +67,14 @@ bool check_port_name(const Value::Entry& entry, bool has_vlans) {
 }  // namespace
 
 void read_device(const Value& value, PortConfig& port) {
-  auto text = value.text("a PCI address, a DPDK vdev (net_...), or a kernel interface");
+  const Range& right = port_keys["device"].range;
+  auto text = value.text(right.words);
   if (!text) return;
   if (auto pci = pci_address(*text)) {
     port.kind = DeviceKind::kPci;
     port.device = *pci;
   } else if (text->starts_with("net_") || text->starts_with("eth_")) {
-    if (text->size() > 1024 || text->find_first_of(" \t\n\r") != std::string::npos)
+    if (text->size() > right.high || text->find_first_of(" \t\n\r") != std::string::npos)
       value.refuse("is not a DPDK vdev; use NAME,KEY=VALUE,... without blanks");
     port.kind = DeviceKind::kVdev;
     port.device = *text;
@@ -106,20 +90,9 @@ void read_device(const Value& value, PortConfig& port) {
 
 namespace {
 
-void read_descriptors(const Value* value, uint16_t& target) {
-  if (value == nullptr) return;
-  auto number = value->integer(kMinDescriptors, kMaxDescriptors);
-  if (!number) return;
-  if ((*number & (*number - 1)) != 0)
-    value->refuse("is not a power of two; use 512, 1024, 2048 or another");
-  else
-    target = static_cast<uint16_t>(*number);
-}
-
-void read_addresses(const Value* value, const std::string& interface,
+void read_addresses(const Value& value, const std::string& interface,
                     std::vector<IpPrefix>& addresses, Loading& loading) {
-  if (value == nullptr) return;
-  for (const Value& item : value->items("a list of addresses, as [192.0.2.1/24]")) {
+  for (const Value& item : value.items("a list of addresses, as [192.0.2.1/24]")) {
     auto address = read_interface_address(item);
     if (!address) continue;
     addresses.push_back(*address);
@@ -134,30 +107,36 @@ bool has_ipv6(const std::vector<IpPrefix>& addresses) {
 
 void check_ipv6_mtu(const Value& where, const Value* mtu, uint16_t bytes,
                     const std::vector<IpPrefix>& addresses) {
-  if (bytes >= kMinMtuIpv6 || bytes < kMinMtu || !has_ipv6(addresses)) return;
+  const auto& [low, high, words] = port_keys["mtu"].range;
+  if (bytes >= kMinMtuIpv6 || bytes < low || !has_ipv6(addresses)) return;
   (mtu != nullptr ? *mtu : where)
       .complain(fmt::format("{} with IPv6 addresses; use {} to {} (RFC 8200 §5), or take them out",
-                            bytes, kMinMtuIpv6, kMaxMtu));
+                            bytes, kMinMtuIpv6, high));
 }
 
 void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
-  for (const Value::Entry& entry :
-       value.entries("sub-interfaces by VLAN id, as {100: {addresses: [192.0.2.1/24]}}", 4094)) {
+  const auto& [lowest, highest, words] = port_keys["vlans"].range;
+  for (const Value::Entry& entry : value.entries(
+           "sub-interfaces by VLAN id, as {100: {addresses: [192.0.2.1/24]}}", highest)) {
     auto id = parse_decimal(entry.key);
     // 0 and 4095 are reserved (IEEE 802.1Q-2018 table 9-2).
-    if (!id || *id < 1 || *id > 4094 || entry.key[0] == '0') {
+    if (!id || *id < lowest || *id > highest || entry.key[0] == '0') {
       entry.value.complain("not a VLAN id; use 1 to 4094");
       continue;
     }
     VlanConfig vlan;
     vlan.id = static_cast<uint16_t>(*id);
     if (entry.value.kind() != NodeKind::kNull) {
-      Fields fields(entry.value, "ports.*.vlans.*", "a map, as {addresses: [192.0.2.1/24]}");
+      Fields fields(entry.value, vlan_keys.names, "a map, as {addresses: [192.0.2.1/24]}");
       const Value* mtu = fields.get("mtu");
-      read_integer(mtu, kMinMtu, port.mtu, vlan.mtu);
-      read_addresses(fields.get("addresses"), fmt::format("{}.{}", port.name, vlan.id),
-                     vlan.addresses, loading);
-      read_urpf(fields.get("urpf"), vlan.urpf);
+      read_integer(mtu, vlan_keys["mtu"].range.low, port.mtu, vlan.mtu);
+      read_keys(fields, vlan_keys, vlan,
+                {{"addresses",
+                  [&](const Value& list) {
+                    read_addresses(list, fmt::format("{}.{}", port.name, vlan.id), vlan.addresses,
+                                   loading);
+                  }},
+                 {"mtu", {}}});
       check_ipv6_mtu(entry.value, mtu, vlan.mtu.value_or(port.mtu), vlan.addresses);
     }
     port.vlans.push_back(std::move(vlan));
@@ -169,31 +148,28 @@ void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
 void load_port(const Value::Entry& entry, Loading& loading) {
   PortConfig port;
   port.name = entry.key;
-  Fields fields(entry.value, "ports.*", "a map, as {device: eth1, addresses: [192.0.2.1/24]}");
+  Fields fields(entry.value, port_keys.names, "a map, as {device: eth1, addresses: [192.0.2.1/24]}");
   const Value* vlans = fields.get("vlans");
   if (vlans != nullptr && vlans->kind() == NodeKind::kNull) vlans = nullptr;
   if (!check_port_name(entry, vlans != nullptr)) return;
-  if (const Value* device = fields.need("device", "a PCI address, vdev or kernel interface"))
-    read_device(*device, port);
-  const Value* mtu = fields.get("mtu");
-  read_integer(mtu, kMinMtu, kMaxMtu, port.mtu);
-  read_addresses(fields.get("addresses"), port.name, port.addresses, loading);
-  check_ipv6_mtu(entry.value, mtu, port.mtu, port.addresses);
-  read_integer_or_auto(fields.get("queues"), 1, 128, port.rx_queues);
-  read_descriptors(fields.get("rx_descriptors"), port.rx_descriptors);
-  read_descriptors(fields.get("tx_descriptors"), port.tx_descriptors);
-  if (const Value* mac = fields.get("mac")) port.mac = read_mac(*mac);
-  read_boolean(fields.get("promiscuous"), port.promiscuous);
-  read_boolean(fields.get("counters"), port.counters);
-  read_urpf(fields.get("urpf"), port.urpf);
-  if (vlans != nullptr) read_vlans(*vlans, port, loading);
+  auto read_own_addresses = [&](const Value& list) {
+    read_addresses(list, port.name, port.addresses, loading);
+    check_ipv6_mtu(entry.value, fields.get("mtu"), port.mtu, port.addresses);
+  };
+  read_keys(fields, port_keys, port,
+            {{"device", [&](const Value& device) { read_device(device, port); }},
+             {"addresses", read_own_addresses},
+             {"vlans", [&](const Value&) {
+                if (vlans != nullptr) read_vlans(*vlans, port, loading);
+              }}});
   loading.config.ports.push_back(std::move(port));
 }
 
 }  // namespace
 
 void load_ports(const Value& value, Loading& loading) {
-  auto entries = value.entries("ports by name, as {wan0: {device: eth1}}", kMaxPorts);
+  auto entries = value.entries("ports by name, as {wan0: {device: eth1}}",
+                               file_keys["ports"].range.high);
   if (entries.empty() && value.kind() == NodeKind::kMap && loading.report.empty())
     value.complain("no port; name at least one, as wan0: {device: eth1}");
   std::map<std::string, std::string> by_device;

@@ -1,94 +1,31 @@
-// `routes:`, `route_files:` and `neighbors:`, and the readers of addresses that they share.
+#include "config/file/load_routes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
-#include "config/file/load_sections.hpp"
+#include "config/file/addresses.hpp"
+#include "config/file/keys.hpp"
 
 namespace hecto::config {
 namespace {
 
 using lookup::Family;
 
-constexpr size_t kMaxNextHops = 256;
-constexpr size_t kMaxRouteFiles = 1024;
-
-constexpr Enumerator kRouteTypes[] = {
-    {"unicast", static_cast<int>(RouteType::kUnicast)},
-    {"blackhole", static_cast<int>(RouteType::kBlackhole)},
-    {"unreachable", static_cast<int>(RouteType::kUnreachable)},
-    {"prohibit", static_cast<int>(RouteType::kProhibit)},
-};
-
 const char* name_of(Family family) {
   return family == Family::kIpv4 ? "IPv4" : "IPv6";
-}
-
-bool is_multicast(const IpAddress& address) {
-  return address.family == Family::kIpv4 ? (address.bytes[0] & 0xf0) == 0xe0
-                                         : address.bytes[0] == 0xff;
-}
-
-bool is_loopback(const IpAddress& address) {
-  if (address.family == Family::kIpv4) return address.bytes[0] == 127;
-  return address == *IpAddress::parse("::1");
-}
-
-bool is_unspecified(const IpAddress& address) {
-  return std::all_of(address.bytes.begin(), address.bytes.end(), [](uint8_t b) { return b == 0; });
-}
-
-bool is_link_local_v6(const IpAddress& address) {
-  return address.family == Family::kIpv6 && address.bytes[0] == 0xfe &&
-         (address.bytes[1] & 0xc0) == 0x80;
-}
-
-// Why no host can have this address; empty when one can.
-std::string_view not_a_host(const IpAddress& address) {
-  if (is_multicast(address)) return "a multicast address";
-  if (is_loopback(address)) return "a loopback address";
-  if (is_unspecified(address)) return "the unspecified address";
-  if (address.family == Family::kIpv4 && address.bytes[0] >= 240)
-    return "a reserved address (RFC 1112 §4)";
-  return {};
-}
-
-std::optional<IpAddress> read_host(const Value& value, std::string_view example) {
-  auto text = value.text(fmt::format("an address, as {}", example));
-  if (!text) return std::nullopt;
-  auto address = IpAddress::parse(*text);
-  if (!address) {
-    value.refuse(fmt::format("is not an address; use one as {}", example));
-    return std::nullopt;
-  }
-  if (std::string_view why = not_a_host(*address); !why.empty()) {
-    value.refuse(fmt::format("is {}; use a neighbor's own address", why));
-    return std::nullopt;
-  }
-  return address;
-}
-
-std::optional<IpPrefix> read_prefix(const Value& value) {
-  auto text = value.text("a prefix, as 203.0.113.0/24");
-  if (!text) return std::nullopt;
-  auto prefix = *text == "default" ? IpPrefix::parse("0.0.0.0/0") : IpPrefix::parse(*text);
-  if (prefix) {
-    if (!is_multicast(prefix->address)) return prefix;
-    value.refuse("is multicast, which this router does not route; use a unicast prefix");
-    return std::nullopt;
-  }
-  if (auto loose = IpPrefix::parse_interface(*text))
-    value.refuse(fmt::format("has bits behind its length; use {}", loose->network().to_string()));
-  else
-    value.refuse("is not a prefix; use one as 203.0.113.0/24 or 2001:db8::/32");
-  return std::nullopt;
 }
 
 std::optional<std::string> read_interface_name(const Value* value) {
   if (value == nullptr || value->is_word("auto")) return std::string();
   return value->text("a port, or PORT.ID for a VLAN");
+}
+
+bool is_link_local_v6(const IpAddress& address) {
+  return address.family == Family::kIpv6 && address.bytes[0] == 0xfe &&
+         (address.bytes[1] & 0xc0) == 0x80;
 }
 
 // One element of `via`, or `via` itself: an address, or a map.
@@ -97,10 +34,10 @@ void read_next_hop(const Value& value, const IpPrefix& to, RouteConfig& route, L
   const Value* gateway = &value;
   std::optional<Fields> fields;
   if (value.kind() == NodeKind::kMap) {
-    fields.emplace(value, "routes.*.via.*", "a map, as {gateway: 192.0.2.9}");
+    fields.emplace(value, next_hop_keys.names, "a map, as {gateway: 192.0.2.9}");
     gateway = fields->need("gateway", "an address");
     auto interface = read_interface_name(fields->get("interface"));
-    read_integer(fields->get("weight"), 1, 256, hop.weight);
+    read_keys(*fields, next_hop_keys, hop);
     if (gateway == nullptr || !interface) return;
     hop.interface = *interface;
   }
@@ -125,13 +62,11 @@ void read_next_hop(const Value& value, const IpPrefix& to, RouteConfig& route, L
 
 void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& seen,
                 Loading& loading) {
-  Fields fields(value, "routes.*", "a map, as {to: 203.0.113.0/24, via: 192.0.2.9}");
+  Fields fields(value, route_keys.names, "a map, as {to: 203.0.113.0/24, via: 192.0.2.9}");
   RouteConfig route;
-  if (const Value* type = fields.get("type"))
-    if (auto which = type->one_of(kRouteTypes)) route.type = static_cast<RouteType>(*which);
-  read_integer(fields.get("metric"), 0, UINT32_MAX, route.metric);
+  read_keys(fields, route_keys, route);  // type and metric
   const Value* to = fields.need("to", "a prefix");
-  auto prefix = to == nullptr ? std::nullopt : read_prefix(*to);
+  auto prefix = to == nullptr ? std::nullopt : read_route_prefix(*to);
   if (!prefix) return;
   route.to = *prefix;
   const Value* via = fields.get("via");
@@ -141,7 +76,7 @@ void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& see
     value.complain(
         fmt::format("route to {} goes nowhere; add via, or type: blackhole", prefix->to_string()));
   } else if (via->kind() == NodeKind::kList) {
-    auto hops = via->items("a list of gateways", kMaxNextHops);
+    auto hops = via->items("a list of gateways", route_keys["via"].range.high);
     if (hops.empty()) via->complain("no gateway; name at least one");
     for (const Value& hop : hops) read_next_hop(hop, *prefix, route, loading);
   } else {
@@ -154,46 +89,6 @@ void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& see
 
 }  // namespace
 
-std::optional<MacAddress> read_mac(const Value& value) {
-  auto text = value.text("a MAC address, as 02:00:00:00:00:01");
-  if (!text) return std::nullopt;
-  const std::optional<MacAddress> mac = parse_mac_address(*text);
-  if (!mac) {
-    value.refuse("is not a MAC address; use one as 02:00:00:00:00:01");
-  } else if (((*mac)[0] & 1) != 0) {
-    value.refuse("is a group address (multicast); use one whose first byte is even");
-  } else if (*mac == MacAddress{}) {
-    value.refuse("is all zeros; use one as 02:00:00:00:00:01");
-  } else {
-    return mac;
-  }
-  return std::nullopt;
-}
-
-std::optional<IpPrefix> read_interface_address(const Value& value) {
-  auto text = value.text("an address, as 192.0.2.1/24");
-  if (!text) return std::nullopt;
-  auto prefix = IpPrefix::parse_interface(*text);
-  auto refuse = [&](std::string_view what) {
-    value.refuse(what);
-    return std::nullopt;
-  };
-  if (!prefix) return refuse("is not an address with a length; use one as 192.0.2.1/24");
-  if (text->find('/') == std::string::npos)
-    return refuse(fmt::format("has no length; use {}/{}", *text,
-                              prefix->address.family == Family::kIpv4 ? 24 : 64));
-  if (std::string_view why = not_a_host(prefix->address); !why.empty())
-    return refuse(fmt::format("is {}; use an address of this router's own", why));
-  if (prefix->length == 0) return refuse("covers everything; use a length of 1 or more");
-  if (prefix->address.family == Family::kIpv4 && prefix->length < 31) {  // RFC 3021: /31 has none
-    uint32_t host = UINT32_MAX >> prefix->length;
-    uint32_t bits = prefix->address.v4().value & host;
-    if (bits == 0) return refuse("is the network's own address; use one of its hosts'");
-    if (bits == host) return refuse("is the network's broadcast address; use one of its hosts'");
-  }
-  return prefix;
-}
-
 void load_routes(const Value& value, Loading& loading) {
   std::set<std::pair<IpPrefix, uint32_t>> seen;
   for (const Value& item : value.items("a list, as [{to: 203.0.113.0/24, via: 192.0.2.9}]"))
@@ -202,7 +97,7 @@ void load_routes(const Value& value, Loading& loading) {
 
 void load_route_files(const Value& value, Loading& loading) {
   namespace fs = std::filesystem;
-  for (const Value& item : value.items("a list of file names", kMaxRouteFiles)) {
+  for (const Value& item : value.items("a list of file names", file_keys["route_files"].range.high)) {
     auto name = item.text("a file name");
     if (!name) continue;
     std::error_code error;
@@ -219,7 +114,7 @@ void load_route_files(const Value& value, Loading& loading) {
 void load_neighbors(const Value& value, Loading& loading) {
   for (const Value& item :
        value.items("a list, as [{address: 192.0.2.9, mac: 02:00:00:00:00:09, interface: wan0}]")) {
-    Fields fields(item, "neighbors.*", "a map, as {address: 192.0.2.9, mac: 02:00:00:00:00:09}");
+    Fields fields(item, neighbor_keys.names, "a map, as {address: 192.0.2.9, mac: 02:00:00:00:00:09}");
     const Value* address = fields.need("address", "the neighbor's IP address");
     const Value* mac = fields.need("mac", "the neighbor's MAC address");
     auto interface = read_interface_name(fields.get("interface"));

@@ -10,9 +10,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <unordered_map>
 
-#include "config/file/schema.hpp"
+#include "base/text.hpp"
 
 namespace hecto::config {
 namespace {
@@ -164,13 +165,16 @@ std::optional<bool> Value::boolean() const {
 
 std::optional<int> Value::one_of(std::span<const Enumerator> words) const {
   std::vector<std::string_view> names;
-  for (const Enumerator& e : words) {
-    if (is_word(e.name)) return e.value;
-    names.push_back(e.name);
-  }
-  std::string_view last = names.back();
-  names.pop_back();
-  refuse(fmt::format("is not known; use {} or {}", fmt::join(names, ", "), last));
+  for (const Enumerator& e : words) names.push_back(e.name);
+  const auto which = one_of(names);
+  return which ? std::optional(words[*which].value) : std::nullopt;
+}
+
+std::optional<size_t> Value::one_of(std::span<const std::string_view> words) const {
+  for (size_t i = 0; i < words.size(); ++i)
+    if (is_word(words[i])) return i;
+  refuse(fmt::format("is not known; use {} or {}", fmt::join(words.first(words.size() - 1), ", "),
+                     words.back()));
   return std::nullopt;
 }
 
@@ -209,10 +213,17 @@ std::optional<uint64_t> Value::scaled(uint64_t low, uint64_t high, std::string_v
   return product;
 }
 
+std::string least_size_words(uint64_t bytes) {
+  return bytes >> 20 == 0 ? fmt::format("{}B", bytes) : fmt::format("{}MiB", bytes >> 20);
+}
+
+std::string most_size_words(uint64_t bytes) {
+  return fmt::format("{}GiB", bytes >> 30);
+}
+
 std::optional<uint64_t> Value::size(uint64_t low, uint64_t high) const {
-  const std::string least =
-      low >> 20 == 0 ? fmt::format("{}B", low) : fmt::format("{}MiB", low >> 20);
-  return scaled(low, high, fmt::format("{} to {}GiB", least, high >> 30), "", true);
+  return scaled(
+      low, high, fmt::format("{} to {}", least_size_words(low), most_size_words(high)), "", true);
 }
 
 std::optional<uint64_t> Value::rate(uint64_t low, uint64_t high) const {
@@ -270,11 +281,14 @@ std::vector<Value::Entry> Value::entries(std::string_view right, size_t most) co
   return out;
 }
 
-Fields::Fields(const Value& map, std::string_view schema_path, std::string_view right)
-    : Fields(map, keys_of(schema_path), right) {}
+void undeclared_key(std::string_view key, std::span<const std::string_view> known) {
+  throw std::logic_error(fmt::format(
+      "key {} is read, but its table has {}: declare it there (config/README.md, \"Adding a key\")",
+      key, fmt::join(known, ", ")));
+}
 
 Fields::Fields(const Value& map, std::span<const std::string_view> known, std::string_view right)
-    : map_(map), is_map_(map.kind() == NodeKind::kMap) {
+    : map_(map), known_(known), is_map_(map.kind() == NodeKind::kMap) {
   for (Value::Entry& entry : map.entries(right)) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) {
       entries_.push_back(std::move(entry));
@@ -287,6 +301,7 @@ Fields::Fields(const Value& map, std::span<const std::string_view> known, std::s
 }
 
 const Value* Fields::get(std::string_view key) const {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) undeclared_key(key, known_);
   for (const Value::Entry& entry : entries_)
     if (entry.key == key) return &entry.value;
   return nullptr;

@@ -76,6 +76,7 @@ class Value {
   std::optional<double> number(double low, double high) const;  // 0.5, 12, 1e9
   std::optional<bool> boolean() const;
   std::optional<int> one_of(std::span<const Enumerator> words) const;
+  std::optional<size_t> one_of(std::span<const std::string_view> words) const;  // its place
   // 2GiB, 512MiB, 1000000: bytes.
   std::optional<uint64_t> size(uint64_t low, uint64_t high) const;
   // 10Mpps, 100kpps, 500: packets a second.
@@ -109,11 +110,13 @@ struct Value::Entry {
   Value value;
 };
 
+// A programming error: what reads `key` finds it in no table. Throws std::logic_error.
+[[noreturn]] void undeclared_key(std::string_view key, std::span<const std::string_view> known);
+
 // A map with known keys: unknown ones are refused with the nearest one that exists.
 class Fields {
  public:
-  // Those of the schema below `schema_path`.
-  Fields(const Value& map, std::string_view schema_path, std::string_view right);
+  // `known` outlives the object. Asking for a key that is not in it throws std::logic_error.
   Fields(const Value& map, std::span<const std::string_view> known, std::string_view right);
 
   const Value* get(std::string_view key) const;  // null when absent
@@ -122,6 +125,7 @@ class Fields {
 
  private:
   const Value& map_;
+  std::span<const std::string_view> known_;
   std::vector<Value::Entry> entries_;
   bool is_map_;
 };
@@ -136,6 +140,25 @@ tl::expected<std::string, Problems> read_file(const std::string& file);
 tl::expected<void, Problems> read_yaml(std::string_view yaml, const std::string& file_name,
                                        std::string_view right,
                                        const std::function<void(const Value& root)>& read);
+
+// Ends of a range of sizes in words: 64MiB to 1024GiB.
+std::string least_size_words(uint64_t bytes);
+std::string most_size_words(uint64_t bytes);
+
+template <typename T>
+T narrow(const T&, uint64_t number) {
+  return static_cast<T>(number);
+}
+template <typename T>
+std::optional<T> narrow(const std::optional<T>&, uint64_t number) {
+  return static_cast<T>(number);
+}
+// Stores an integer within the bounds; leaves the target alone otherwise. Null values are skipped.
+template <typename Target>
+void read_integer(const Value* value, uint64_t low, uint64_t high, Target& target) {
+  if (value == nullptr) return;
+  if (auto number = value->integer(low, high)) target = narrow(target, *number);
+}
 
 // Digits only, no sign, no blanks; nothing when it does not fit.
 std::optional<uint64_t> parse_decimal(std::string_view text);

@@ -5,6 +5,8 @@
 
 #include <cctype>
 
+#include "config/file/keys.hpp"
+
 namespace hecto::config {
 
 const char* to_string(IdleMode mode) noexcept {
@@ -83,28 +85,22 @@ std::string workers_text(const std::map<int, std::vector<unsigned>>& workers) {
   return fmt::format("{{{}}}", fmt::join(sockets, ", "));
 }
 
-std::string linux_text(const LinuxConfig& linux_side) {
-  if (!linux_side.enabled) return "off";
+std::string to_string(const LinuxConfig& linux_side) {
+  return linux_side.enabled ? flow_map(linux_keys, linux_side) : "off";
+}
+
+std::string mirror_text(const LinuxConfig& linux_side) {
   std::vector<const char*> parts;
   if (linux_side.mirror_addresses) parts.push_back("addresses");
   if (linux_side.mirror_routes) parts.push_back("routes");
   if (linux_side.mirror_neighbors) parts.push_back("neighbors");
   if (linux_side.mirror_ipsec) parts.push_back("ipsec");
-  return fmt::format("{{namespace: {}, mirror: [{}]}}", quoted(linux_side.name_space),
-                     fmt::join(parts, ", "));
+  return fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
 std::string offload_devices_text(const OffloadConfig& offload) {
   const std::string all = fmt::format("{}", fmt::join(offload.devices, ", "));
   return offload.devices.size() == 1 ? all : fmt::format("[{}]", all);
-}
-
-std::string offload_text(const OffloadConfig& offload) {
-  return fmt::format(
-      "{{device: {}, lookup: {}, ipsec: {}, shader: {}, latency_bound_us: {}, deadline_us: {}, "
-      "batch: {}}}",
-      offload_devices_text(offload), to_string(offload.lookup), to_string(offload.ipsec),
-      offload.shader, offload.latency_bound_us, offload.deadline_us, offload.batch);
 }
 
 std::string addresses_text(const std::vector<IpPrefix>& addresses) {

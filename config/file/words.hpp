@@ -1,12 +1,66 @@
-// Values as the file writes them, for to_yaml and for the lines of a difference.
+// Values as the file writes them, for reading, for to_yaml and for the lines of a difference.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/file/config.hpp"
 
 namespace hecto::config {
+
+// Which values of an enumeration the file may say, in the order that refusals and the manual name
+// them; its words are those of to_string().
+template <typename Enum>
+struct LegalValues;
+template <>
+struct LegalValues<IdleMode> {
+  static constexpr std::array kAll = {IdleMode::kSleep, IdleMode::kPoll};
+};
+template <>
+struct LegalValues<UrpfMode> {
+  static constexpr std::array kAll = {UrpfMode::kOff, UrpfMode::kLoose, UrpfMode::kStrict};
+};
+template <>
+struct LegalValues<RouteType> {
+  static constexpr std::array kAll = {RouteType::kUnicast, RouteType::kBlackhole,
+                                      RouteType::kUnreachable, RouteType::kProhibit};
+};
+template <>
+struct LegalValues<Ipv4Engine> {
+  static constexpr std::array kAll = {Ipv4Engine::kAuto, Ipv4Engine::kDirect, Ipv4Engine::kCompact};
+};
+template <>
+struct LegalValues<OffloadMode> {
+  static constexpr std::array kAll = {OffloadMode::kAuto, OffloadMode::kNever,
+                                      OffloadMode::kAlways};
+};
+template <>
+struct LegalValues<IpsecCrypto> {
+  static constexpr std::array kAll = {IpsecCrypto::kAuto, IpsecCrypto::kIpsecMb,
+                                      IpsecCrypto::kOpenSsl};
+};
+template <>
+struct LegalValues<IpsecNic> {
+  static constexpr std::array kAll = {IpsecNic::kAuto, IpsecNic::kNever};
+};
+template <>
+struct LegalValues<IpsecMode> {
+  static constexpr std::array kAll = {IpsecMode::kTunnel, IpsecMode::kTransport};
+};
+template <>
+struct LegalValues<PolicyDirection> {
+  static constexpr std::array kAll = {PolicyDirection::kOut, PolicyDirection::kIn,
+                                      PolicyDirection::kForward};
+};
+template <>
+struct LegalValues<PolicyAction> {
+  static constexpr std::array kAll = {PolicyAction::kProtect, PolicyAction::kBypass,
+                                      PolicyAction::kDiscard};
+};
+inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
+                                                               "error"};
 
 const char* to_string(IdleMode mode) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
@@ -17,12 +71,9 @@ std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interf
 std::string core_list(const std::vector<unsigned>& cores);
 // auto, or {0: [2-5], 1: [18-21]}
 std::string workers_text(const std::map<int, std::vector<unsigned>>& workers);
-// off, or {namespace: hecto, mirror: [addresses, routes, neighbors, ipsec]}
-std::string linux_text(const LinuxConfig& linux_side);
+std::string to_string(const LinuxConfig& linux_side);  // off, or {namespace: hecto, mirror: [...]}
+std::string mirror_text(const LinuxConfig& linux_side);          // [addresses, routes]
 std::string offload_devices_text(const OffloadConfig& offload);  // auto, or [cuda:0, cuda:1]
-// {device: cuda:0, lookup: auto, shader: false, latency_bound_us: 50, deadline_us: 2000, batch:
-// 1024}
-std::string offload_text(const OffloadConfig& offload);
 std::string addresses_text(const std::vector<IpPrefix>& addresses);
 // The text, in quotes where YAML would take it for something else.
 std::string quoted(const std::string& text);

@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "config/file/load_ipsec.hpp"
+#include "config/file/load_ipsec_policies.hpp"
 #include "router/api/request.hpp"
 #include "router/api/route_body.hpp"
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "config/file/load.hpp"
+#include "config/file/to_yaml.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hecto::config;

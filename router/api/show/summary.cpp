@@ -7,6 +7,7 @@
 #include "config/file/load.hpp"
 #include "lookup/kernels.hpp"
 #include "router/api/plan_json.hpp"
+#include "config/file/to_yaml.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"

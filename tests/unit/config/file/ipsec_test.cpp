@@ -12,6 +12,9 @@
 #include "config/file/diff.hpp"
 #include "config/file/document.hpp"
 #include "config/file/load.hpp"
+#include "config/file/load_ipsec.hpp"
+#include "config/file/load_ipsec_policies.hpp"
+#include "config/file/to_yaml.hpp"
 #include "tests/unit/config/file/files.hpp"
 
 namespace hecto::config {

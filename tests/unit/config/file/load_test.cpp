@@ -1,7 +1,9 @@
 #include "config/file/load.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/reason.hpp"
 #include "tests/unit/config/file/files.hpp"
 
 namespace hecto::config {
@@ -147,11 +149,20 @@ TEST(Load, RefusesKeysOfLaterVersions) {
   EXPECT_NE(only(std::string(kPort) + "rules: []").find("unknown key"), std::string::npos);
 }
 
-TEST(Load, TakesPuntReasonsFromTheCaller) {
-  const std::string_view reasons[] = {"mpls"};
-  std::string yaml = std::string(kPort) + "punt: {mpls: 5}";
-  EXPECT_TRUE(parse(yaml, "t", reasons));
-  EXPECT_FALSE(parse(yaml, "t"));
+TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {
+  for (size_t i = 0; i < kReasonCount; ++i) {
+    const ReasonInfo& reason = info(static_cast<Reason>(i));
+    const auto config = parse(fmt::format("{}punt: {{{}: 5}}", kPort, reason.name), "t");
+    EXPECT_EQ(config.has_value(), reason.punt) << reason.name;
+    if (config) {
+      EXPECT_EQ(config->punt_pps,
+                (std::map<std::string, uint32_t>{{std::string(reason.name), 5}}));
+    }
+  }
+  EXPECT_EQ(only(std::string(kPort) + "punt: {xxxxxx: 1}"),
+            "t.yaml:2: punt.xxxxxx: no such reason; use arp, local, multicast, broadcast, "
+            "link_local, options, ttl_expired, too_big, glean, no_route, unreachable, prohibit, "
+            "other_protocol");
 }
 
 TEST(Load, AcceptsSecondaryAddressesAndLinkLocalOnEveryPort) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/file/load.hpp"
+#include "config/file/to_yaml.hpp"
 #include "tests/beds/seed.hpp"
 
 namespace hecto::config {

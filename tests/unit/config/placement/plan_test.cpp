@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "config/file/to_yaml.hpp"
 #include "config/placement/placement.hpp"
 #include "tests/beds/boxes.hpp"
 

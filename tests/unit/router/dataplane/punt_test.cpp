@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/reason.hpp"
-#include "config/file/punt_reasons.hpp"
 #include "router/dataplane/core/token_bucket.hpp"
 
 namespace hecto::router::test {
@@ -38,14 +37,6 @@ TEST(Reason, EveryOneHasANameAndAPlace) {
     EXPECT_EQ(reason_by_name(reason.name), static_cast<Reason>(i));
   }
   EXPECT_EQ(reason_by_name("nonsense"), Reason::kNone);
-}
-
-TEST(Reason, ThePuntsAreThoseOfTheConfiguration) {
-  std::vector<std::string_view> punts;
-  for (size_t i = 1; i < kReasonCount; ++i)
-    if (info(static_cast<Reason>(i)).punt) punts.push_back(info(static_cast<Reason>(i)).name);
-  EXPECT_EQ(punts, std::vector<std::string_view>(config::kPuntReasons.begin(),
-                                                 config::kPuntReasons.end()));
 }
 
 }  // namespace

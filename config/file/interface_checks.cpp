@@ -1,10 +1,11 @@
-// Checks across the sections of the file.
+#include "config/file/interface_checks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
+#include <map>
 #include <set>
-
-#include "config/file/load_sections.hpp"
 
 namespace hecto::config {
 namespace {
@@ -30,22 +31,31 @@ std::set<std::string, std::less<>> interface_names(const Config& config) {
   return names;
 }
 
-}  // namespace
-
-void Networks::add(const IpPrefix& address, const std::string& interface) {
-  by_network_.emplace(address.network(), interface);
-  lengths_[family_index(address.address)].set(address.length);
-}
-
-const std::string* Networks::find(const IpAddress& address) const {
-  const auto& lengths = lengths_[family_index(address)];
-  for (int length = static_cast<int>(address.size()) * 8; length >= 0; --length) {
-    if (!lengths.test(static_cast<size_t>(length))) continue;
-    auto found = by_network_.find(IpPrefix{address, static_cast<uint8_t>(length)}.network());
-    if (found != by_network_.end()) return &found->second;
+// The networks of the interfaces, for "which interface holds this address".
+class Networks {
+ public:
+  void add(const IpPrefix& address, const std::string& interface) {
+    by_network_.emplace(address.network(), interface);
+    lengths_[family_index(address.address)].set(address.length);
   }
-  return nullptr;
-}
+
+  // Of the longest network that holds the address; null when none does.
+  const std::string* find(const IpAddress& address) const {
+    const auto& lengths = lengths_[family_index(address)];
+    for (int length = static_cast<int>(address.size()) * 8; length >= 0; --length) {
+      if (!lengths.test(static_cast<size_t>(length))) continue;
+      auto found = by_network_.find(IpPrefix{address, static_cast<uint8_t>(length)}.network());
+      if (found != by_network_.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::map<IpPrefix, std::string> by_network_;
+  std::bitset<129> lengths_[2];
+};
+
+}  // namespace
 
 // Two interfaces with overlapping networks leave it open where a neighbor is. In the order of
 // network and length what holds a network comes before it, so a stack of the networks that are
