@@ -19,22 +19,7 @@
 #endif
 
 namespace hecto::router {
-namespace detail {
-
-std::optional<IpAddress> read_address(Bytes payload, int family) noexcept {
-  const size_t size = family == AF_INET ? 4 : 16;
-  if ((family != AF_INET && family != AF_INET6) || payload.size() != size) return std::nullopt;
-  IpAddress address;
-  address.family = family == AF_INET ? Family::kIpv4 : Family::kIpv6;
-  std::copy(payload.begin(), payload.end(), address.bytes.begin());
-  return address;
-}
-
-}  // namespace detail
-
 namespace {
-
-using detail::read_address;
 
 template <typename Header>
 Bytes attributes_of(const Message& message) noexcept {
@@ -99,6 +84,15 @@ bool read_group(Bytes payload, std::vector<NextHopObject::Member>& members) {
 }
 
 }  // namespace
+
+std::optional<IpAddress> read_address(Bytes payload, int family) noexcept {
+  const size_t size = family == AF_INET ? 4 : 16;
+  if ((family != AF_INET && family != AF_INET6) || payload.size() != size) return std::nullopt;
+  IpAddress address;
+  address.family = family == AF_INET ? Family::kIpv4 : Family::kIpv6;
+  std::copy(payload.begin(), payload.end(), address.bytes.begin());
+  return address;
+}
 
 MessageKind kind_of(const Message& message) noexcept {
   if (message.body.empty()) return MessageKind::kOther;

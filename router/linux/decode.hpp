@@ -1,4 +1,4 @@
-// From rtnetlink messages to events: pure functions from bytes to values.
+// From rtnetlink messages to events: pure functions from bytes to values. Routes: decode_route.hpp.
 //
 // Hostile bytes give kMalformed, never a read past the end. kIgnored is a sound message that does
 // not concern a router's forwarding (another table, a cloned route, a bridge port, a proxy entry).
@@ -33,14 +33,6 @@ struct NextHopEvent {
   bool removed = false;
 };
 
-struct RouteEvent {
-  Route route;
-  bool removed = false;
-  // NLM_F_REPLACE of a notification. An IPv6 route that grew by a next hop (NLM_F_APPEND) is told
-  // whole, without it.
-  bool replace = false;
-};
-
 // What a message is about, from its type and family alone. kSa and kPolicy: of XFRM
 // (xfrm_decode.hpp).
 enum class MessageKind : uint8_t {
@@ -62,11 +54,8 @@ Decoded decode_link(const Message& message, LinkEvent& out);
 Decoded decode_address(const Message& message, AddressEvent& out);
 Decoded decode_neighbor(const Message& message, NeighborEvent& out);
 Decoded decode_nexthop(const Message& message, NextHopEvent& out);
-Decoded decode_route(const Message& message, RouteEvent& out);
 
-namespace detail {
 // An address of 4 or 16 bytes, as `family` (AF_INET, AF_INET6) demands.
 std::optional<IpAddress> read_address(Bytes payload, int family) noexcept;
-}  // namespace detail
 
 }  // namespace hecto::router

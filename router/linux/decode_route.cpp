@@ -1,15 +1,13 @@
+#include "router/linux/decode_route.hpp"
+
 #include <linux/lwtunnel.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 
-#include "router/linux/decode.hpp"
-
 namespace hecto::router {
 namespace {
-
-using detail::read_address;
 
 // The attributes that a route and each leg of its RTA_MULTIPATH share.
 struct Leg {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "router/linux/decode.hpp"
+#include "router/linux/decode_route.hpp"
 #include "router/linux/netlink_socket.hpp"
 
 namespace hecto::router {
@@ -29,8 +29,7 @@ std::vector<DumpPhase> dump_plan(bool filtered);
 //  - IPv4 routes: fib_table_dump() goes on by key and is safe but inside one leaf (the routes of
 //    equal address and different length), and only where a read stopped in it;
 //  - SAs and policies: xfrm_state_walk() and xfrm_policy_walk() keep a mark of their own in the
-//  list,
-//    which no change upsets.
+//    list, which no change upsets.
 class DumpConsistency {
  public:
   void begin(MessageKind kind);

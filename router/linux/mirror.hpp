@@ -32,8 +32,8 @@ class NetlinkMirror final : public MirrorBase {
   bool removes(const Message& message) const noexcept override { return is_removal(message); }
   void deliver(const Message& message, bool live) override;
   void deliver_link(bool live);
-  void tell_begin(const std::string& why) override { events_.resync_begin(why); }
-  void tell_end() override { events_.resync_end(); }
+  void on_resync_begin(const std::string& why) override { events_.resync_begin(why); }
+  void on_resync_end() override { events_.resync_end(); }
   void phase_begins(MessageKind kind) override;
   void dump_was_read(DumpConsistency& consistency) override;
 

@@ -131,4 +131,197 @@ void MirrorBase::want_resync(const std::string& why, Clock::time_point due) {
   }
 }
 
+Result<size_t> MirrorBase::advance(size_t budget) {
+  size_t done = 0;
+  while (done < budget) {
+    switch (state_) {
+      case State::kIdle:
+        if (!wanted_ || discarding_ || Clock::now() < wanted_->due) return done;
+        begin_resync();
+        break;
+      case State::kDumping: {
+        const size_t read = read_dump();
+        if (read == 0 && state_ == State::kDumping) return done;
+        done += read;
+        break;
+      }
+      case State::kSettling: {
+        // Removals that happened during the dump may still be queued.
+        const auto live = receive_live(budget - done);
+        if (!live) return live;
+        done += *live;
+        if (drained_) state_ = State::kReplaying;
+        break;
+      }
+      case State::kReplaying:
+        done += replay_kept(budget - done);
+        if (!kept_at_.empty()) break;
+        done += replay_held(budget - done);
+        if (held_.empty()) finish_phase();
+        break;
+      case State::kPausing:
+        if (Clock::now() < retry_at_) return done;
+        start_phase();
+        break;
+    }
+  }
+  return done;
+}
+
+void MirrorBase::begin_resync() {
+  stats_.last_reason = wanted_->why;
+  wanted_.reset();
+  resync_started_ = Clock::now();
+  accepted_unsound_ = false;
+  phase_ = 0;
+  attempt_ = 0;
+  on_resync_begin(stats_.last_reason);
+  start_phase();
+}
+
+void MirrorBase::end_resync() {
+  state_ = State::kIdle;
+  on_resync_end();
+  ever_synchronized_ = true;
+  ++stats_.resyncs;
+  resync_ended_ = Clock::now();
+  stats_.last_resync = resync_ended_ - resync_started_;
+  if (accepted_unsound_) resync_soon("the first reading overlapped with changes");
+}
+
+void MirrorBase::start_phase() {
+  const DumpPhase& phase = traits_.plan[phase_];
+  phase_failed_ = false;
+  phase_started_ = Clock::now();
+  consistency_.begin(phase.kind);
+  if (discarding_) consistency_.events_lost();
+  clear_held();
+  phase_begins(phase.kind);
+  state_ = State::kDumping;
+  if (auto sent = dump_.start(phase); !sent) {
+    stats_.last_error = sent.error().message;
+    phase_failed_ = true;
+    state_ = State::kSettling;
+  }
+}
+
+// One read; 0 when there was nothing of use.
+size_t MirrorBase::read_dump() {
+  switch (dump_.read(messages_)) {
+    case DumpReader::Status::kWait:
+      return 0;
+    case DumpReader::Status::kFailed:
+      stats_.last_error = dump_.error().message;
+      phase_failed_ = true;
+      state_ = State::kSettling;
+      return 0;
+    case DumpReader::Status::kDone:
+      stats_.last_error.clear();
+      state_ = State::kSettling;
+      return 0;
+    case DumpReader::Status::kMessages:
+      break;
+  }
+  stats_.messages += messages_.size();
+  for (const Message& message : messages_) {
+    if (traits_.newest_first) {
+      keep(message);
+    } else {
+      deliver(message, false);
+    }
+  }
+  if (traits_.secret) dump_.wipe();
+  dump_was_read(consistency_);
+  return messages_.size();
+}
+
+void MirrorBase::keep(const Message& message) {
+  const auto* header = reinterpret_cast<const uint8_t*>(&message.header);
+  kept_at_.push_back(kept_.size());
+  kept_.insert(kept_.end(), header, header + sizeof message.header);
+  kept_.insert(kept_.end(), message.body.begin(), message.body.end());
+}
+
+size_t MirrorBase::replay_kept(size_t budget) {
+  Message message;
+  size_t done = 0;
+  for (; done < budget && !kept_at_.empty(); ++done) {
+    MessageWalker walker(Bytes(kept_).subspan(kept_at_.back()));
+    kept_at_.pop_back();
+    if (walker.next(message)) deliver(message, false);
+  }
+  return done;
+}
+
+size_t MirrorBase::replay_held(size_t budget) {
+  MessageWalker walker(Bytes(held_).subspan(held_read_));
+  Message message;
+  size_t done = 0;
+  while (done < budget && walker.next(message)) {
+    deliver(message, true);
+    held_read_ += NLMSG_ALIGN(static_cast<size_t>(message.header.nlmsg_len));
+    ++done;
+  }
+  if (held_read_ >= held_.size() || walker.malformed()) clear_held();
+  return done;
+}
+
+void MirrorBase::clear_held() noexcept {
+  for (SecretBytes* bytes : {&held_, &kept_}) {
+    if (traits_.secret) wipe(*bytes);
+    bytes->clear();
+  }
+  kept_at_.clear();
+  held_read_ = 0;
+}
+
+void MirrorBase::finish_phase() {
+  if (phase_failed_) return retry_phase();
+  if (dump_.interrupted() || !consistency_.sound()) {
+    if (ever_synchronized_) return retry_phase();
+    accepted_unsound_ = true;  // nothing to sweep yet: better a first picture than none
+  }
+  attempt_ = 0;
+  if (++phase_ < traits_.plan.size()) return start_phase();
+  end_resync();
+}
+
+// Live changes of this kind flow again until the next try, so that nothing waits for long.
+void MirrorBase::retry_phase() {
+  using std::chrono::milliseconds;
+  ++attempt_;
+  ++stats_.repeated_dumps;
+  const Clock::duration took = Clock::now() - phase_started_;
+  retry_at_ = Clock::now() + std::clamp<Clock::duration>(took * std::min(attempt_, 8U),
+                                                         milliseconds(20), milliseconds(2000));
+  state_ = State::kPausing;
+}
+
+void MirrorBase::arm_timer() {
+  std::optional<Clock::time_point> wake;
+  switch (state_) {
+    case State::kIdle:
+      if (wanted_) wake = discarding_ ? Clock::now() : wanted_->due;
+      break;
+    case State::kSettling:
+    case State::kReplaying:
+      wake = Clock::now();
+      break;
+    case State::kPausing:
+      wake = retry_at_;
+      break;
+    case State::kDumping:
+      break;  // the socket itself becomes readable
+  }
+  itimerspec spec{};
+  if (wake) {
+    using std::chrono::duration_cast;
+    using std::chrono::nanoseconds;
+    const auto at =
+        std::max<int64_t>(1, duration_cast<nanoseconds>(wake->time_since_epoch()).count());
+    spec.it_value = {at / 1'000'000'000, at % 1'000'000'000};
+  }
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+}
+
 }  // namespace hecto::router

@@ -80,8 +80,8 @@ class MirrorBase {
   virtual bool removes(const Message& message) const noexcept = 0;
   // `live`: a notification; else from a dump.
   virtual void deliver(const Message& message, bool live) = 0;
-  virtual void tell_begin(const std::string& why) = 0;
-  virtual void tell_end() = 0;
+  virtual void on_resync_begin(const std::string& why) = 0;
+  virtual void on_resync_end() = 0;
   virtual void phase_begins(MessageKind) {}
   virtual void dump_was_read(DumpConsistency&) {}  // one read of it has been delivered
 
@@ -99,14 +99,14 @@ class MirrorBase {
     Clock::time_point due;
   };
 
-  // Live notifications (mirror_base.cpp).
+  // Live notifications.
   Result<size_t> receive_live(size_t budget);
   void take_datagram(Bytes datagram);
   void hold(Bytes raw, const Message& message);
   void overrun(const std::string& why);
   void want_resync(const std::string& why, Clock::time_point due);
 
-  // The resync (mirror_dump.cpp).
+  // The resync.
   Result<size_t> advance(size_t budget);
   void begin_resync();
   void end_resync();

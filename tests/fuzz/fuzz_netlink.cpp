@@ -1,7 +1,7 @@
 // libFuzzer target: the netlink decoders on arbitrary bytes.
 #include <cstdlib>
 
-#include "router/linux/decode.hpp"
+#include "router/linux/decode_route.hpp"
 
 using namespace hecto::router;
 

@@ -5,6 +5,7 @@
 #include "router/rib/route_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hecto;
   using namespace hecto::router;
   static RouteFileOptions options = [] {
     RouteFileOptions with_via;

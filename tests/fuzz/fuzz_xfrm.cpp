@@ -1,8 +1,9 @@
 // libFuzzer target: the XFRM decoders on arbitrary bytes.
 #include <cstdlib>
 
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/linux/xfrm/xfrm_decode_policy.hpp"
 
+using namespace hecto;
 using namespace hecto::router;
 
 namespace {

@@ -1,10 +1,13 @@
-// The kernel's algorithms (net/xfrm/xfrm_algo.c: canonical names) as ESP's transforms.
+#include "router/linux/xfrm/xfrm_algorithms.hpp"
+
 #include <algorithm>
 #include <string_view>
 
 #include "router/linux/xfrm/xfrm_fields.hpp"
 
-namespace hecto::router::detail {
+namespace hecto::router {
+using namespace xfrm_fields;
+
 namespace {
 
 using esp::Cipher;
@@ -166,4 +169,4 @@ XfrmDecoded read_algorithms(const XfrmAlgorithms& from, SaState& out, std::strin
   return read_integrity(from, out, why);
 }
 
-}  // namespace hecto::router::detail
+}  // namespace hecto::router

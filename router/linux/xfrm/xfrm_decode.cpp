@@ -1,70 +1,14 @@
+#include "router/linux/xfrm/xfrm_decode.hpp"
+
 #include <linux/udp.h>
 
+#include "router/linux/xfrm/xfrm_algorithms.hpp"
 #include "router/linux/xfrm/xfrm_fields.hpp"
 
 namespace hecto::router {
-namespace detail {
-
-std::optional<IpAddress> xfrm_address(const void* address, int family) noexcept {
-  if (family != AF_INET && family != AF_INET6) return std::nullopt;
-  IpAddress result;
-  result.family = family == AF_INET ? Family::kIpv4 : Family::kIpv6;
-  std::memcpy(result.bytes.data(), address, result.size());
-  return result;
-}
+using namespace xfrm_fields;
 
 namespace {
-
-bool read_prefix(const xfrm_address_t& address, uint8_t length, int family, IpPrefix& out) {
-  const auto read = xfrm_address(&address, family);
-  if (!read || length > read->size() * 8) return false;
-  out = {*read, length};
-  for (unsigned bit = length; bit < read->size() * 8; ++bit) {
-    out.address.bytes[bit / 8] &= static_cast<uint8_t>(~(0x80U >> (bit % 8)));
-  }
-  return true;
-}
-
-}  // namespace
-
-bool read_selector(const xfrm_selector& from, int family, IpsecSelector& out) noexcept {
-  if (from.family != AF_UNSPEC) family = from.family;
-  if (!read_prefix(from.saddr, from.prefixlen_s, family, out.source)) return false;
-  if (!read_prefix(from.daddr, from.prefixlen_d, family, out.destination)) return false;
-  out.family = out.source.address.family;
-  out.protocol = from.proto;
-  out.source_port_mask = ntohs(from.sport_mask);
-  out.source_port = ntohs(from.sport) & out.source_port_mask;
-  out.destination_port_mask = ntohs(from.dport_mask);
-  out.destination_port = ntohs(from.dport) & out.destination_port_mask;
-  return true;
-}
-
-bool read_id(const xfrm_address_t& destination, uint32_t spi_be, int family, SaId& out) noexcept {
-  const auto address = xfrm_address(&destination, family);
-  if (!address) return false;
-  out = {*address, ntohl(spi_be)};
-  return true;
-}
-
-std::optional<IpsecMode> read_mode(uint8_t mode) noexcept {
-  if (mode == XFRM_MODE_TRANSPORT) return IpsecMode::kTransport;
-  if (mode == XFRM_MODE_TUNNEL) return IpsecMode::kTunnel;
-  return std::nullopt;
-}
-
-}  // namespace detail
-
-namespace {
-
-using detail::attributes_behind;
-using detail::needs_mark;
-using detail::read_id;
-using detail::read_mode;
-using detail::read_selector;
-using detail::refuse;
-using detail::take;
-using detail::xfrm_address;
 
 constexpr uint32_t kMaxReplayWindow = XFRMA_REPLAY_ESN_MAX;  // packets
 constexpr uint8_t kAnyIpsec = 255;                           // IPSEC_PROTO_ANY
@@ -101,7 +45,7 @@ bool read_wide_replay(Bytes payload, ReplayNumbers& out) {
 }
 
 struct SaAttributes {
-  detail::XfrmAlgorithms algorithms;
+  XfrmAlgorithms algorithms;
   std::optional<xfrm_encap_tmpl> encapsulation;
   std::optional<xfrm_mark> mark;
   uint32_t extra_flags = 0;
@@ -224,7 +168,7 @@ XfrmDecoded decode_sa(const Message& message, SaState& out, std::string& why) {
     if (!read_sa_attribute(attribute, seen, out)) return XfrmDecoded::kMalformed;
   }
   if (walker.malformed()) return XfrmDecoded::kMalformed;
-  const XfrmDecoded algorithms = detail::read_algorithms(seen.algorithms, out, why);
+  const XfrmDecoded algorithms = read_algorithms(seen.algorithms, out, why);
   if (algorithms != XfrmDecoded::kEvent) return algorithms;
   if (out.id.spi == 0) return XfrmDecoded::kMalformed;  // RFC 4303 §2.1
   return apply(*info, seen, out, why);

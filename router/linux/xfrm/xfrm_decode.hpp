@@ -1,4 +1,5 @@
-// From XFRM netlink messages to SA states and policies: pure functions from bytes to values.
+// From XFRM netlink messages to SA states: pure functions from bytes to values. Policies:
+// xfrm_decode_policy.hpp.
 //
 // Hostile bytes give kMalformed, never a read past the end. Keys are copied into esp::Keys and
 // nowhere else; the bytes of the message stay the caller's to wipe. Thread-safe: no state.
@@ -29,32 +30,16 @@ XfrmDecoded decode_sa(const Message& message, SaState& out, std::string& why);
 XfrmDecoded decode_sa_removed(const Message& message, SaId& out);
 XfrmDecoded decode_sas_flushed(const Message& message);
 
-// XFRM_MSG_NEWPOLICY, UPDPOLICY.
-XfrmDecoded decode_policy(const Message& message, IpsecPolicy& out, std::string& why);
-// XFRM_MSG_DELPOLICY, and POLEXPIRE when it is hard. Direction, selector, if_id and index count.
-XfrmDecoded decode_policy_removed(const Message& message, IpsecPolicy& out);
-XfrmDecoded decode_policies_flushed(const Message& message);
-
 // XFRM_MSG_NEWAE: how far an SA has come, as the kernel knows it.
 struct SaProgress {
   SaId id;
   uint64_t bytes = 0, packets = 0;
   uint64_t added_s = 0, first_used_s = 0;  // since 1970; 0: never
   uint64_t sequence = 0, replay_sequence = 0;
-  bool wide = false;           // told as XFRMA_REPLAY_ESN_VAL
+  bool wide = false;           // as XFRMA_REPLAY_ESN_VAL
   uint32_t bitmap_words = 0;   // of that
   uint32_t replay_window = 0;  // of that
 };
 XfrmDecoded decode_progress(const Message& message, SaProgress& out);
-
-namespace detail {
-// xfrm_address_t of `family` (AF_INET, AF_INET6).
-std::optional<IpAddress> xfrm_address(const void* address, int family) noexcept;
-// Fills transform and keys from XFRMA_ALG_*; kIgnored where there are none. In xfrm_algorithms.cpp.
-struct XfrmAlgorithms {
-  Bytes aead, cipher, integrity, truncated;  // the attributes' payloads; empty: not there
-};
-XfrmDecoded read_algorithms(const XfrmAlgorithms& from, SaState& out, std::string& why);
-}  // namespace detail
 
 }  // namespace hecto::router

@@ -1,15 +1,11 @@
+#include "router/linux/xfrm/xfrm_decode_policy.hpp"
+
 #include "router/linux/xfrm/xfrm_fields.hpp"
 
 namespace hecto::router {
-namespace {
+using namespace xfrm_fields;
 
-using detail::attributes_behind;
-using detail::needs_mark;
-using detail::read_mode;
-using detail::read_selector;
-using detail::refuse;
-using detail::take;
-using detail::xfrm_address;
+namespace {
 
 struct PolicyAttributes {
   Bytes templates;

@@ -1,4 +1,4 @@
-#include "router/linux/decode.hpp"
+#include "router/linux/decode_route.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "router/linux/decode.hpp"
+#include "router/linux/decode_route.hpp"
 
 namespace hecto::router {
 

@@ -6,7 +6,7 @@
 #include <linux/xfrm.h>
 #include <netinet/in.h>
 
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/linux/xfrm/xfrm_decode_policy.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
 
 namespace hecto::router {

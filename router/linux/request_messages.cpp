@@ -1,3 +1,6 @@
+#include "router/linux/request_messages.hpp"
+
+#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
@@ -6,8 +9,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-
-#include "router/linux/requests.hpp"
+#include <array>
+#include <cstring>
 
 namespace hecto::router::messages {
 namespace {
