@@ -4,7 +4,7 @@
 
 #include "router/control/notes.hpp"
 #include "router/dataplane/dataplane.hpp"
-#include "router/linux/xfrm/xfrm_requests.hpp"
+#include "router/linux/xfrm/requests.hpp"
 
 namespace hecto::router {
 

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "router/control/notes.hpp"
-#include "router/linux/xfrm/xfrm_mirror.hpp"
-#include "router/linux/xfrm/xfrm_use.hpp"
+#include "router/linux/xfrm/mirror.hpp"
+#include "router/linux/xfrm/policy_use.hpp"
 
 namespace hecto::router {
 namespace {
@@ -19,7 +19,7 @@ class Kernel final : public XfrmKernel {
   }
   Result<void> acquire(const IpsecPolicy& policy) override { return requests_.acquire(policy); }
   void touch(std::span<const IpsecSelector> selectors) override {
-    if (use_) use_->touch(space_, selectors);
+    if (use_) use_->mark_used(space_, selectors);
   }
 
  private:

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 #include "router/ipsec/ipsec.hpp"
-#include "router/linux/xfrm/xfrm_requests.hpp"
+#include "router/linux/xfrm/requests.hpp"
 
 namespace hecto::router {
 

@@ -34,7 +34,7 @@ struct NextHopEvent {
 };
 
 // What a message is about, from its type and family alone. kSa and kPolicy: of XFRM
-// (xfrm_decode.hpp).
+// (xfrm/decode_sa.hpp).
 enum class MessageKind : uint8_t {
   kLink,
   kAddress,

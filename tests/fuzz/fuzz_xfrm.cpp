@@ -1,9 +1,9 @@
 // libFuzzer target: the XFRM decoders on arbitrary bytes.
 #include <cstdlib>
 
-#include "router/linux/xfrm/xfrm_decode_policy.hpp"
+#include "router/linux/xfrm/decode_policy.hpp"
+#include "router/linux/xfrm/decode_sa.hpp"
 
-using namespace hecto;
 using namespace hecto::router;
 
 namespace {

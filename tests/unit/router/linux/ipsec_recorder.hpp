@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "router/ipsec/esp/sa_state.hpp"
+#include "router/ipsec/events.hpp"
 
 namespace hecto::router {
 

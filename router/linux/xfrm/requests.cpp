@@ -1,4 +1,4 @@
-#include "router/linux/xfrm/xfrm_requests.hpp"
+#include "router/linux/xfrm/requests.hpp"
 
 #include <fmt/format.h>
 #include <linux/xfrm.h>

@@ -1,7 +1,10 @@
-#include "router/linux/xfrm/xfrm_mirror.hpp"
+#include "router/linux/xfrm/mirror.hpp"
 
 #include <fmt/format.h>
 #include <linux/xfrm.h>
+
+#include "router/linux/xfrm/decode_policy.hpp"
+#include "router/linux/xfrm/decode_sa.hpp"
 
 namespace hecto::router {
 namespace {
@@ -20,14 +23,14 @@ std::vector<DumpPhase> plan() {
 
 // xfrm_state_insert() and xfrm_policy_insert() put the new in front of net->xfrm.state_all and
 // policy_all, which is what dumps walk.
-XfrmMirror::XfrmMirror(IpsecEvents& events, Log log, const MirrorOptions& options,
+XfrmMirror::XfrmMirror(IpsecEvents& events, Tell tell, const MirrorOptions& options,
                        Sockets&& sockets)
     : MirrorBase(options, std::move(sockets), {plan(), true, true}),
       events_(events),
-      log_(std::move(log)) {}
+      tell_(std::move(tell)) {}
 
 Result<std::unique_ptr<XfrmMirror>> XfrmMirror::open(const NetworkNamespace& space,
-                                                     IpsecEvents& events, Log log,
+                                                     IpsecEvents& events, Tell tell,
                                                      const MirrorOptions& options) {
   auto live = NetlinkSocket::open(space, NETLINK_XFRM);
   if (!live) {
@@ -44,7 +47,7 @@ Result<std::unique_ptr<XfrmMirror>> XfrmMirror::open(const NetworkNamespace& spa
   if (!dump) return tl::unexpected(dump.error());
 
   std::unique_ptr<XfrmMirror> mirror(
-      new XfrmMirror(events, std::move(log), options, {std::move(*live), std::move(*dump)}));
+      new XfrmMirror(events, std::move(tell), options, {std::move(*live), std::move(*dump)}));
   if (auto done = mirror->watch(); !done) return tl::unexpected(done.error());
   mirror->request_resync("start");
   return mirror;
@@ -124,7 +127,7 @@ XfrmDecoded XfrmMirror::deliver_policy(const Message& message) {
 
 void XfrmMirror::note(const std::string& line) {
   if (unsupported_.size() >= kMaxSorts && unsupported_.count(why_) == 0) return;
-  if (++unsupported_[why_] == 1 && log_) log_(line);
+  if (++unsupported_[why_] == 1 && tell_) tell_(line);
 }
 
 }  // namespace hecto::router

@@ -15,8 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "router/ipsec/esp/policy.hpp"
 #include "router/linux/netlink_exchange.hpp"
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/linux/xfrm/decode_sa.hpp"
 
 namespace hecto::router {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/unit/router/linux/xfrm/xfrm_builder.hpp"
+#include "tests/unit/router/linux/xfrm/builder.hpp"
 
 namespace hecto::router {
 namespace {

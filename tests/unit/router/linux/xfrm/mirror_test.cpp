@@ -1,4 +1,4 @@
-#include "router/linux/xfrm/xfrm_mirror.hpp"
+#include "router/linux/xfrm/mirror.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "router/linux/xfrm/xfrm_fields.hpp"
+#include "router/linux/xfrm/fields.hpp"
 
 #include <cstring>
 
-namespace hecto::router::xfrm_fields {
+namespace hecto::router::detail {
 
 std::optional<IpAddress> xfrm_address(const void* address, int family) noexcept {
   if (family != AF_INET && family != AF_INET6) return std::nullopt;
@@ -52,4 +52,4 @@ std::optional<IpsecMode> read_mode(uint8_t mode) noexcept {
   return std::nullopt;
 }
 
-}  // namespace hecto::router::xfrm_fields
+}  // namespace hecto::router::detail

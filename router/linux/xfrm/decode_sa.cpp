@@ -1,14 +1,21 @@
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/linux/xfrm/decode_sa.hpp"
 
 #include <linux/udp.h>
 
-#include "router/linux/xfrm/xfrm_algorithms.hpp"
-#include "router/linux/xfrm/xfrm_fields.hpp"
+#include "router/linux/xfrm/algorithms.hpp"
+#include "router/linux/xfrm/fields.hpp"
 
 namespace hecto::router {
-using namespace xfrm_fields;
-
 namespace {
+
+using detail::attributes_behind;
+using detail::needs_mark;
+using detail::read_id;
+using detail::read_mode;
+using detail::read_selector;
+using detail::refuse;
+using detail::take;
+using detail::xfrm_address;
 
 constexpr uint32_t kMaxReplayWindow = XFRMA_REPLAY_ESN_MAX;  // packets
 constexpr uint8_t kAnyIpsec = 255;                           // IPSEC_PROTO_ANY
@@ -45,7 +52,7 @@ bool read_wide_replay(Bytes payload, ReplayNumbers& out) {
 }
 
 struct SaAttributes {
-  XfrmAlgorithms algorithms;
+  detail::XfrmAlgorithms algorithms;
   std::optional<xfrm_encap_tmpl> encapsulation;
   std::optional<xfrm_mark> mark;
   uint32_t extra_flags = 0;
@@ -130,25 +137,6 @@ XfrmDecoded apply(const xfrm_usersa_info& info, const SaAttributes& seen, SaStat
 
 }  // namespace
 
-MessageKind xfrm_kind_of(uint16_t message_type) noexcept {
-  switch (message_type) {
-    case XFRM_MSG_NEWSA:
-    case XFRM_MSG_UPDSA:
-    case XFRM_MSG_DELSA:
-    case XFRM_MSG_EXPIRE:
-    case XFRM_MSG_FLUSHSA:
-      return MessageKind::kSa;
-    case XFRM_MSG_NEWPOLICY:
-    case XFRM_MSG_UPDPOLICY:
-    case XFRM_MSG_DELPOLICY:
-    case XFRM_MSG_POLEXPIRE:
-    case XFRM_MSG_FLUSHPOLICY:
-      return MessageKind::kPolicy;
-    default:
-      return MessageKind::kOther;
-  }
-}
-
 XfrmDecoded decode_sa(const Message& message, SaState& out, std::string& why) {
   const auto info = read_pod<xfrm_usersa_info>(message.body);
   if (!info) return XfrmDecoded::kMalformed;
@@ -168,7 +156,7 @@ XfrmDecoded decode_sa(const Message& message, SaState& out, std::string& why) {
     if (!read_sa_attribute(attribute, seen, out)) return XfrmDecoded::kMalformed;
   }
   if (walker.malformed()) return XfrmDecoded::kMalformed;
-  const XfrmDecoded algorithms = read_algorithms(seen.algorithms, out, why);
+  const XfrmDecoded algorithms = detail::read_algorithms(seen.algorithms, out, why);
   if (algorithms != XfrmDecoded::kEvent) return algorithms;
   if (out.id.spi == 0) return XfrmDecoded::kMalformed;  // RFC 4303 §2.1
   return apply(*info, seen, out, why);

@@ -1,4 +1,4 @@
-#include "router/linux/xfrm/xfrm_use.hpp"
+#include "router/linux/xfrm/policy_use.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -78,8 +78,8 @@ Result<XfrmUse> XfrmUse::open(const NetworkNamespace& space) {
   return XfrmUse(std::move(*device));
 }
 
-size_t XfrmUse::touch(const NetworkNamespace& space,
-                      std::span<const IpsecSelector> selectors) const {
+size_t XfrmUse::mark_used(const NetworkNamespace& space,
+                          std::span<const IpsecSelector> selectors) const {
   size_t done = 0;
   static_cast<void>(space.run([&]() -> Result<void> {
     for (const IpsecSelector& selector : selectors) done += look_up(selector) ? 1 : 0;

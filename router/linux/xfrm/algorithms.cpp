@@ -1,13 +1,11 @@
-#include "router/linux/xfrm/xfrm_algorithms.hpp"
+#include "router/linux/xfrm/algorithms.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "router/linux/xfrm/xfrm_fields.hpp"
+#include "router/linux/xfrm/fields.hpp"
 
-namespace hecto::router {
-using namespace xfrm_fields;
-
+namespace hecto::router::detail {
 namespace {
 
 using esp::Cipher;
@@ -169,4 +167,4 @@ XfrmDecoded read_algorithms(const XfrmAlgorithms& from, SaState& out, std::strin
   return read_integrity(from, out, why);
 }
 
-}  // namespace hecto::router
+}  // namespace hecto::router::detail

@@ -1,5 +1,5 @@
-// Pieces that XFRM's messages about states and policies share. For the sources of xfrm/ alone.
-// Pure, thread-safe.
+// Pieces that XFRM's messages about states and policies share. For this
+// room's decoders alone.
 #pragma once
 
 #include <arpa/inet.h>
@@ -7,11 +7,13 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <optional>
 #include <string>
 
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/ipsec/esp/sa_state.hpp"
+#include "router/linux/xfrm/decoded.hpp"
 
-namespace hecto::router::xfrm_fields {
+namespace hecto::router::detail {
 
 template <typename Header>
 Bytes attributes_behind(const Message& message) noexcept {
@@ -37,12 +39,12 @@ inline XfrmDecoded refuse(std::string& why, std::string text) {
   return XfrmDecoded::kUnsupported;
 }
 
+// The functions below are false, or nothing, where the kernel would never have sent it.
 // xfrm_address_t of `family` (AF_INET, AF_INET6).
 std::optional<IpAddress> xfrm_address(const void* address, int family) noexcept;
-// The functions below are false where the kernel would never have sent it.
 bool read_id(const xfrm_address_t& destination, uint32_t spi_be, int family, SaId& out) noexcept;
 // `family`: where the selector itself names none.
 bool read_selector(const xfrm_selector& from, int family, IpsecSelector& out) noexcept;
 std::optional<IpsecMode> read_mode(uint8_t mode) noexcept;
 
-}  // namespace hecto::router::xfrm_fields
+}  // namespace hecto::router::detail

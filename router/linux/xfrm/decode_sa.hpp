@@ -1,28 +1,17 @@
-// From XFRM netlink messages to SA states: pure functions from bytes to values. Policies:
-// xfrm_decode_policy.hpp.
+// From XFRM netlink messages to SA states: pure functions from bytes to values.
 //
 // Hostile bytes give kMalformed, never a read past the end. Keys are copied into esp::Keys and
 // nowhere else; the bytes of the message stay the caller's to wipe. Thread-safe: no state.
 // Layouts: linux/xfrm.h; which attributes come with what: net/xfrm/xfrm_user.c.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include "router/ipsec/events.hpp"
-#include "router/linux/decode.hpp"
+#include "router/ipsec/esp/sa_state.hpp"
+#include "router/linux/xfrm/decoded.hpp"
 
 namespace hecto::router {
-
-enum class XfrmDecoded : uint8_t {
-  kEvent,
-  kIgnored,      // sound, and nothing for a router: another protocol, a state without keys yet
-  kUnsupported,  // `why` says what hectod cannot do; an SA's id is filled in all the same
-  kStandIn,      // the same of a policy: `out` discards what the kernel would have protected
-  kMalformed,
-};
-
-// kSa: NEWSA, UPDSA, DELSA, EXPIRE, FLUSHSA; kPolicy likewise; else kOther.
-MessageKind xfrm_kind_of(uint16_t message_type) noexcept;
 
 // XFRM_MSG_NEWSA, UPDSA. `why`: a name for the log, the same for all states of its sort.
 XfrmDecoded decode_sa(const Message& message, SaState& out, std::string& why);
@@ -36,7 +25,7 @@ struct SaProgress {
   uint64_t bytes = 0, packets = 0;
   uint64_t added_s = 0, first_used_s = 0;  // since 1970; 0: never
   uint64_t sequence = 0, replay_sequence = 0;
-  bool wide = false;           // as XFRMA_REPLAY_ESN_VAL
+  bool wide = false;           // told as XFRMA_REPLAY_ESN_VAL
   uint32_t bitmap_words = 0;   // of that
   uint32_t replay_window = 0;  // of that
 };

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "tests/beds/seed.hpp"
-#include "tests/unit/router/linux/xfrm/xfrm_builder.hpp"
+#include "tests/unit/router/linux/xfrm/builder.hpp"
 
 namespace hecto::router {
 namespace {

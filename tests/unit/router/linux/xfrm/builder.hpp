@@ -6,7 +6,8 @@
 #include <linux/xfrm.h>
 #include <netinet/in.h>
 
-#include "router/linux/xfrm/xfrm_decode_policy.hpp"
+#include "router/linux/xfrm/decode_policy.hpp"
+#include "router/linux/xfrm/decode_sa.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
 
 namespace hecto::router {

@@ -9,7 +9,7 @@
 
 #include <span>
 
-#include "router/ipsec/esp/sa_state.hpp"
+#include "router/ipsec/esp/selector.hpp"
 #include "router/linux/tap.hpp"
 
 namespace hecto::router {
@@ -22,7 +22,7 @@ class XfrmUse {
 
   // Outbound selectors whose policy has an SA (without one the kernel would ask for it). How many
   // were looked up; one with ports of a protocol other than UDP is not.
-  size_t touch(const NetworkNamespace& space, std::span<const IpsecSelector> selectors) const;
+  size_t mark_used(const NetworkNamespace& space, std::span<const IpsecSelector> selectors) const;
 
  private:
   explicit XfrmUse(Tap device) : device_(std::move(device)) {}

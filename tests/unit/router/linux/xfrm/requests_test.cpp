@@ -1,13 +1,13 @@
-#include "router/linux/xfrm/xfrm_requests.hpp"
+#include "router/linux/xfrm/requests.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include "router/linux/xfrm/xfrm_use.hpp"
+#include "router/linux/xfrm/policy_use.hpp"
 #include "tests/unit/router/linux/ipsec_recorder.hpp"
 #include "tests/unit/router/linux/test_namespace.hpp"
-#include "tests/unit/router/linux/xfrm/xfrm_builder.hpp"
+#include "tests/unit/router/linux/xfrm/builder.hpp"
 
 namespace hecto::router {
 namespace {
@@ -208,7 +208,7 @@ TEST_F(XfrmRequestsTest, PoliciesInUseAreMarkedSo) {
     return count;
   };
   ASSERT_EQ(unused(), 3U);
-  EXPECT_EQ(use->touch(*space_, selectors), 3U);
+  EXPECT_EQ(use->mark_used(*space_, selectors), 3U);
   EXPECT_EQ(unused(), 0U);
   uint8_t frame[2048];
   while (true) {

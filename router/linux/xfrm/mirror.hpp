@@ -14,20 +14,21 @@
 #include <memory>
 #include <string>
 
+#include "router/ipsec/events.hpp"
 #include "router/linux/mirror_base.hpp"
-#include "router/linux/xfrm/xfrm_decode_policy.hpp"
+#include "router/linux/xfrm/decoded.hpp"
 
 namespace hecto::router {
 
 class XfrmMirror final : public MirrorBase {
  public:
   // One line for the operator, the first time that something cannot be mirrored.
-  using Log = std::function<void(const std::string& line)>;
+  using Tell = std::function<void(const std::string& line)>;
 
   // `events` must outlive the mirror. EPROTONOSUPPORT: the kernel has no XFRM. Needs CAP_NET_ADMIN
   // over the namespace. The first resync starts with the first process().
   static Result<std::unique_ptr<XfrmMirror>> open(const NetworkNamespace& space,
-                                                  IpsecEvents& events, Log log,
+                                                  IpsecEvents& events, Tell tell,
                                                   const MirrorOptions& options = {});
 
   // How often each sort was seen; at most kMaxSorts of them.
@@ -35,7 +36,7 @@ class XfrmMirror final : public MirrorBase {
   static constexpr size_t kMaxSorts = 64;
 
  private:
-  XfrmMirror(IpsecEvents& events, Log log, const MirrorOptions& options, Sockets&& sockets);
+  XfrmMirror(IpsecEvents& events, Tell tell, const MirrorOptions& options, Sockets&& sockets);
 
   MessageKind kind(const Message& message) const noexcept override {
     return xfrm_kind_of(message.header.nlmsg_type);
@@ -45,11 +46,11 @@ class XfrmMirror final : public MirrorBase {
   XfrmDecoded deliver_sa(const Message& message);
   XfrmDecoded deliver_policy(const Message& message);
   void note(const std::string& line);
-  void on_resync_begin(const std::string&) override { events_.ipsec_resync_begin(); }
-  void on_resync_end() override { events_.ipsec_resync_end(); }
+  void tell_begin(const std::string&) override { events_.ipsec_resync_begin(); }
+  void tell_end() override { events_.ipsec_resync_end(); }
 
   IpsecEvents& events_;
-  const Log log_;
+  const Tell tell_;
   std::map<std::string, uint64_t> unsupported_;
   std::string why_;
 };

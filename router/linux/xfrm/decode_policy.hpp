@@ -1,9 +1,13 @@
-// From XFRM netlink messages to policies, as xfrm_decode.hpp does for SAs. Pure, thread-safe.
+// From XFRM netlink messages to policies: pure functions from bytes to values.
+//
+// Hostile bytes give kMalformed, never a read past the end. Thread-safe: no state.
+// Layouts: linux/xfrm.h; which attributes come with what: net/xfrm/xfrm_user.c.
 #pragma once
 
 #include <string>
 
-#include "router/linux/xfrm/xfrm_decode.hpp"
+#include "router/ipsec/esp/policy.hpp"
+#include "router/linux/xfrm/decoded.hpp"
 
 namespace hecto::router {
 

@@ -1,11 +1,17 @@
-#include "router/linux/xfrm/xfrm_decode_policy.hpp"
+#include "router/linux/xfrm/decode_policy.hpp"
 
-#include "router/linux/xfrm/xfrm_fields.hpp"
+#include "router/linux/xfrm/fields.hpp"
 
 namespace hecto::router {
-using namespace xfrm_fields;
-
 namespace {
+
+using detail::attributes_behind;
+using detail::needs_mark;
+using detail::read_mode;
+using detail::read_selector;
+using detail::refuse;
+using detail::take;
+using detail::xfrm_address;
 
 struct PolicyAttributes {
   Bytes templates;
