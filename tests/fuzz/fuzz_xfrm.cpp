@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const XfrmDecoded decoded = decode_policy(message, policy, why);
     if (decoded == XfrmDecoded::kEvent || decoded == XfrmDecoded::kStandIn) {
-      require(policy.protection.has_value() == (policy.action == PolicyAction::kProtect));
+      require(policy.protection.has_value() == (policy.action == hecto::PolicyAction::kProtect));
       require(policy.selector.source.length <= policy.selector.source.address.size() * 8);
     }
     static_cast<void>(decode_sa_removed(message, id));

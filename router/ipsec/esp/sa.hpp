@@ -100,7 +100,7 @@ class Sa {
   static constexpr size_t kKeyBytes = 1088;
   const std::byte* keys() const noexcept { return keys_.data(); }  // as its library reads them
 
-  // Key memory (key_memory.hpp); null when there is none.
+  // Key memory (base/secret_memory.hpp); null when there is none.
   static void* operator new(size_t bytes, std::align_val_t) noexcept;
   static void operator delete(void* memory, std::align_val_t) noexcept;
 
