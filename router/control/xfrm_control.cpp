@@ -18,7 +18,7 @@ class Kernel final : public XfrmKernel {
     return requests_.report(reports);
   }
   Result<void> acquire(const IpsecPolicy& policy) override { return requests_.acquire(policy); }
-  void touch(std::span<const IpsecSelector> selectors) override {
+  void mark_used(std::span<const IpsecSelector> selectors) override {
     if (use_) use_->mark_used(space_, selectors);
   }
 
@@ -97,7 +97,7 @@ void XfrmUsage::follow_policies() {
       notes_.add("ipsec: " + asked.error().message);
   }
   policy_packets_ = std::move(met);
-  kernel_.touch(used);
+  kernel_.mark_used(used);
 }
 
 XfrmControl::XfrmControl(std::unique_ptr<XfrmKernel> kernel, std::unique_ptr<XfrmMirror> mirror,

@@ -28,7 +28,7 @@ class XfrmKernel {
   virtual Result<void> expire(const SaId& id, bool hard) = 0;
   virtual Result<UsageOutcome> report(std::span<const SaReport> reports) = 0;
   virtual Result<void> acquire(const IpsecPolicy& policy) = 0;
-  virtual void touch(std::span<const IpsecSelector> selectors) = 0;  // policies that are in use
+  virtual void mark_used(std::span<const IpsecSelector> selectors) = 0;  // policies that are in use
 };
 
 // Tells the kernel of SAs and policies of its own that moved packets since the last call.

@@ -129,7 +129,7 @@ void PolicyCheck::update_path_mtu(const Lane<Address>&, const uint8_t* ip,
   esp::Sa* sa = state_.tables.sad->find(said->spi, said->family, said->destination);
   const size_t address_bytes = said->family == lookup::Family::kIpv4 ? 4 : 16;
   if (sa != nullptr && std::memcmp(sa->source.bytes.data(), said->source, address_bytes) == 0)
-    sa->hear_path_mtu(said->mtu, state_.now_s());
+    sa->update_path_mtu(said->mtu, state_.now_s());
 }
 
 // Whether a packet that came in may go on (kNone).

@@ -132,7 +132,7 @@ void Sa::operator delete(void* memory, std::align_val_t) noexcept {
   release_secret(memory, sizeof(Sa));
 }
 
-void Sa::hear_path_mtu(uint32_t mtu, uint32_t now_s) noexcept {
+void Sa::update_path_mtu(uint32_t mtu, uint32_t now_s) noexcept {
   mtu = std::max(mtu, shape_.outer_ipv4 ? kLeastPathMtu4 : kLeastPathMtu6);
   const uint32_t known = path_mtu(now_s);
   if (known != 0 && known < mtu) return;

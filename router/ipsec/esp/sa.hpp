@@ -94,7 +94,7 @@ class Sa {
     const uint64_t heard = path_mtu_.load(std::memory_order_relaxed);
     return now_s < static_cast<uint32_t>(heard) ? static_cast<uint32_t>(heard >> 32) : 0;
   }
-  void hear_path_mtu(uint32_t mtu, uint32_t now_s) noexcept;
+  void update_path_mtu(uint32_t mtu, uint32_t now_s) noexcept;
 
   const Shape& shape() const noexcept { return shape_; }
   static constexpr size_t kKeyBytes = 1088;

@@ -60,7 +60,7 @@ class FakeKernel final : public XfrmKernel {
     said.push_back("acquire " + policy.selector.destination.to_string());
     return {};
   }
-  void touch(std::span<const IpsecSelector> selectors) override {
+  void mark_used(std::span<const IpsecSelector> selectors) override {
     for (const IpsecSelector& selector : selectors)
       said.push_back("touch " + selector.destination.to_string());
   }
