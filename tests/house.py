@@ -66,7 +66,8 @@ class Tree:
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         if git.returncode == 0:
             return [f for f in git.stdout.splitlines() if (self.root / f).is_file()]
-        return [str(f.relative_to(self.root)) for f in self.root.rglob("*") if f.is_file()]
+        files = [f.relative_to(self.root) for f in self.root.rglob("*") if f.is_file()]
+        return [str(f) for f in files if not f.parts[0].startswith(("build", "."))]
 
     def text(self, path):
         return (self.root / path).read_text(errors="replace")

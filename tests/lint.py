@@ -24,10 +24,13 @@ GCC_ONLY = re.compile(r"-Wno-(maybe-uninitialized|restrict)$")
 
 
 def commands(build):
-    """The compiler's arguments of each of our source files; a file of two targets counts once."""
-    told = json.loads((build / "compile_commands.json").read_text())
-    return {os.path.relpath((Path(one["directory"]) / one["file"]).resolve(), ROOT): one
-            for one in told if one["file"].endswith(".cpp")}
+    """The compiler's arguments of each of our source files: of two targets, the first one's."""
+    files = {}
+    for one in json.loads((build / "compile_commands.json").read_text()):
+        if one["file"].endswith(".cpp"):
+            path = (Path(one["directory"]) / one["file"]).resolve()
+            files.setdefault(os.path.relpath(path, ROOT), one)
+    return files
 
 
 def changed():
