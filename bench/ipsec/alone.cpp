@@ -161,8 +161,8 @@ Result<void> LibrteIpsec::set_up(const SaState& sa) {
   outer.version_ihl = 0x45;
   outer.time_to_live = 64;
   outer.next_proto_id = IPPROTO_ESP;
-  std::memcpy(&outer.src_addr, sa.source.bytes.data(), 4);
-  std::memcpy(&outer.dst_addr, sa.id.destination.bytes.data(), 4);
+  outer.src_addr = load32_native(sa.source.bytes.data());
+  outer.dst_addr = load32_native(sa.id.destination.bytes.data());
   rte_ipsec_sa_prm say{};
   say.ipsec_xform.spi = sa.id.spi;
   if (!chain) std::memcpy(&say.ipsec_xform.salt, &sa.keys.cipher[sa.transform.key_bytes], 4);

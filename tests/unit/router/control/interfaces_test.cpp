@@ -178,7 +178,9 @@ TEST(Interfaces, TheSlowPathLetsGoBeforeThePortCloses) {
   const auto bed = ControlBed::started(kBase, true);
   bed->interfaces.remove_port("wan0");
   EXPECT_EQ(bed->said, (Said{"no twin wan0", "no twin wan0.7", "deliver", "remove port wan0"}));
-  EXPECT_EQ(bed->way("203.0.113.5"), "no_route");
+  EXPECT_EQ(bed->way("203.0.113.5"), "interface_down");  // the route is the file's, and stays
+  EXPECT_EQ(bed->interfaces.table().all().size(), 1u);
+  EXPECT_EQ(bed->plane.interfaces.size(), 1u);
 }
 
 TEST(Interfaces, NeighborsOfTheFileAreRemovedFromBoth) {

@@ -207,7 +207,7 @@ TEST(Reload, SasComeAndGo) {
   config::Config wanted = read(kBase + R"(
 ipsec:
   sas: [{source: 192.0.2.1, destination: 192.0.2.9, spi: 0x1000, cipher: aes-128-gcm,
-         key: "000102030405060708090a0b0c0d0e0f10111213"}]
+         key: "0x000102030405060708090a0b0c0d0e0f10111213"}]
 )");
   ASSERT_TRUE(reload(bed->parts(), wanted));
   EXPECT_EQ(bed->ipsec.statistics().sas, 1u);
