@@ -59,6 +59,8 @@ class Gateway final : RefusedSink {
     return pipeline_->counters().reasons.dropped[static_cast<size_t>(reason)].get();
   }
   IpsecStages& stages() { return *stages_; }
+  Pipeline& pipeline() { return *pipeline_; }
+  TableViews tables() const { return tables_->views(0); }
 
   // A port's NIC does what it can of the SAs, those that come later too.
   void plug(const NicSessions::Port& port);

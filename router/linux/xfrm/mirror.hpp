@@ -46,8 +46,8 @@ class XfrmMirror final : public MirrorBase {
   XfrmDecoded deliver_sa(const Message& message);
   XfrmDecoded deliver_policy(const Message& message);
   void note(const std::string& line);
-  void tell_begin(const std::string&) override { events_.ipsec_resync_begin(); }
-  void tell_end() override { events_.ipsec_resync_end(); }
+  void on_resync_begin(const std::string&) override { events_.ipsec_resync_begin(); }
+  void on_resync_end() override { events_.ipsec_resync_end(); }
 
   IpsecEvents& events_;
   const Tell tell_;

@@ -1,0 +1,109 @@
+// The named points of the pipeline: which stages are behind each, and what becomes of what they
+// refuse.
+#include "router/dataplane/pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/router/dataplane/stages/two_gateways.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+class PipelineTest : public TwoGateways {
+ protected:
+  // As classify leaves it.
+  Chunk& one(rte_mbuf* packet, uint32_t destination) {
+    chunk_->v4.count = 1;
+    chunk_->v4.packets[0] = packet;
+    chunk_->v4.destinations[0] = destination;
+    chunk_->v4.ingress[0] = {0, kEthernetBytes};
+    return *chunk_;
+  }
+  void look_up() {
+    lookup_batch(left_.tables().fib4, chunk_->v4.destinations, chunk_->v4.groups, 1);
+  }
+  // The protocol of the only packet that left by that port; 0: there was not one.
+  int protocol_sent(uint16_t port) {
+    const auto sent = left_.sent(port);
+    const int protocol = sent.size() == 1 ? bytes_of(sent[0])[kEthernetBytes + 9] : 0;
+    for (rte_mbuf* each : sent) rte_pktmbuf_free(each);
+    return protocol;
+  }
+  static constexpr uint32_t kRightHost = 0x0a020001;  // 10.2.0.1
+  static constexpr int kUdp = 17, kEsp = 50;
+  std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
+};
+
+TEST_F(PipelineTest, BehindDecapComeLookUpPoliciesAndRewrite) {
+  left_.tunnel();
+  left_.pipeline().after_decap(one(packet(ipv4_frame(from_left())), kRightHost));
+  EXPECT_EQ(protocol_sent(1), kEsp);
+  EXPECT_TRUE(left_.refused().empty());
+}
+
+TEST_F(PipelineTest, BehindLookUpComePoliciesAndRewrite) {
+  left_.tunnel();
+  one(packet(ipv4_frame(from_left())), kRightHost);
+  look_up();
+  left_.pipeline().after_lookup(*chunk_);
+  EXPECT_EQ(protocol_sent(1), kEsp);
+}
+
+TEST_F(PipelineTest, BehindEncapComesRewriteAlone) {
+  left_.tunnel();
+  one(packet(ipv4_frame(from_left())), kRightHost);
+  look_up();
+  left_.pipeline().after_encap(*chunk_);
+  EXPECT_EQ(protocol_sent(1), kUdp) << "no policy is asked any more";
+}
+
+TEST_F(PipelineTest, WhatNoPolicyHoldsForIsLeftToLinux) {
+  rte_mbuf* own = packet(ipv4_frame(from_host("10.1.0.254", "10.2.0.1")));
+  EXPECT_FALSE(left_.pipeline().from_linux(one(own, kRightHost)));
+  EXPECT_EQ(chunk_->v4.count, 1u);
+  left_.tunnel();
+  const auto handed = left_.pipeline().from_linux(*chunk_);
+  ASSERT_TRUE(handed);
+  EXPECT_EQ(*handed, 1u);
+  EXPECT_EQ(protocol_sent(1), kEsp);
+}
+
+TEST_F(PipelineTest, WhatIsTransmittedGoesAsItIs) {
+  const Frame frame = ipv4_frame(from_left());
+  left_.pipeline().transmit(1, packet(frame));
+  const auto sent = left_.sent(1);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(bytes_of(sent[0]), frame);
+  rte_pktmbuf_free(sent[0]);
+}
+
+TEST_F(PipelineTest, WhatIsRefusedGoesToTheSinkAndLeavesTheChunkEmpty) {
+  FrameOptions last = from_left();
+  last.ttl = 1;
+  left_.pipeline().after_decap(one(packet(ipv4_frame(last)), kRightHost));
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kTtlExpired});
+  EXPECT_EQ(chunk_->refused_count, 0u);
+  EXPECT_EQ(protocol_sent(1), 0);
+}
+
+TEST_F(PipelineTest, WithoutIpsecInTheSnapshotNoPolicyIsAsked) {
+  left_.tunnel();
+  left_.snapshot().features = 0;
+  left_.run({packet(ipv4_frame(from_left()))}, 0);
+  EXPECT_EQ(protocol_sent(1), kUdp);
+}
+
+TEST_F(PipelineTest, CountsByInterfaceOnlyWhereASnapshotAsksForIt) {
+  left_.run({packet(ipv4_frame(from_left()))}, 0);
+  const auto& interfaces = left_.pipeline().counters().interfaces;
+  EXPECT_EQ(interfaces[0].rx_packets.get(), 0u);
+  left_.snapshot().features |= kFeatureCounters;
+  left_.snapshot().interfaces[0].counters = left_.snapshot().interfaces[1].counters = true;
+  left_.run({packet(ipv4_frame(from_left()))}, 0);
+  EXPECT_EQ(interfaces[0].rx_packets.get(), 1u);
+  EXPECT_EQ(interfaces[1].tx_packets.get(), 1u);
+  for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
+}
+
+}  // namespace
+}  // namespace hecto::router::test
