@@ -408,7 +408,8 @@ template <typename S>
 KeyText in_words(const Section<S>& section, const Key<S>& key) {
   std::string path(section.path);
   if (!path.empty()) path += '.';
-  std::string range = key.legal(key.range);
+  std::string range =
+      key.legal == nullptr ? std::string(key.range.words) : key.legal(key.range);
   if (key.takes_auto) range = "auto, or " + range;
   return {path.append(key.name), std::string(key.type),
           key.unset.empty() ? key.text(S{}) : std::string(key.unset), std::move(range),

@@ -48,12 +48,21 @@ enum class Noun : uint8_t {
   kPlan,
 };
 
+// Bounds of what a request may ask for; the API and the command refuse the rest.
+struct Limits {
+  uint32_t low, high;
+};
+inline constexpr Limits kWalkLimits{1, 10'000};       // prefixes of one answer
+inline constexpr Limits kTraceLimits{1, 1'000};       // packets
+inline constexpr Limits kSnaplenLimits{14, 65'535};   // bytes of a captured packet
+inline constexpr Limits kCaptureMibLimits{1, 4'096};  // room for captured packets
+
 // Either `address` (explain it) or a walk.
 struct RoutesQuery {
   std::optional<lookup::IpAddress> address;
   std::optional<lookup::IpPrefix> prefix;  // it and all inside
   std::optional<lookup::IpPrefix> after;   // the walk goes on behind this prefix
-  uint32_t limit = 100;                    // prefixes, 1 to 10000
+  uint32_t limit = 100;                    // prefixes, of kWalkLimits
 };
 
 struct ApiLoadOptions {
@@ -70,14 +79,14 @@ struct PacketFilter {
 };
 
 struct TraceFilter : PacketFilter {  // of where packets come in
-  uint32_t count = 10;               // 1 to 1000
+  uint32_t count = 10;               // of kTraceLimits
 };
 
 struct CaptureFilter : PacketFilter {
   std::vector<std::string> where = {"rx", "tx"};  // of kCaptureWhere
   uint64_t count = 0;                             // packets; 0: until it is stopped
-  uint32_t snaplen = 65535;                       // bytes of each, 14 to 65535
-  uint32_t buffer_mib = 64;                       // 1 to 4096
+  uint32_t snaplen = 65535;                       // bytes of each, of kSnaplenLimits
+  uint32_t buffer_mib = 64;                       // of kCaptureMibLimits
 };
 inline constexpr std::string_view kCaptureWhere[] = {"rx", "inner", "outer", "tx", "drop"};
 

@@ -10,11 +10,6 @@ using nlohmann::json;
 
 constexpr const char* kPcapng = "application/x-pcapng";
 
-bool within(const json& value, uint64_t low, uint64_t high) {
-  return value.is_number_unsigned() && value.get<uint64_t>() >= low &&
-         value.get<uint64_t>() <= high;
-}
-
 std::vector<std::string> where_of(const json& value) {
   std::vector<std::string> where;
   if (value.is_array())
@@ -38,16 +33,18 @@ ApiResult post_capture(ApiBackend& backend, const HttpRequest& request) {
     if (read_filter(key, value, filter)) continue;
     if (key == "where") {
       filter.where = where_of(value);
-    } else if (key == "count" && within(value, 0, UINT64_MAX)) {
+    } else if (key == "count" && value.is_number_unsigned()) {
       filter.count = value.get<uint64_t>();
-    } else if (key == "snaplen" && within(value, 14, 65535)) {
+    } else if (key == "snaplen" && within(value, kSnaplenLimits)) {
       filter.snaplen = value.get<uint32_t>();
-    } else if (key == "buffer_mib" && within(value, 1, 4096)) {
+    } else if (key == "buffer_mib" && within(value, kCaptureMibLimits)) {
       filter.buffer_mib = value.get<uint32_t>();
     } else {
-      throw Wrong{400, "capture: " + quoted(key) +
-                           " is not known or out of range; use from, to, port, interface, where, "
-                           "count, snaplen (14 to 65535), buffer_mib (1 to 4096)"};
+      throw Wrong{400, fmt::format("capture: {} is not known or out of range; use from, to, port, "
+                                   "interface, where, count, snaplen ({} to {}), buffer_mib ({} to "
+                                   "{})",
+                                   quoted(key), kSnaplenLimits.low, kSnaplenLimits.high,
+                                   kCaptureMibLimits.low, kCaptureMibLimits.high)};
     }
   }
   return backend.start_capture(filter);

@@ -94,6 +94,11 @@ json body_json(const HttpRequest& request) {
   return body;
 }
 
+bool within(const json& value, Limits limits) {
+  return value.is_number_unsigned() && value.get<uint64_t>() >= limits.low &&
+         value.get<uint64_t>() <= limits.high;
+}
+
 bool read_filter(const std::string& key, const json& value, PacketFilter& filter) {
   if (key == "from" || key == "to") {
     (key == "from" ? filter.from : filter.to) = host_or_prefix(key, value);

@@ -38,6 +38,7 @@ class Parameters {
 };
 
 nlohmann::json body_json(const HttpRequest& request);
+bool within(const nlohmann::json& value, Limits limits);  // a whole number between them
 // from, to, port and interface; false: it is none of these.
 bool read_filter(const std::string& key, const nlohmann::json& value, PacketFilter& filter);
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/file/keys.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -11,7 +13,9 @@ using config::NextHopConfig;
 using config::RouteConfig;
 using nlohmann::json;
 
-constexpr size_t kMostNextHops = 256;
+size_t most_next_hops() {
+  return config::route_keys["via"].range.high;
+}
 
 tl::unexpected<std::string> wrong(std::string line) {
   return tl::unexpected<std::string>(std::move(line));
@@ -44,6 +48,7 @@ Parsed<NextHopConfig> parse_hop(const json& value) {
   if (!value.is_object()) {
     return wrong("via: " + shown(value) + " is no next hop; use \"192.0.2.1\" or {\"gateway\": …}");
   }
+  const config::Range& weights = config::next_hop_keys["weight"].range;
   NextHopConfig hop;
   bool has_gateway = false;
   for (const auto& [key, item] : value.items()) {
@@ -57,15 +62,16 @@ Parsed<NextHopConfig> parse_hop(const json& value) {
       hop.interface = item.get<std::string>();
     } else if (key == "weight" && item.is_number_integer()) {
       const auto weight = item.get<int64_t>();
-      if (weight < 1 || weight > 256) {
-        return wrong(fmt::format("via.weight: {} is out of range; use 1 to 256", shown(item)));
+      if (weight < 1 || static_cast<uint64_t>(weight) > weights.high) {
+        return wrong(fmt::format("via.weight: {} is out of range; use {}", shown(item),
+                                 config::range_words(weights)));
       }
       hop.weight = static_cast<uint16_t>(weight);
     } else {
       return wrong(
           fmt::format("via.{}: {} is not known here; use gateway (an address), interface "
-                      "(a name), weight (1 to 256)",
-                      key, shown(item)));
+                      "(a name), weight ({})",
+                      key, shown(item), config::range_words(weights)));
     }
   }
   if (!has_gateway) return wrong("via: a next hop has no gateway");
@@ -75,8 +81,8 @@ Parsed<NextHopConfig> parse_hop(const json& value) {
 Parsed<std::vector<NextHopConfig>> parse_hops(const json& value) {
   std::vector<NextHopConfig> hops;
   const json list = value.is_array() ? value : json::array({value});
-  if (list.size() > kMostNextHops) {
-    return wrong(fmt::format("via: {} next hops; use at most {}", list.size(), kMostNextHops));
+  if (list.size() > most_next_hops()) {
+    return wrong(fmt::format("via: {} next hops; use at most {}", list.size(), most_next_hops()));
   }
   for (const json& item : list) {
     auto hop = parse_hop(item);
@@ -88,12 +94,10 @@ Parsed<std::vector<NextHopConfig>> parse_hops(const json& value) {
 
 Parsed<RouteType> parse_type(const json& value) {
   const std::string name = value.is_string() ? value.get<std::string>() : std::string();
-  if (name == "unicast") return RouteType::kUnicast;
-  if (name == "blackhole") return RouteType::kBlackhole;
-  if (name == "unreachable") return RouteType::kUnreachable;
-  if (name == "prohibit") return RouteType::kProhibit;
-  return wrong("type: " + shown(value) +
-               " is no type; use unicast, blackhole, unreachable or prohibit");
+  for (const RouteType type : config::LegalValues<RouteType>::kAll)
+    if (name == to_string(type)) return type;
+  return wrong("type: " + shown(value) + " is no type; use " +
+               config::any_of_words(config::legal_words<RouteType>()));
 }
 
 Parsed<void> check(const RouteConfig& route, bool has_to) {
@@ -123,7 +127,8 @@ Parsed<std::vector<NextHopConfig>> parse_via(const std::string& text) {
     auto hop = parse_gateway(text.substr(at, comma - at));
     if (!hop) return tl::unexpected<std::string>(hop.error());
     hops.push_back(std::move(*hop));
-    if (hops.size() > kMostNextHops) return wrong("via: use at most 256 next hops");
+    if (hops.size() > most_next_hops())
+      return wrong(fmt::format("via: use at most {} next hops", most_next_hops()));
     at = comma + 1;
   }
   return hops;
@@ -152,8 +157,10 @@ Parsed<RouteConfig> parse_route(const json& body) {
       if (!type) return tl::unexpected<std::string>(type.error());
       route.type = *type;
     } else if (key == "metric") {
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > UINT32_MAX) {
-        return wrong("metric: " + shown(value) + " is no metric; use 0 to 4294967295");
+      const config::Range& metrics = config::route_keys["metric"].range;
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > metrics.high) {
+        return wrong("metric: " + shown(value) + " is no metric; use " +
+                     config::range_words(metrics));
       }
       route.metric = value.get<uint32_t>();
     } else {

@@ -17,9 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kLongestWalk = 10'000;
-constexpr uint32_t kMostTraces = 1'000;
-
 ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
   const Parameters parameters(request, {"address", "prefix", "after", "limit"});
   RoutesQuery query;
@@ -33,7 +30,7 @@ ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
   }
   query.prefix = parameters.prefix("prefix");
   query.after = parameters.prefix("after");
-  query.limit = parameters.number("limit", 1, kLongestWalk).value_or(query.limit);
+  query.limit = parameters.number("limit", kWalkLimits.low, kWalkLimits.high).value_or(query.limit);
   return backend.routes(query);
 }
 
@@ -129,13 +126,12 @@ ApiResult post_trace(ApiBackend& backend, const HttpRequest& request) {
   const json body = body_json(request);
   for (const auto& [key, value] : body.items()) {
     if (read_filter(key, value, filter)) continue;
-    if (key == "count" && value.is_number_unsigned() && value.get<uint64_t>() >= 1 &&
-        value.get<uint64_t>() <= kMostTraces) {
+    if (key == "count" && within(value, kTraceLimits)) {
       filter.count = value.get<uint32_t>();
     } else {
-      throw Wrong{400, "trace: " + quoted(key) +
-                           " is not known or out of range; use from, to, port, interface, "
-                           "count (1 to 1000)"};
+      throw Wrong{400, fmt::format("trace: {} is not known or out of range; use from, to, port, "
+                                   "interface, count ({} to {})",
+                                   quoted(key), kTraceLimits.low, kTraceLimits.high)};
     }
   }
   return backend.start_trace(filter);

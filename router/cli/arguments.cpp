@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <utility>
 
+#include "base/text.hpp"
 #include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
 
@@ -84,9 +84,14 @@ Ending wrong(const std::string& line, const std::string& verb = {}) {
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  const std::string near = nearest(word, known);
+  constexpr size_t kMostEdits = 2, kTellingLetters = 3;  // a beginning that long is enough
+  const std::vector<std::string_view> words(known.begin(), known.end());
+  const auto begun = std::find_if(words.begin(), words.end(), [&](std::string_view each) {
+    return word.size() >= kTellingLetters && each.starts_with(word);
+  });
+  const std::string_view near = begun != words.end() ? *begun : nearest(word, words, kMostEdits);
   return near.empty() ? fmt::format("use {}", fmt::join(known, ", "))
-                      : "did you mean " + near + "?";
+                      : fmt::format("did you mean {}?", near);
 }
 
 // CLI11's layout. A verb's help begins with its name, which its line in the overview has already.
@@ -325,29 +330,6 @@ tl::expected<void, Ending> check_noun(Arguments& a) {
 }  // namespace
 
 // Damerau's distance without the transposition's cost: small words, so the plain table will do.
-std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  std::string best;
-  size_t best_distance = 3;
-  for (const std::string& candidate : known) {
-    if (word.size() >= 3 && candidate.rfind(word, 0) == 0) return candidate;
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = std::exchange(row[0], i);
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t change = diagonal + (word[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv) {
   Arguments a;
   a.socket = default_socket();

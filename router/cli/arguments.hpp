@@ -50,7 +50,4 @@ struct Ending {
 
 tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* argv);
 
-// The known word that is meant, if one is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
-
 }  // namespace hecto::cli

@@ -36,11 +36,6 @@ std::string painted(std::string_view text, Paint paint, Style style) {
   return code(paint) + std::string(text) + "\033[0m";
 }
 
-size_t display_width(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
-}
-
 std::string printable(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace hecto::cli {
 
 inline constexpr size_t kWidth = 100;
@@ -20,8 +22,6 @@ struct Style {
 };
 
 std::string painted(std::string_view text, Paint paint, Style style);
-// Terminal columns; every code point counts as one.
-size_t display_width(std::string_view text);
 // Control characters become '?': nothing that the router tells may steer the terminal.
 std::string printable(std::string_view text);
 // Cut to `width` columns, with an ellipsis.

@@ -14,7 +14,7 @@
 namespace hecto::config {
 
 inline Topology box(const std::string& name) {
-  auto topology = read_topology(HECTO_SOURCE_ROOT "/tests/unit/config/data/" + name);
+  auto topology = read_topology(HECTO_SOURCE_ROOT "/tests/unit/config/box/data/" + name);
   EXPECT_TRUE(topology) << topology.error();
   Topology t = topology ? *topology : Topology{};
   t.source = "the box";

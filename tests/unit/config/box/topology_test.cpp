@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Topology box(const std::string& name) {
-  auto topology = read_topology(HECTO_SOURCE_ROOT "/tests/unit/config/data/" + name);
+  auto topology = read_topology(HECTO_SOURCE_ROOT "/tests/unit/config/box/data/" + name);
   EXPECT_TRUE(topology) << topology.error();
   return topology ? *topology : Topology{};
 }

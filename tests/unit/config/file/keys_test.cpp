@@ -2,9 +2,12 @@
 #include "config/file/keys.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "config/file/diff.hpp"
 #include "config/file/load.hpp"
@@ -92,8 +95,8 @@ TEST(Keys, EveryOneIsRead) {
     const auto config = parse(file_with(key.path, "[[]]"), "t.yaml");  // right for no key
     ASSERT_FALSE(config) << key.path;
     std::string at = key.path;  // as refusals have it
-    for (const auto& [star, place] : {std::pair("vlans.*", "vlans.7"), {"ports.*", "ports.p"},
-                                      {".*", "[0]"}})
+    for (const auto& [star, place] : {std::pair("vlans.*", "vlans.7"),
+                                      std::pair("ports.*", "ports.p"), std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
     const bool told = std::any_of(
@@ -137,7 +140,8 @@ template <typename S>
 bool read_sample(const Section<S>& section, const Key<S>& key, const std::string& value,
                  S& values) {
   return read_yaml(fmt::format("{}: {}", key.name, value), "t.yaml", "", [&](const Value& root) {
-           read_keys(Fields(root, section.names, "a map"), section, values);
+           const Fields fields(root, section.names, "a map");
+           key.read(key, *fields.get(key.name), values);
          }).has_value();
 }
 
