@@ -59,8 +59,8 @@ std::string settings(const Plot& plot) {
   if (plot.log_y) script += "set logscale y\n";
   if (!plot.log_y) script += "set yrange [0:*]\n";
   if (!plot.categories.empty())
-    script += fmt::format("set style fill solid 0.7\nset boxwidth {}\nset xrange [-0.5:{}]\n",
-                          bar_width(plot) * 0.9, static_cast<double>(plot.categories.size()) - 0.5);
+    script += fmt::format("set style fill solid 0.7\nset xrange [-0.5:{}]\n",
+                          static_cast<double>(plot.categories.size()) - 0.5);
   return script;
 }
 
@@ -83,12 +83,14 @@ std::string data(const Plot& plot, const std::string& prefix) {
 }
 
 std::string plot_command(const Plot& plot, const std::string& prefix) {
+  // A bar's width stands in the fifth column: of four, gnuplot takes the last one for it.
+  const std::string style = plot.categories.empty() ? "1:2:3:4 with yerrorlines pt 7 ps 0.5"
+                                                    : fmt::format("1:2:3:4:({}) with boxerrorbars",
+                                                                  bar_width(plot) * 0.9);
   std::vector<std::string> drawn;
   for (size_t i = 0; i < plot.lines.size(); ++i)
-    drawn.push_back(
-        fmt::format("${}{} using 1:2:3:4 with {} title {} noenhanced", prefix, i,
-                    plot.categories.empty() ? "yerrorlines pt 7 ps 0.5" : "boxerrorbars",
-                    quoted(plot.lines[i].name)));
+    drawn.push_back(fmt::format("${}{} using {} title {} noenhanced", prefix, i, style,
+                                quoted(plot.lines[i].name)));
   for (size_t i = 0; plot.values && i < plot.lines.size(); ++i)
     drawn.push_back(fmt::format(
         "${}{} using 1:4:(sprintf('%.1f', $2)) with labels offset 0,0.6 font ',9' notitle", prefix,
@@ -147,7 +149,8 @@ std::string gnuplot_script(const Picture& picture, const std::string& file) {
       "margins screen 0.07, 0.98, 0.27, 0.84 spacing screen 0.07\n",
       200 + 500 * count, quoted(file), count, quoted(picture.title));
   for (size_t i = 0; i < count; ++i) {
-    script += "reset\n" + settings(picture.plots[i]);
+    script += "reset\n" + settings(picture.plots[i]) +
+              "set key at graph 0.5, graph -0.2 center top horizontal\n";
     for (size_t line = 0; i == 0 && line < picture.notes.size(); ++line)
       script += fmt::format("set label {} at screen 0.02, {} left noenhanced font ',11'\n",
                             quoted(picture.notes[line]),

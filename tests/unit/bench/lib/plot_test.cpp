@@ -34,6 +34,7 @@ TEST(GnuplotScript, DrawsBarsSideBySideOverWords) {
   EXPECT_NE(script.find("set xtics ('hecto' 0, 'rte_fib' 1)"), std::string::npos) << script;
   EXPECT_NE(script.find("\n-0.2 1 1 1\n0.8 2 2 2\n"), std::string::npos) << script;
   EXPECT_NE(script.find("\n0.2 3 3 3\n"), std::string::npos) << script;
+  EXPECT_NE(script.find("using 1:2:3:4:(0.36) with boxerrorbars"), std::string::npos) << script;
 }
 
 TEST(Draw, GivesSvgAndPng) {
