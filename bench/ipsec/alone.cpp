@@ -12,8 +12,6 @@
 #include "router/ipsec/esp/engine.hpp"
 #include "router/ipsec/esp/sa.hpp"
 // After dpdk.hpp, which knows what has to come first.
-#include <rte_ipsec.h>
-
 #include <rte_cryptodev.h>
 #include <rte_ip.h>
 #include <rte_ipsec.h>

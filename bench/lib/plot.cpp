@@ -84,9 +84,10 @@ std::string data(const Plot& plot, const std::string& prefix) {
 
 std::string plot_command(const Plot& plot, const std::string& prefix) {
   // A bar's width stands in the fifth column: of four, gnuplot takes the last one for it.
-  const std::string style = plot.categories.empty() ? "1:2:3:4 with yerrorlines pt 7 ps 0.5"
-                                                    : fmt::format("1:2:3:4:({}) with boxerrorbars",
-                                                                  bar_width(plot) * 0.9);
+  const std::string style =
+      plot.categories.empty()
+          ? "1:2:3:4 with yerrorlines pt 7 ps 0.5"
+          : fmt::format("1:2:3:4:({:g}) with boxerrorbars", bar_width(plot) * 0.9);
   std::vector<std::string> drawn;
   for (size_t i = 0; i < plot.lines.size(); ++i)
     drawn.push_back(fmt::format("${}{} using {} title {} noenhanced", prefix, i, style,
@@ -111,7 +112,7 @@ Result<void> run_gnuplot(const fs::path& file, const std::string& script) {
   stream.close();
   if (!find_program("gnuplot"))
     return fail("no picture: gnuplot is not installed; the package is gnuplot-nox", ENOPKG);
-  const auto log = fs::path(file).replace_extension(".log");
+  const fs::path log = file.string() + ".log";  // of the script, nobody else's
   const std::string there = quoted(fs::absolute(file).parent_path().string());
   auto child = Child::start({"gnuplot", "-e", "cd " + there, file.filename().string()},
                             {.log = log, .cpus = {}});

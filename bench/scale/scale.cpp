@@ -12,6 +12,7 @@
 #include "bench/lib/statistics.hpp"
 #include "lookup/kernels.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/eal.hpp"
 
 namespace hecto::bench {
 namespace {

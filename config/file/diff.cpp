@@ -35,8 +35,8 @@ void refuse_keys(const Section<S>& section, const S& running, const S& wanted,
                  std::string_view path, std::string_view remedy, Lines& refused) {
   for (const Key<S>& key : section.keys)
     if (is_scalar(key, Change::kRestart))
-      refuse(refused, fmt::format("{}.{}", path, key.name), shown(key, running),
-             shown(key, wanted), remedy);
+      refuse(refused, fmt::format("{}.{}", path, key.name), shown(key, running), shown(key, wanted),
+             remedy);
 }
 template <typename S>
 void refuse_keys(const Section<S>& section, const S& running, const S& wanted, Lines& refused) {
@@ -73,10 +73,10 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
 }
 
 void refuse_port(const PortConfig& running, const PortConfig& wanted, Lines& refused) {
-  refuse_keys(port_keys, running, wanted, "ports." + running.name,
-              fmt::format("restart hectod, or reload once without {} and then with it",
-                          running.name),
-              refused);
+  refuse_keys(
+      port_keys, running, wanted, "ports." + running.name,
+      fmt::format("restart hectod, or reload once without {} and then with it", running.name),
+      refused);
 }
 
 // "mtu 1500 -> 9000, counters false -> true": what differs between two ports or VLANs.
@@ -261,8 +261,7 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
   diff_punt(running, wanted, out);
   diff_scalars(running, wanted, out.lines);
-  out.idle_changed =
-      running.idle != wanted.idle || running.idle_sleep_us != wanted.idle_sleep_us;
+  out.idle_changed = running.idle != wanted.idle || running.idle_sleep_us != wanted.idle_sleep_us;
   out.burst_changed = running.burst != wanted.burst;
   out.log_level_changed = running.log_level != wanted.log_level;
   if (!refused.empty()) return tl::unexpected(std::move(refused));

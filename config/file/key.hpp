@@ -40,14 +40,14 @@ struct Key {
   Range range;
   Change change;
   std::string_view description;
-  std::string_view unset = {};    // the default in words, where the member's own does not say it
-  std::string_view wanted = {};   // what to add where it is missing; empty: it may be missing
-  bool takes_auto = false;        // the word `auto` leaves the member unset
-  bool quote = false;             // where YAML would take the text for something else
-  bool only_if_changed = false;   // left out where it has its default
-  bool compared = true;           // by its text; else its section tells what changed
+  std::string_view unset = {};   // the default in words, where the member's own does not say it
+  std::string_view wanted = {};  // what to add where it is missing; empty: it may be missing
+  bool takes_auto = false;       // the word `auto` leaves the member unset
+  bool quote = false;            // where YAML would take the text for something else
+  bool only_if_changed = false;  // left out where it has its default
+  bool compared = true;          // by its text; else its section tells what changed
   bool power_of_two = false;
-  std::string (*legal)(const Range&) = nullptr;  // the range in words; null: Range::words
+  std::string (*legal)(const Range&) = nullptr;          // the range in words; null: Range::words
   void (*read)(const Key&, const Value&, S&) = nullptr;  // null: by its section
   std::string (*text)(const S&) = nullptr;  // empty: unset; null: its section prints it
 
@@ -167,8 +167,7 @@ std::optional<T> read_as(const Key<S>& key, const Value& value) {
 }
 
 template <auto kMember>
-void read_key(const Key<SectionOf<kMember>>& key, const Value& value,
-              SectionOf<kMember>& section) {
+void read_key(const Key<SectionOf<kMember>>& key, const Value& value, SectionOf<kMember>& section) {
   if (key.takes_auto && value.is_word("auto")) return;
   if (auto given = read_as<typename OptionalOf<TypeOf<kMember>>::Type>(key, value))
     section.*kMember = std::move(*given);

@@ -408,21 +408,21 @@ template <typename S>
 KeyText in_words(const Section<S>& section, const Key<S>& key) {
   std::string path(section.path);
   if (!path.empty()) path += '.';
-  std::string range =
-      key.legal == nullptr ? std::string(key.range.words) : key.legal(key.range);
+  std::string range = key.legal == nullptr ? std::string(key.range.words) : key.legal(key.range);
   if (key.takes_auto) range = "auto, or " + range;
-  return {path.append(key.name), std::string(key.type),
-          key.unset.empty() ? key.text(S{}) : std::string(key.unset), std::move(range),
-          key.change,           std::string(key.description)};
+  return {path.append(key.name),
+          std::string(key.type),
+          key.unset.empty() ? key.text(S{}) : std::string(key.unset),
+          std::move(range),
+          key.change,
+          std::string(key.description)};
 }
 
 // The keys of `section`, each before those of its own map.
 template <typename... Sections>
 class Walk {
  public:
-  explicit Walk(const Sections&... sections) {
-    (add(sections), ...);
-  }
+  explicit Walk(const Sections&... sections) { (add(sections), ...); }
   std::vector<KeyText> take() {
     append("");
     return std::move(out_);

@@ -36,7 +36,8 @@ void load_workers(const Value& value, Loading& loading) {
       auto first = parse_decimal(text.substr(0, dash));
       auto last = dash == std::string_view::npos ? first : parse_decimal(text.substr(dash + 1));
       if (!first || !last || *last > last_core || *first > *last) {
-        item.refuse(fmt::format("is not a core; use {} to {}, or a range as 2-9", first_core, last_core));
+        item.refuse(
+            fmt::format("is not a core; use {} to {}, or a range as 2-9", first_core, last_core));
         continue;
       }
       for (auto cpu = static_cast<unsigned>(*first); cpu <= *last; ++cpu) {
@@ -61,8 +62,8 @@ void read_namespace(const Value& value, LinuxConfig& linux_side) {
   if (text && (text->size() > most || *text == "." || *text == ".." ||
                text->find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                        "0123456789-_.") != std::string::npos))
-    value.refuse(fmt::format(
-        "is not a namespace's name; use at most {} letters, digits and - _ .", most));
+    value.refuse(
+        fmt::format("is not a namespace's name; use at most {} letters, digits and - _ .", most));
   else if (text)
     linux_side.name_space = *text;
 }
@@ -139,8 +140,8 @@ void load_api(const Value& value, Loading& loading) {
     if (!path->starts_with('/'))
       socket.refuse("is not an absolute path; start it with /");
     else if (path->size() > most)
-      socket.refuse(fmt::format("has {} bytes; a UNIX socket's path has at most {}", path->size(),
-                                most));
+      socket.refuse(
+          fmt::format("has {} bytes; a UNIX socket's path has at most {}", path->size(), most));
     else
       loading.config.api_socket = *path;
   };

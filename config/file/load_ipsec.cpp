@@ -239,8 +239,7 @@ std::optional<uint32_t> read_spi(const Value& value) {
   uint32_t spi = 0;
   const auto [end, error] =
       std::from_chars(word.data(), word.data() + word.size(), spi, hex ? 16 : 10);
-  if (error == std::errc() && end == word.data() + word.size() && 
-      spi >= sa_keys["spi"].range.low)
+  if (error == std::errc() && end == word.data() + word.size() && spi >= sa_keys["spi"].range.low)
     return spi;
   value.refuse(fmt::format("is no SPI; use {}", sa_keys["spi"].range.words));
   return std::nullopt;

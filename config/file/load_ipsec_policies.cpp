@@ -91,19 +91,17 @@ std::optional<IpsecPolicyConfig> read_policy(const Value& value) {
   const bool ends = read_ends(value, fields, policy);
   read_protocol(fields, policy);
   auto read_port = [&](std::string_view name) {
-    return ByHand{name, [&, name](const Value& port) {
-                    if (has_ports(policy.protocol))
-                      policy_keys[name].read(policy_keys[name], port, policy);
-                    else
-                      port.complain(
-                          "ports need a protocol that has them; add protocol: tcp, udp or sctp");
-                  }};
+    return ByHand{
+        name, [&, name](const Value& port) {
+          if (has_ports(policy.protocol))
+            policy_keys[name].read(policy_keys[name], port, policy);
+          else
+            port.complain("ports need a protocol that has them; add protocol: tcp, udp or sctp");
+        }};
   };
-  read_keys(fields, policy_keys, policy,
-            {{"direction", {}},
-             read_port("source_port"),
-             read_port("destination_port"),
-             {"action", {}}});
+  read_keys(
+      fields, policy_keys, policy,
+      {{"direction", {}}, read_port("source_port"), read_port("destination_port"), {"action", {}}});
   const Value* action = fields.get("action");
   const Value* protect = fields.get("protect");
   if (action != nullptr) {

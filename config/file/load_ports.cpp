@@ -116,8 +116,8 @@ void check_ipv6_mtu(const Value& where, const Value* mtu, uint16_t bytes,
 
 void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
   const auto& [lowest, highest, words] = port_keys["vlans"].range;
-  for (const Value::Entry& entry : value.entries(
-           "sub-interfaces by VLAN id, as {100: {addresses: [192.0.2.1/24]}}", highest)) {
+  for (const Value::Entry& entry :
+       value.entries("sub-interfaces by VLAN id, as {100: {addresses: [192.0.2.1/24]}}", highest)) {
     auto id = parse_decimal(entry.key);
     // 0 and 4095 are reserved (IEEE 802.1Q-2018 table 9-2).
     if (!id || *id < lowest || *id > highest || entry.key[0] == '0') {
@@ -148,7 +148,8 @@ void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
 void load_port(const Value::Entry& entry, Loading& loading) {
   PortConfig port;
   port.name = entry.key;
-  Fields fields(entry.value, port_keys.names, "a map, as {device: eth1, addresses: [192.0.2.1/24]}");
+  Fields fields(entry.value, port_keys.names,
+                "a map, as {device: eth1, addresses: [192.0.2.1/24]}");
   const Value* vlans = fields.get("vlans");
   if (vlans != nullptr && vlans->kind() == NodeKind::kNull) vlans = nullptr;
   if (!check_port_name(entry, vlans != nullptr)) return;
@@ -168,8 +169,8 @@ void load_port(const Value::Entry& entry, Loading& loading) {
 }  // namespace
 
 void load_ports(const Value& value, Loading& loading) {
-  auto entries = value.entries("ports by name, as {wan0: {device: eth1}}",
-                               file_keys["ports"].range.high);
+  auto entries =
+      value.entries("ports by name, as {wan0: {device: eth1}}", file_keys["ports"].range.high);
   if (entries.empty() && value.kind() == NodeKind::kMap && loading.report.empty())
     value.complain("no port; name at least one, as wan0: {device: eth1}");
   std::map<std::string, std::string> by_device;

@@ -97,7 +97,8 @@ void load_routes(const Value& value, Loading& loading) {
 
 void load_route_files(const Value& value, Loading& loading) {
   namespace fs = std::filesystem;
-  for (const Value& item : value.items("a list of file names", file_keys["route_files"].range.high)) {
+  for (const Value& item :
+       value.items("a list of file names", file_keys["route_files"].range.high)) {
     auto name = item.text("a file name");
     if (!name) continue;
     std::error_code error;
@@ -114,7 +115,8 @@ void load_route_files(const Value& value, Loading& loading) {
 void load_neighbors(const Value& value, Loading& loading) {
   for (const Value& item :
        value.items("a list, as [{address: 192.0.2.9, mac: 02:00:00:00:00:09, interface: wan0}]")) {
-    Fields fields(item, neighbor_keys.names, "a map, as {address: 192.0.2.9, mac: 02:00:00:00:00:09}");
+    Fields fields(item, neighbor_keys.names,
+                  "a map, as {address: 192.0.2.9, mac: 02:00:00:00:00:09}");
     const Value* address = fields.need("address", "the neighbor's IP address");
     const Value* mac = fields.need("mac", "the neighbor's MAC address");
     auto interface = read_interface_name(fields.get("interface"));

@@ -222,8 +222,8 @@ std::string most_size_words(uint64_t bytes) {
 }
 
 std::optional<uint64_t> Value::size(uint64_t low, uint64_t high) const {
-  return scaled(
-      low, high, fmt::format("{} to {}", least_size_words(low), most_size_words(high)), "", true);
+  return scaled(low, high, fmt::format("{} to {}", least_size_words(low), most_size_words(high)),
+                "", true);
 }
 
 std::optional<uint64_t> Value::rate(uint64_t low, uint64_t high) const {

@@ -95,13 +95,17 @@ struct Structure {
   std::string_view key;
   void (*write)(Out out, const Config& config);
 };
-constexpr Structure kStructures[] = {
-    {"ports", write_ports},         {"linux", write_linux},
-    {"routes", write_routes},       {"route_files", write_route_files},
-    {"neighbors", write_neighbors}, {"punt", write_punt},
-    {"tables", write_tables},       {"offload", write_offload},
-    {"ipsec", write_ipsec},         {"api", write_api},
-    {"log", write_log}};
+constexpr Structure kStructures[] = {{"ports", write_ports},
+                                     {"linux", write_linux},
+                                     {"routes", write_routes},
+                                     {"route_files", write_route_files},
+                                     {"neighbors", write_neighbors},
+                                     {"punt", write_punt},
+                                     {"tables", write_tables},
+                                     {"offload", write_offload},
+                                     {"ipsec", write_ipsec},
+                                     {"api", write_api},
+                                     {"log", write_log}};
 
 }  // namespace
 

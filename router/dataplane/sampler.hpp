@@ -44,7 +44,7 @@ class Sampler {
   explicit Sampler(const Dataplane& dataplane);
   explicit Sampler(std::function<Totals()> collect);
   Totals collect() const { return collect_(); }  // as of now
-  void sample();  // about once a second
+  void sample();                                 // about once a second
   const Totals& now() const { return now_; }
   const Totals& before() const { return before_; }
   // Per second between the two samples.

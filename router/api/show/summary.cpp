@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file/load.hpp"
+#include "config/file/to_yaml.hpp"
 #include "lookup/kernels.hpp"
 #include "router/api/plan_json.hpp"
-#include "config/file/to_yaml.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "router/dataplane/nic_crypto/capability.hpp"
 #include "router/dataplane/core/dpdk_security.hpp"
+#include "router/dataplane/nic_crypto/capability.hpp"
 
 namespace hecto::router {
 

@@ -95,9 +95,9 @@ TEST(SecretMemoryBlocks, AreWipedWhenTheyAreGivenBack) {
 }
 
 TEST(SecretMemoryBlocks, LargeOnesAreUnmapped) {
-  void* pages = allocate_secret(8192);
+  void* pages = allocate_secret(size_t{1} << 20);
   ASSERT_TRUE(kept_out_of_dumps(pages));
-  release_secret(pages, 8192);
+  release_secret(pages, size_t{1} << 20);
   EXPECT_FALSE(kept_out_of_dumps(pages));
 }
 

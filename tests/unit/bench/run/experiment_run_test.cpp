@@ -3,8 +3,10 @@
 
 #include <fstream>
 
+#include "bench/lib/child.hpp"
 #include "bench/run/report.hpp"
 #include "bench/run/run.hpp"
+#include "bench/run/table.hpp"
 #include "tests/unit/bench/lib/folder.hpp"
 
 namespace hecto::bench {

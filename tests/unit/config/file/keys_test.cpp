@@ -39,9 +39,9 @@ void expect_keys_for_members(const Section<S>& section, const char* name, size_t
 }
 
 TEST(Keys, EveryMemberHasOne) {
-  expect_keys_for_members(file_keys, "Config", 2);      // file, memory_line
-  expect_keys_for_members(port_keys, "PortConfig", 2);  // name, kind
-  expect_keys_for_members(vlan_keys, "VlanConfig", 1);  // id
+  expect_keys_for_members(file_keys, "Config", 2);        // file, memory_line
+  expect_keys_for_members(port_keys, "PortConfig", 2);    // name, kind
+  expect_keys_for_members(vlan_keys, "VlanConfig", 1);    // id
   expect_keys_for_members(linux_keys, "LinuxConfig", 4);  // enabled; `mirror` sets four
   expect_keys_for_members(route_keys, "RouteConfig", 0);
   expect_keys_for_members(next_hop_keys, "NextHopConfig", 0);
@@ -78,8 +78,9 @@ std::string file_with(const std::string& path, const std::string& value) {
     for (size_t i = 0; i < depth; ++i) map += (i == 0 ? "" : ".") + names[i];
     if (names[depth] == "*") {
       const std::string& of = names[depth - 1];
-      text = of == "ports" ? "{p: " + text + "}" : of == "vlans" ? "{7: " + text + "}"
-                                                                 : "[" + text + "]";
+      text = of == "ports"   ? "{p: " + text + "}"
+             : of == "vlans" ? "{7: " + text + "}"
+                             : "[" + text + "]";
       continue;
     }
     text = names[depth] + ": " + text;
@@ -95,12 +96,12 @@ TEST(Keys, EveryOneIsRead) {
     const auto config = parse(file_with(key.path, "[[]]"), "t.yaml");  // right for no key
     ASSERT_FALSE(config) << key.path;
     std::string at = key.path;  // as refusals have it
-    for (const auto& [star, place] : {std::pair("vlans.*", "vlans.7"),
-                                      std::pair("ports.*", "ports.p"), std::pair(".*", "[0]")})
+    for (const auto& [star, place] :
+         {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"), std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
-    const bool told = std::any_of(
-        config.error().begin(), config.error().end(), [&](const std::string& line) {
+    const bool told =
+        std::any_of(config.error().begin(), config.error().end(), [&](const std::string& line) {
           return line.find(": " + at) != std::string::npos &&
                  line.find("unknown key") == std::string::npos;
         });
@@ -128,8 +129,12 @@ TEST(Keys, OneThatIsReadButNotDeclaredSaysWhatToDo) {
 // Values one of which is right for a key and not its default.
 template <typename S>
 std::vector<std::string> samples(const Key<S>& key) {
-  std::vector<std::string> out = {std::to_string(key.range.low), std::to_string(key.range.high),
-                                  "true", "false", "02:00:00:00:00:01", "/sample"};
+  std::vector<std::string> out = {std::to_string(key.range.low),
+                                  std::to_string(key.range.high),
+                                  "true",
+                                  "false",
+                                  "02:00:00:00:00:01",
+                                  "/sample"};
   std::istringstream words(key.legal == nullptr ? "" : key.legal(key.range));
   for (std::string word; words >> word;) out.push_back(word.substr(0, word.find(',')));
   return out;
@@ -139,10 +144,12 @@ std::vector<std::string> samples(const Key<S>& key) {
 template <typename S>
 bool read_sample(const Section<S>& section, const Key<S>& key, const std::string& value,
                  S& values) {
-  return read_yaml(fmt::format("{}: {}", key.name, value), "t.yaml", "", [&](const Value& root) {
-           const Fields fields(root, section.names, "a map");
-           key.read(key, *fields.get(key.name), values);
-         }).has_value();
+  return read_yaml(fmt::format("{}: {}", key.name, value), "t.yaml", "",
+                   [&](const Value& root) {
+                     const Fields fields(root, section.names, "a map");
+                     key.read(key, *fields.get(key.name), values);
+                   })
+      .has_value();
 }
 
 // Calls `check` with each key that has a member, and values in which it has not its default.
@@ -213,7 +220,8 @@ TEST(Keys, EveryChangeIsTold) {
   expect_told(api_keys, [](Config& c, const Config& v) { c = v; });
   expect_told(log_keys, [](Config& c, const Config& v) { c = v; });
   expect_told(port_keys, [](Config& c, const PortConfig& v) { c.ports = {v}; });
-  expect_told(vlan_keys, [](Config& c, const VlanConfig& v) { c.ports.emplace_back().vlans = {v}; });
+  expect_told(vlan_keys,
+              [](Config& c, const VlanConfig& v) { c.ports.emplace_back().vlans = {v}; });
   expect_told(linux_keys, [](Config& c, const LinuxConfig& v) { c.linux_side = v; });
   expect_told(table_keys, [](Config& c, const TablesConfig& v) { c.tables = v; });
   expect_told(offload_keys, [](Config& c, const OffloadConfig& v) { c.offload = v; });

@@ -155,8 +155,7 @@ TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {
     const auto config = parse(fmt::format("{}punt: {{{}: 5}}", kPort, reason.name), "t");
     EXPECT_EQ(config.has_value(), reason.punt) << reason.name;
     if (config) {
-      EXPECT_EQ(config->punt_pps,
-                (std::map<std::string, uint32_t>{{std::string(reason.name), 5}}));
+      EXPECT_EQ(config->punt_pps, (std::map<std::string, uint32_t>{{std::string(reason.name), 5}}));
     }
   }
   EXPECT_EQ(only(std::string(kPort) + "punt: {xxxxxx: 1}"),

@@ -188,7 +188,8 @@ TEST_F(HectoTest, RefusesRouteFilesThatCannotBeRead) {
 
 TEST_F(HectoTest, AddsAndDeletesRoutesInTheWordsOfIpRoute) {
   const std::pair<const char*, const char*> cases[] = {
-      {"add 203.0.113.0/24 via 192.0.2.1", "add 203.0.113.0/24 type unicast metric 0 via 192.0.2.1*1"},
+      {"add 203.0.113.0/24 via 192.0.2.1",
+       "add 203.0.113.0/24 type unicast metric 0 via 192.0.2.1*1"},
       {"add 203.0.113.0/24 via 192.0.2.1,192.0.2.2 dev wan0 metric 7",
        "add 203.0.113.0/24 type unicast metric 7 via 192.0.2.1%wan0*1 via 192.0.2.2%wan0*1"},
       {"add blackhole 10.0.0.0/8", "add 10.0.0.0/8 type blackhole metric 0"},

@@ -35,7 +35,12 @@ TEST(Startup, ForwardsByTheFile) {
 }
 
 TEST(Startup, PlacesQueuesByWhatThePortsCan) {
-  ControlBed bed(kTwoPorts);
+  ControlBed bed(R"(
+workers: {0: [1, 2]}
+ports:
+  wan0: {device: eth1, queues: 2, addresses: [192.0.2.1/24]}
+  lan0: {device: eth2, queues: 2, addresses: [10.1.0.1/24]}
+)");
   for (const config::PortPlacement& port : bed.running.placement.ports)
     ASSERT_EQ(port.rx_queues, 2) << port.port;
   bed.plane.max_rx_queues = 1;

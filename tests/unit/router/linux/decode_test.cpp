@@ -1,5 +1,3 @@
-#include "router/linux/decode_route.hpp"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_addr.h>
@@ -8,6 +6,7 @@
 #include <linux/nexthop.h>
 #include <net/if.h>
 
+#include "router/linux/decode_route.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
 
 namespace hecto::router {

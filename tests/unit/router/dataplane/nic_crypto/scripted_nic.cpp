@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
+
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
