@@ -28,7 +28,7 @@ SaState state_of(uint8_t choice) {
   state.source = *IpAddress::parse(v4 ? "192.0.2.1" : "2001:db8::1");
   state.id = {*IpAddress::parse(v4 ? "192.0.2.2" : "2001:db8::2"), 0x01010101};
   state.transform = transform_by_name(kNames[choice & 7][0], kNames[choice & 7][1]).value();
-  state.mode = (choice & 16) != 0 ? IpsecMode::kTunnel : IpsecMode::kTransport;
+  state.mode = (choice & 16) != 0 ? hecto::IpsecMode::kTunnel : hecto::IpsecMode::kTransport;
   if ((choice & 32) != 0) state.encapsulation = UdpEncapsulation{};
   state.keys.cipher_bytes =
       static_cast<uint8_t>(state.transform.key_bytes + state.transform.salt_bytes());
@@ -56,9 +56,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto sa = Sa::create(state_of(choice)).value();
   std::vector<uint8_t> bytes(data, data + size - 1);
   if ((choice & 7) == 0 && (choice & 64) != 0) authenticate(bytes, *sa);
-  Packet packet{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0, sa.get(), Reason::kNone};
+  Packet packet{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0, sa.get(), hecto::Reason::kNone};
   engine->inbound({&packet, 1}, 1);
-  if (packet.reason != Reason::kNone) return 0;
+  if (packet.reason != hecto::Reason::kNone) return 0;
   const bool inside = packet.ip >= bytes.data() &&
                       packet.ip + packet.bytes + packet.tailroom == bytes.data() + bytes.size();
   if (!inside || ip_bytes(packet.ip, packet.bytes) != packet.bytes) std::abort();

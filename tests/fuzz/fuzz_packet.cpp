@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   chunk->packets[0] = &fast.packet;
   classify<kFeatureVlan>(*chunk, bed.port(), bed.snapshot);
   const bool cleared = chunk->refused_count == 0;
-  if (cleared != (d.reason == Reason::kNone)) std::abort();
+  if (cleared != (d.reason == hecto::Reason::kNone)) std::abort();
   if (!cleared && chunk->refused[0].reason != d.reason) std::abort();
   if (cleared && fast.packet.pkt_len != expected.packet.pkt_len) std::abort();
   return 0;
