@@ -56,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto sa = Sa::create(state_of(choice)).value();
   std::vector<uint8_t> bytes(data, data + size - 1);
   if ((choice & 7) == 0 && (choice & 64) != 0) authenticate(bytes, *sa);
-  Packet packet{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0, sa.get(), hecto::Reason::kNone};
+  Packet packet{bytes.data(),        static_cast<uint32_t>(bytes.size()), 0, 0, sa.get(),
+                hecto::Reason::kNone};
   engine->inbound({&packet, 1}, 1);
   if (packet.reason != hecto::Reason::kNone) return 0;
   const bool inside = packet.ip >= bytes.data() &&
