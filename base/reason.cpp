@@ -3,21 +3,24 @@
 namespace hecto {
 namespace {
 
+// Rates that leave room for all classes of their packets (punt_class.hpp): it is those that share
+// out what Linux takes.
 constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"none", Stage::kReceive, false, 0, ""},
-    {"arp", Stage::kClassify, true, 2000, "ARP for Linux"},
-    {"local", Stage::kLookup, true, 100000, "to one of the router's own addresses"},
-    {"multicast", Stage::kClassify, true, 5000, "multicast: routing protocols, neighbor discovery"},
-    {"broadcast", Stage::kClassify, true, 1000, "broadcast: DHCP"},
-    {"link_local", Stage::kClassify, true, 1000, "link-local addresses are not forwarded"},
-    {"options", Stage::kClassify, true, 500, "IPv4 options or an IPv6 hop-by-hop header"},
-    {"ttl_expired", Stage::kClassify, true, 500, "TTL or hop limit at its end"},
-    {"too_big", Stage::kRewrite, true, 500, "longer than the egress MTU"},
+    {"arp", Stage::kClassify, true, 8000, "ARP for Linux"},
+    {"local", Stage::kLookup, true, 300000, "to one of the router's own addresses"},
+    {"multicast", Stage::kClassify, true, 20000,
+     "multicast: routing protocols, neighbor discovery"},
+    {"broadcast", Stage::kClassify, true, 2000, "broadcast: DHCP"},
+    {"link_local", Stage::kClassify, true, 250000, "link-local addresses are not forwarded"},
+    {"options", Stage::kClassify, true, 250000, "IPv4 options or an IPv6 hop-by-hop header"},
+    {"ttl_expired", Stage::kClassify, true, 1000, "TTL or hop limit at its end"},
+    {"too_big", Stage::kRewrite, true, 1000, "longer than the egress MTU"},
     {"glean", Stage::kLookup, true, 2000, "neighbor not resolved yet"},
-    {"no_route", Stage::kLookup, true, 100, "no route to the destination"},
-    {"unreachable", Stage::kLookup, true, 100, "a route of type unreachable"},
-    {"prohibit", Stage::kLookup, true, 100, "a route of type prohibit"},
-    {"other_protocol", Stage::kClassify, true, 500, "neither ARP nor IP: LLDP, LACP, MPLS"},
+    {"no_route", Stage::kLookup, true, 500, "no route to the destination"},
+    {"unreachable", Stage::kLookup, true, 500, "a route of type unreachable"},
+    {"prohibit", Stage::kLookup, true, 500, "a route of type prohibit"},
+    {"other_protocol", Stage::kClassify, true, 10000, "neither ARP nor IP: LLDP, LACP, MPLS"},
     {"truncated", Stage::kClassify, false, 0, "shorter than its headers"},
     {"bad_version", Stage::kClassify, false, 0, "IP version is not the EtherType's"},
     {"bad_header_length", Stage::kClassify, false, 0, "IPv4 header length below 20 bytes"},
@@ -53,6 +56,12 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"policy_mismatch", Stage::kDecap, false, 0,
      "without the protection its IPsec policy asks for"},
     {"policy_discard", Stage::kEncap, false, 0, "an IPsec policy of action discard"},
+    {"policy_unjudged", Stage::kEncap, false, 0,
+     "an IPsec policy may hold for it, which cannot be seen or done"},
+    {"policy_left_out", Stage::kEncap, false, 0,
+     "an IPsec policy for which there was no room may hold for it"},
+    {"tunnel_unreachable", Stage::kEncap, false, 0, "no port leads to the end of its tunnel"},
+    {"not_ready", Stage::kReceive, false, 0, "before all routes and policies are known"},
 }};
 
 constexpr std::array<std::string_view, 8> kStages = {"receive", "classify", "decap",    "lookup",

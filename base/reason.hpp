@@ -58,21 +58,25 @@ enum class Reason : uint8_t {
   kTapFull,        // Linux did not take the packet from the TAP
   kTransmitFull,   // the port's transmit queue is full
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
-  kEspUnknownSpi,   // ESP to one of our addresses, no such SA
-  kEspMalformed,    // shorter than its headers, wrong padding, or not what its SA says
-  kEspReplay,       // number seen, or older than the window
-  kEspBadIcv,       // forged, damaged, or another key
-  kEspExpired,      // the SA's hard lifetime is over, or its sequence numbers used up
-  kEspDummy,        // traffic flow confidentiality (RFC 4303 §2.6)
-  kEspKeepalive,    // NAT keep-alive (RFC 3948 §2.3)
-  kEspFragment,     // ESP in fragments that were not put together
-  kEspJoined,       // a fragment of ESP: it went on as part of another packet
-  kEspNoRoom,       // no room in the buffer for ESP's headers or trailer
-  kEspOfLinux,      // Linux made it by an SA that hectod has: its numbers must not go out twice
-  kTunnelTooBig,    // does not fit the tunnel, and its sender is told too often or not at all
-  kPolicyNoSa,      // a policy asks for an SA that is not there (yet)
-  kPolicyMismatch,  // came in without the protection that its policy asks for, or with another
-  kPolicyDiscard,   // a policy of action discard
+  kEspUnknownSpi,      // ESP to one of our addresses, no such SA
+  kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says
+  kEspReplay,          // number seen, or older than the window
+  kEspBadIcv,          // forged, damaged, or another key
+  kEspExpired,         // the SA's hard lifetime is over, or its sequence numbers used up
+  kEspDummy,           // traffic flow confidentiality (RFC 4303 §2.6)
+  kEspKeepalive,       // NAT keep-alive (RFC 3948 §2.3)
+  kEspFragment,        // ESP in fragments that were not put together
+  kEspJoined,          // a fragment of ESP: it went on as part of another packet
+  kEspNoRoom,          // no room in the buffer for ESP's headers or trailer
+  kEspOfLinux,         // Linux made it by an SA that hectod has: its numbers must not go out twice
+  kTunnelTooBig,       // does not fit the tunnel, and its sender is told too often or not at all
+  kPolicyNoSa,         // a policy asks for an SA that is not there (yet)
+  kPolicyMismatch,     // came in without the protection that its policy asks for, or with another
+  kPolicyDiscard,      // a policy of action discard
+  kPolicyUnjudged,     // a policy may protect or discard it, which cannot be seen, or not be done
+  kPolicyLeftOut,      // no policy outranks one that found no room, which may hold for it
+  kTunnelUnreachable,  // no port leads to the end of its tunnel
+  kNotReady,           // routes and policies are not all known (yet)
   kCount
 };
 inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCount);
