@@ -216,7 +216,8 @@ tl::expected<void, Error> NextHopTable::set(GroupId group, const NextHopRecord& 
 }
 
 tl::expected<void, Error> NextHopTable::set_members(GroupId group,
-                                                    std::span<const WeightedMember> members) {
+                                                    std::span<const WeightedMember> members,
+                                                    std::span<const GroupId> before) {
   State& state = *state_;
   if (!state.is_used(group)) return tl::unexpected(Error::kUnknownGroup);
   if (members.empty() || group == kNoRoute || state.groups[group].member_of != 0) {
@@ -231,8 +232,11 @@ tl::expected<void, Error> NextHopTable::set_members(GroupId group,
     }
     weights[member.group] += member.weight;
   }
-  std::vector<GroupId> old = buckets(group);
-  std::vector<GroupId> fresh = assign_buckets(weights, old);
+  if (!before.empty() && (!std::has_single_bit(before.size()) || before.size() > kMaxGroupBuckets))
+    return tl::unexpected(Error::kBadGroup);
+  const std::vector<GroupId> old = buckets(group);
+  const std::vector<GroupId> fresh =
+      assign_buckets(weights, old.empty() ? std::vector(before.begin(), before.end()) : old);
   if (fresh.size() == old.size()) {
     uint32_t offset = state.record(group).bucket_offset;
     for (Replica& replica : state.replicas) {

@@ -81,8 +81,11 @@ class NextHopTable {
   tl::expected<void, Error> set(GroupId group, const NextHopRecord& record);
   // Weighted ECMP with resilient buckets: members that stay keep their buckets as far as the
   // weights allow, so that only the flows of members that left (or lost weight) move. `members`
-  // must not be empty; no member may itself be kMultipath.
-  tl::expected<void, Error> set_members(GroupId group, std::span<const WeightedMember> members);
+  // must not be empty; no member may itself be kMultipath. A group that has no buckets yet begins
+  // with those of `before` (by bucket a member, or anything else where the bucket is free; a power
+  // of two of them), as if it had had them: what takes another group's place keeps its flows.
+  tl::expected<void, Error> set_members(GroupId group, std::span<const WeightedMember> members,
+                                        std::span<const GroupId> before = {});
   NextHopRecord get(GroupId group) const;
   std::vector<GroupId> buckets(GroupId group) const;  // empty unless kMultipath
   // Returns records and buckets whose grace period is over.
