@@ -130,19 +130,26 @@ struct Config {
   std::map<int, std::vector<unsigned>> workers;
   std::optional<unsigned> control_core;  // default: placement chooses
   IdleMode idle = IdleMode::kSleep;
-  uint32_t idle_sleep_us = 50;    // longest sleep of an idle worker
-  uint16_t burst = 64;            // packets asked from a queue at once, 4 to 256
-  std::vector<PortConfig> ports;  // in the file's order
-  LinuxConfig linux_side;         // key: linux (a macro in GNU mode)
+  uint32_t idle_sleep_us = 50;        // longest sleep of an idle worker
+  std::optional<uint32_t> ecmp_seed;  // default: this box's own
+  uint16_t burst = 64;                // packets asked from a queue at once, 4 to 256
+  std::vector<PortConfig> ports;      // in the file's order
+  LinuxConfig linux_side;             // key: linux (a macro in GNU mode)
   std::vector<RouteConfig> routes;
   std::vector<std::string> route_files;  // loaded at start, like `hecto load-routes`
   std::vector<NeighborConfig> neighbors;
   std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
-  uint32_t spare_mbufs = 0;                  // per socket, for ports added later
+  // By class, of one interface; absent: the class's default.
+  std::map<std::string, uint32_t> punt_class_pps;
+  std::vector<lookup::IpAddress> punt_peers;  // known to routing protocols before they connect
+  uint32_t spare_mbufs = 0;                   // per socket, for ports added later
   TablesConfig tables;
   OffloadConfig offload;
   IpsecConfig ipsec;
   std::string api_socket = "/run/hecto/hecto.sock";
+  // Groups whose members may do so much by the API; none of them: who may open the socket may do
+  // all.
+  std::optional<std::string> api_read_group, api_operate_group, api_admin_group;
   std::string log_level = "info";
   std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan
   SourceLine memory_line;

@@ -203,18 +203,29 @@ std::string punt_text(const std::map<std::string, uint32_t>& rates, const std::s
   return found == rates.end() ? "default" : fmt::format("{}pps", found->second);
 }
 
-void diff_punt(const Config& running, const Config& wanted, Difference& out) {
-  if (running.punt_pps == wanted.punt_pps) return;
+// `kind`: what stands before the name.
+void diff_rates(std::string_view kind, const std::map<std::string, uint32_t>& running,
+                const std::map<std::string, uint32_t>& wanted, Difference& out) {
+  if (running == wanted) return;
   out.punt_changed = true;
-  std::set<std::string> reasons;
-  for (const auto& [reason, pps] : running.punt_pps) reasons.insert(reason);
-  for (const auto& [reason, pps] : wanted.punt_pps) reasons.insert(reason);
-  for (const std::string& reason : reasons) {
-    std::string before = punt_text(running.punt_pps, reason);
-    std::string after = punt_text(wanted.punt_pps, reason);
+  std::set<std::string> names;
+  for (const auto& [name, pps] : running) names.insert(name);
+  for (const auto& [name, pps] : wanted) names.insert(name);
+  for (const std::string& name : names) {
+    std::string before = punt_text(running, name);
+    std::string after = punt_text(wanted, name);
     if (before != after)
-      out.lines.push_back(fmt::format("~ punt {}: {} -> {}", reason, before, after));
+      out.lines.push_back(fmt::format("~ {} {}: {} -> {}", kind, name, before, after));
   }
+}
+
+void diff_punt(const Config& running, const Config& wanted, Difference& out) {
+  diff_rates("punt", running.punt_pps, wanted.punt_pps, out);
+  diff_rates("punt class", running.punt_class_pps, wanted.punt_class_pps, out);
+  if (running.punt_peers == wanted.punt_peers) return;
+  out.punt_changed = true;
+  out.lines.push_back(
+      fmt::format("~ punt peers: {} -> {}", running.punt_peers.size(), wanted.punt_peers.size()));
 }
 
 void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {

@@ -19,6 +19,7 @@ constexpr std::string_view kInterfaceAddresses =
 constexpr std::string_view kMac = "a unicast MAC address, as 02:00:00:00:00:01";
 constexpr std::string_view kUnicast = "a unicast address";
 constexpr std::string_view kInterface = "a port, or PORT.ID";
+constexpr std::string_view kGroup = "a group's name";
 constexpr uint64_t kMiB = 1u << 20, kGiB = 1u << 30;
 constexpr uint64_t kMost32 = UINT32_MAX, kMost62 = uint64_t{1} << 62;
 constexpr uint64_t kMostSeconds = 1'000'000'000;
@@ -47,6 +48,9 @@ constexpr Key<Config> kFile[] = {
       "Longest sleep of an idle worker, microseconds."),
   integer<&Config::burst>("burst", {4, 256}, kReload,
       "Packets asked from a receive queue at once."),
+  integer<&Config::ecmp_seed>("ecmp_seed", {0, kMost32}, kReload,
+      "Seed of the hash that spreads flows over next hops. auto: this box's own, the same at each "
+      "start; boxes in a row need different ones.").or_auto(),
   structure<Config>("ports", "map", "none", {1, 64, "{low} to {high} ports by name"}, kReload,
       "The router's ports. The name is also that of the TAP device in Linux.")
       .needed("at least one, as ports: {wan0: {device: eth1}}"),
@@ -62,7 +66,7 @@ constexpr Key<Config> kFile[] = {
       "Static neighbors."),
   structure<Config>("punt", "map", "see below",
       {0, 10'000'000, "0 to 10M packets a second by reason, as {arp: 2kpps}"}, kReload,
-      "Packets a second that may go to Linux, by reason."),
+      "Packets a second that may go to Linux, by reason; and the keys below."),
   integer<&Config::spare_mbufs>("spare_mbufs", {0, 16777216}, kRestart,
       "Packet buffers per socket kept for ports that are added later."),
   structure<Config>("tables", "map", "auto", {0, 0, kKeysBelow}, kRestart,
@@ -73,7 +77,7 @@ constexpr Key<Config> kFile[] = {
       "Static SAs and policies, beside those of Linux."),
   size<&Config::memory_bytes>("memory", {64 * kMiB, 1024 * kGiB}, kRestart,
       "Memory that DPDK takes at start. auto: what `hecto plan` computes.").or_auto(),
-  structure<Config>("api", "map", "see below", {0, 0, "a map with the key below"}, kRestart,
+  structure<Config>("api", "map", "see below", {0, 0, "a map with the keys below"}, kRestart,
       "The API that `hecto` talks to."),
   structure<Config>("log", "map", "see below", {0, 0, "a map with the key below"}, kReload,
       "The log."),
@@ -159,6 +163,14 @@ constexpr Key<NeighborConfig> kNeighbors[] = {
       "Its MAC address."),
 };
 
+constexpr Key<Config> kPunt[] = {
+  structure<Config>("classes", "map", "see punt.md",
+      {0, 10'000'000, "0 to 10M packets a second by class, as {sessions: 10kpps}"}, kReload,
+      "Packets a second that may go to Linux from one interface, by class."),
+  structure<Config>("peers", "list", "[]", {0, 16384, "unicast addresses"}, kReload,
+      "Hosts that may open sessions of routing protocols (BGP, LDP, MSDP) before they are known."),
+};
+
 constexpr Key<TablesConfig> kTables[] = {
   word<&TablesConfig::ipv4_engine>("ipv4_engine", kRestart,
       "The IPv4 table: direct (also auto) takes 34 MB, one load a look-up; compact 8 MB for a full "
@@ -232,7 +244,7 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       kReload, "What encrypts; the number behind gcm is the ICV's length in bytes.")
       .printed([](const IpsecSaConfig& sa) { return sa.cipher; }),
   structure<IpsecSaConfig>("integrity", "word", "none",
-      {0, 0, "hmac-sha1, hmac-sha2-256, hmac-sha2-384, hmac-sha2-512"}, kReload,
+      {0, 0, "hmac-sha1, hmac-sha2-256, hmac-sha2-256-96, hmac-sha2-384, hmac-sha2-512"}, kReload,
       "Of null, cbc and ctr: what protects integrity.")
       .printed([](const IpsecSaConfig& sa) { return sa.integrity; }),
   structure<IpsecSaConfig>("key", "text", "none",
@@ -353,6 +365,14 @@ constexpr Key<Config> kApi[] = {
   text<&Config::api_socket>("socket",  // sun_path less its final 0
       {1, 107, "an absolute path of at most {high} bytes"}, kRestart,
       "UNIX socket of the API."),
+  text<&Config::api_read_group>("read_group", {0, 0, kGroup}, kRestart,
+      "Its members may look: `hecto show`, metrics. With any of these groups the socket is open to "
+      "all users, and hectod asks the kernel who they are."),
+  text<&Config::api_operate_group>("operate_group", {0, 0, kGroup}, kRestart,
+      "Its members may also trace and capture."),
+  text<&Config::api_admin_group>("admin_group", {0, 0, kGroup}, kRestart,
+      "Its members may also change routes, SAs and the configuration, as root and the user of "
+      "hectod may."),
 };
 
 constexpr Key<Config> kLog[] = {
@@ -389,6 +409,7 @@ constinit const Section<LinuxConfig> linux_keys = section<kLinux>("linux");
 constinit const Section<RouteConfig> route_keys = section<kRoutes>("routes.*");
 constinit const Section<NextHopConfig> next_hop_keys = section<kNextHops>("routes.*.via.*");
 constinit const Section<NeighborConfig> neighbor_keys = section<kNeighbors>("neighbors.*");
+constinit const Section<Config> punt_keys = section<kPunt>("punt");
 constinit const Section<TablesConfig> table_keys = section<kTables>("tables");
 constinit const Section<OffloadConfig> offload_keys = section<kOffload>("offload");
 constinit const Section<IpsecConfig> ipsec_keys = section<kIpsec>("ipsec");
@@ -452,8 +473,8 @@ class Walk {
 
 std::vector<KeyText> all_keys() {
   return Walk(file_keys, port_keys, vlan_keys, linux_keys, route_keys, next_hop_keys, neighbor_keys,
-              table_keys, offload_keys, ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys,
-              policy_keys, template_keys, api_keys, log_keys)
+              punt_keys, table_keys, offload_keys, ipsec_keys, sa_keys, encapsulation_keys,
+              lifetime_keys, policy_keys, template_keys, api_keys, log_keys)
       .take();
 }
 

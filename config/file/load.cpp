@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <set>
 
+#include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "base/text.hpp"
+#include "config/file/addresses.hpp"
 #include "config/file/interface_checks.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load_ipsec.hpp"
@@ -102,19 +104,50 @@ std::vector<std::string_view> punt_reasons() {
   return names;
 }
 
+std::vector<std::string_view> punt_classes() {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < kPuntClassCount; ++i)
+    names.push_back(info(static_cast<PuntClass>(i)).name);
+  return names;
+}
+
+// A rate for the reason or class `entry` names; else it is refused.
+void read_punt_rate(const Value::Entry& entry, std::string_view kind, const Range& range,
+                    const std::vector<std::string_view>& known,
+                    std::map<std::string, uint32_t>& rates) {
+  if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
+    std::string_view near = nearest(entry.key, known);
+    entry.value.complain(near.empty()
+                             ? fmt::format("no such {}; use {}", kind, fmt::join(known, ", "))
+                             : fmt::format("no such {}; did you mean {}?", kind, near));
+    return;
+  }
+  if (auto pps = entry.value.rate(range.low, range.high))
+    rates[entry.key] = static_cast<uint32_t>(*pps);
+}
+
+void load_punt_classes(const Value& value, Config& config) {
+  const auto classes = punt_classes();
+  for (const Value::Entry& entry : value.entries("rates by class, as {sessions: 10kpps}", 64))
+    read_punt_rate(entry, "class", punt_keys["classes"].range, classes, config.punt_class_pps);
+}
+
+void load_punt_peers(const Value& value, Config& config) {
+  for (const Value& item :
+       value.items("a list of addresses, as [192.0.2.1]", punt_keys["peers"].range.high))
+    if (auto address = read_host(item, "192.0.2.1")) config.punt_peers.push_back(*address);
+}
+
+// Reasons, and beside them the keys of `punt`.
 void load_punt(const Value& value, Loading& loading) {
-  const Range& range = file_keys["punt"].range;
   const auto reasons = punt_reasons();
   for (const Value::Entry& entry : value.entries("rates by reason, as {arp: 2kpps}", 64)) {
-    if (std::find(reasons.begin(), reasons.end(), entry.key) == reasons.end()) {
-      std::string_view near = nearest(entry.key, reasons);
-      entry.value.complain(near.empty()
-                               ? fmt::format("no such reason; use {}", fmt::join(reasons, ", "))
-                               : fmt::format("no such reason; did you mean {}?", near));
-      continue;
-    }
-    if (auto pps = entry.value.rate(range.low, range.high))
-      loading.config.punt_pps[entry.key] = static_cast<uint32_t>(*pps);
+    if (entry.key == "classes")
+      load_punt_classes(entry.value, loading.config);
+    else if (entry.key == "peers")
+      load_punt_peers(entry.value, loading.config);
+    else
+      read_punt_rate(entry, "reason", file_keys["punt"].range, reasons, loading.config.punt_pps);
   }
 }
 
@@ -174,11 +207,12 @@ void load_all(const Value& root, Loading& loading) {
 
 }  // namespace
 
-tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name) {
+tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,
+                                     const LoadLimits& limits) {
   Config config;
   auto read = read_yaml(yaml, file_name, "begin with a port, as ports: {wan0: {device: eth1}}",
                         [&](const Value& file) {
-                          Loading loading{{}, file.report(), {}, {}};
+                          Loading loading{{}, file.report(), {}, {}, limits};
                           loading.config.file = file_name;
                           load_all(file, loading);
                           check_addresses(loading);
@@ -189,10 +223,13 @@ tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& f
   return config;
 }
 
-tl::expected<Config, Problems> load(const std::string& file) {
+tl::expected<Config, Problems> load(const std::string& file, const LoadLimits& limits) {
+  if (limits.file)
+    if (auto why_not = limits.file(file); !why_not.empty())
+      return tl::unexpected(Problems{file + ": " + why_not});
   auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
-  auto config = parse(*text, file);
+  auto config = parse(*text, file, limits);
   explicit_bzero(text->data(), text->size());  // keys may stand in it
   return config;
 }

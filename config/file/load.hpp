@@ -8,11 +8,13 @@
 #include <tl/expected.hpp>
 
 #include "config/file/config.hpp"
+#include "config/file/loading.hpp"
 #include "config/file/reader.hpp"
 
 namespace hecto::config {
 
-tl::expected<Config, Problems> load(const std::string& file);
-tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name);
+tl::expected<Config, Problems> load(const std::string& file, const LoadLimits& limits = {});
+tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,
+                                     const LoadLimits& limits = {});
 
 }  // namespace hecto::config

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "config/file/addresses.hpp"
@@ -30,6 +31,11 @@ const IpsecAlgorithm* read_algorithm(const Value& value,
   value.complain("no algorithm that is known; use " + names);
   return nullptr;
 }
+
+struct KeyFiles {
+  std::string base;  // the file in whose folder relative key files lie
+  std::function<std::string(const std::string& path)> limit;  // as LoadLimits
+};
 
 // The text of a key file; refuses what others may read, as ssh does.
 std::optional<std::string> read_key_file(const Value& value, const std::string& path) {
@@ -87,13 +93,15 @@ void read_inline_key(const Value* value, unsigned bytes, std::string_view field,
 
 // The cipher's key, then that of integrity, with blanks between.
 void read_keys_of_file(const Value& value, const IpsecAlgorithm& cipher,
-                       const IpsecAlgorithm* integrity, const std::string& base,
-                       IpsecSaConfig& sa) {
+                       const IpsecAlgorithm* integrity, const KeyFiles& files, IpsecSaConfig& sa) {
   auto name = value.text("a file name");
   if (!name) return;
   std::error_code error;
-  const auto folder = std::filesystem::absolute(base, error).parent_path();
+  const auto folder = std::filesystem::absolute(files.base, error).parent_path();
   sa.key_file = (folder / *name).lexically_normal().string();
+  if (files.limit)
+    if (const std::string why_not = files.limit(sa.key_file); !why_not.empty())
+      return value.refuse(why_not);
   auto text = read_key_file(value, sa.key_file);
   if (!text) return;
   std::vector<std::string_view> words;
@@ -121,8 +129,7 @@ void read_keys_of_file(const Value& value, const IpsecAlgorithm& cipher,
   explicit_bzero(text->data(), text->size());
 }
 
-void read_crypto(const Value& map, const Fields& fields, const std::string& base,
-                 IpsecSaConfig& sa) {
+void read_crypto(const Value& map, const Fields& fields, const KeyFiles& files, IpsecSaConfig& sa) {
   const Value* name = fields.need("cipher", "one as aes-256-gcm");
   const IpsecAlgorithm* cipher = name == nullptr ? nullptr : read_algorithm(*name, ipsec_ciphers());
   if (cipher == nullptr) return;
@@ -152,7 +159,7 @@ void read_crypto(const Value& map, const Fields& fields, const std::string& base
     if (key != nullptr || integrity_key != nullptr)
       file->complain("a key stands here as well; use one of both");
     else
-      read_keys_of_file(*file, *cipher, integrity, base, sa);
+      read_keys_of_file(*file, *cipher, integrity, files, sa);
     return;
   }
   read_inline_key(key, cipher->key_bytes, "key", cipher->name, map, sa.cipher_key);
@@ -187,8 +194,7 @@ void read_encapsulation(const Value& value, IpsecEncapsulation& encapsulation) {
   read_keys(fields, encapsulation_keys, encapsulation);
 }
 
-// `base`: the file in whose folder relative key files lie.
-std::optional<IpsecSaConfig> read_sa(const Value& value, const std::string& base) {
+std::optional<IpsecSaConfig> read_sa(const Value& value, const KeyFiles& files) {
   Fields fields(value, sa_keys.names,
                 "a map, as {source: 192.0.2.1, destination: 198.51.100.1, "
                 "spi: 0x1001, cipher: aes-256-gcm, key_file: a.key}");
@@ -205,7 +211,7 @@ std::optional<IpsecSaConfig> read_sa(const Value& value, const std::string& base
   if (const Value* lifetime = fields.get("lifetime")) read_lifetime(*lifetime, sa.lifetime);
   if (const Value* encapsulation = fields.get("encapsulation"))
     read_encapsulation(*encapsulation, sa.encapsulation.emplace());
-  read_crypto(value, fields, base, sa);
+  read_crypto(value, fields, files, sa);
   if (!from || !to || !index) return std::nullopt;
   sa.source = *from;
   sa.destination = *to;
@@ -217,7 +223,7 @@ void load_sas(const Value& value, Loading& loading) {
   IpsecConfig& ipsec = loading.config.ipsec;
   std::map<std::pair<IpAddress, uint32_t>, uint32_t> seen;
   for (const Value& item : value.items("a list of SAs")) {
-    auto sa = read_sa(item, loading.config.file);
+    auto sa = read_sa(item, {loading.config.file, loading.limits.file});
     if (!sa) continue;
     auto [first, fresh] = seen.emplace(std::pair(sa->destination, sa->spi), item.line());
     if (!fresh)
@@ -257,7 +263,7 @@ tl::expected<IpsecSaConfig, Problems> parse_ipsec_sa(std::string_view yaml,
                                                      const std::string& file_name) {
   IpsecSaConfig sa;
   auto read = read_yaml(yaml, file_name, "begin with source", [&](const Value& root) {
-    if (auto one = read_sa(root, "/")) sa = std::move(*one);
+    if (auto one = read_sa(root, {"/", {}})) sa = std::move(*one);
   });
   if (!read) return tl::unexpected(read.error());
   return sa;

@@ -158,7 +158,13 @@ void load_port(const Value::Entry& entry, Loading& loading) {
     check_ipv6_mtu(entry.value, fields.get("mtu"), port.mtu, port.addresses);
   };
   read_keys(fields, port_keys, port,
-            {{"device", [&](const Value& device) { read_device(device, port); }},
+            {{"device",
+              [&](const Value& device) {
+                read_device(device, port);
+                if (!loading.limits.device) return;
+                if (const auto why_not = loading.limits.device(port.device); !why_not.empty())
+                  device.refuse(why_not);
+              }},
              {"addresses", read_own_addresses},
              {"vlans", [&](const Value&) {
                 if (vlans != nullptr) read_vlans(*vlans, port, loading);

@@ -104,6 +104,12 @@ void load_route_files(const Value& value, Loading& loading) {
     std::error_code error;
     fs::path folder = fs::absolute(fs::path(loading.config.file), error).parent_path();
     std::string path = (folder / *name).lexically_normal().string();
+    if (const auto& limit = loading.limits.file) {
+      if (const std::string why_not = limit(path); !why_not.empty()) {
+        item.refuse(why_not);
+        continue;
+      }
+    }
     auto& files = loading.config.route_files;
     if (std::find(files.begin(), files.end(), path) != files.end())
       item.refuse("is named twice; name it once");

@@ -1,6 +1,7 @@
 // What the sections of the file are read into, with what the checks across them need.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,19 @@ struct InterfaceUse {
   Value value;
 };
 
+// What a file that is read while the router runs may name, and its reader may open: each returns why
+// not, or nothing. Empty functions: all.
+struct LoadLimits {
+  std::function<std::string(const std::string& path)> file;
+  std::function<std::string(const std::string& device)> device;
+};
+
 struct Loading {
   Config config;
   Report& report;
   std::vector<AddressUse> addresses;
   std::vector<InterfaceUse> interface_uses;
+  LoadLimits limits = {};
 };
 
 }  // namespace hecto::config

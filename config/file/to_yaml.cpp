@@ -58,12 +58,17 @@ void write_neighbors(Out out, const Config& config) {
 }
 
 void write_punt(Out out, const Config& config) {
-  if (config.punt_pps.empty())
-    fmt::format_to(out, "punt: {{}}\n");
-  else
-    fmt::format_to(out, "punt:\n");
+  const bool empty =
+      config.punt_pps.empty() && config.punt_class_pps.empty() && config.punt_peers.empty();
+  fmt::format_to(out, "punt:{}\n", empty ? " {}" : "");
   for (const auto& [reason, pps] : config.punt_pps)
     fmt::format_to(out, "  {}: {}pps\n", quoted(reason), pps);
+  if (!config.punt_class_pps.empty()) fmt::format_to(out, "  classes:\n");
+  for (const auto& [punt_class, pps] : config.punt_class_pps)
+    fmt::format_to(out, "    {}: {}pps\n", quoted(punt_class), pps);
+  if (!config.punt_peers.empty())
+    write_list(out, "  peers", config.punt_peers,
+               [](const lookup::IpAddress& peer) { return quoted(peer.to_string()); });
 }
 
 void write_tables(Out out, const Config& config) {

@@ -19,7 +19,9 @@ constexpr uint32_t kPageRoom = 3840;
 constexpr uint32_t kJumboRoom = 10240 + 2 * kHeadroom;
 
 constexpr uint32_t kMempoolCache = 768;  // 512, times the 1.5 that a cache may run over
-constexpr uint32_t kPuntQueue = 4096;    // to and from Linux
+constexpr uint32_t kPuntQueue = 2048;    // rings to Linux: four of 512, full in one worker
+constexpr uint32_t kFromLinux = 1024;    // frames of Linux on their way to transmit queues
+constexpr uint32_t kReassembly = 1280;   // fragments of ESP that a worker holds
 constexpr uint64_t kMbufOverhead_bytes = 128 + 64 + 8;  // rte_mbuf, object header, ring slot
 constexpr uint64_t kDescriptor_bytes = 64;              // hardware's and software's
 constexpr uint64_t kBase_bytes = 64ull << 20;           // DPDK itself, rings, counters
@@ -66,9 +68,11 @@ uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placeme
   for (const WorkerPlacement& worker : placement.workers)
     users += std::any_of(worker.queues.begin(), worker.queues.end(),
                          [&](const QueuePlacement& q) { return members.contains(q.port); });
-  uint64_t in_flight =
-      users * (2u * config.burst + kMempoolCache + offload_mbufs(config, placement));
-  return round_pool(receive + users * transmit_per_user + in_flight + kPuntQueue);
+  const uint64_t workers = users - 1;  // without the control core
+  const uint64_t in_flight =
+      users * (2u * config.burst + kMempoolCache + offload_mbufs(config, placement)) +
+      workers * kReassembly + kPuntQueue + kFromLinux;
+  return round_pool(receive + users * transmit_per_user + in_flight);
 }
 
 }  // namespace
