@@ -1,0 +1,48 @@
+// Where the log goes: lines wait in a queue of bounded size, and a thread of its own writes them to
+// a descriptor. Who logs never waits for who reads: with a full queue, because the reader of a pipe
+// stands still, lines are lost, counted, and told of when it goes on.
+//
+//   spdlog ─► queue (at most kMostBytes) ─► thread ─► poll, write ─► stderr
+//               └─ full: lost += 1                └─ "N lines of the log were lost"
+//
+// Thread-safe.
+#pragma once
+
+#include <spdlog/sinks/base_sink.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace hecto::router {
+
+class BoundedSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  static constexpr size_t kMostBytes = 1 << 20;
+
+  // Does not own `fd`. `colors`: levels in colour, for a terminal.
+  explicit BoundedSink(int fd, bool colors = false, size_t most_bytes = kMostBytes);
+  ~BoundedSink() override;  // drains for a second
+
+  // Waits until all that was logged is written, at most so long; what is left then is lost.
+  void drain(std::chrono::milliseconds longest) noexcept;
+  uint64_t lost() const noexcept;
+  // The writing thread runs where the calling thread may: off the workers' cores.
+  void run_where_i_may() noexcept;
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}  // the thread writes at once; nobody waits for it
+
+ private:
+  struct Shared;
+  const std::shared_ptr<Shared> shared_;  // the thread's, too: it may stand in a write for ever
+  const bool colors_;
+};
+
+// The default logger of the process: lines of `level` and above to stderr. To be called once,
+// before other threads exist.
+std::shared_ptr<BoundedSink> start_log(const std::string& level);
+
+}  // namespace hecto::router
