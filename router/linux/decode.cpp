@@ -146,6 +146,7 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
 
   Bytes linkinfo;
   int parent = 0;
+  bool elsewhere = false;
   AttributeWalker walker(attributes_of<ifinfomsg>(message));
   Attribute attribute;
   while (walker.next(attribute)) {
@@ -167,6 +168,9 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
       case IFLA_LINK:
         parent = attribute.as<int32_t>().value_or(0);
         break;
+      case IFLA_LINK_NETNSID:  // the parent's index is one of another namespace
+        elsewhere = true;
+        break;
       case IFLA_LINKINFO:
         linkinfo = attribute.payload;
         break;
@@ -174,6 +178,7 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
         break;
     }
   }
+  if (elsewhere) parent = 0;
   if (walker.malformed() || !read_kind(linkinfo, parent, link)) return Decoded::kMalformed;
   return Decoded::kEvent;
 }

@@ -58,6 +58,7 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
     default: {
       auto* route = static_cast<rtmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(rtmsg)));
       route->rtm_family = phase.family;
+      route->rtm_protocol = phase.protocol;
       if (phase.table != 0) mnl_attr_put_u32(header, RTA_TABLE, phase.table);
       break;
     }

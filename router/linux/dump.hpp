@@ -14,7 +14,8 @@ struct DumpPhase {
   MessageKind kind = MessageKind::kOther;
   uint16_t type = 0;  // RTM_GET*, XFRM_MSG_GET*
   uint8_t family = 0;
-  uint32_t table = 0;  // routes: only this one; 0: all
+  uint32_t table = 0;    // routes: only this one; 0: all
+  uint8_t protocol = 0;  // routes: only this one, where the kernel filters; 0: all
 };
 
 // Links, addresses, next-hop objects, routes, neighbors, in this order. `filtered`: the kernel

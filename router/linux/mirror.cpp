@@ -17,16 +17,19 @@ constexpr unsigned kGroups[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP
 
 }  // namespace
 
-NetlinkMirror::NetlinkMirror(LinuxEvents& events, const MirrorOptions& options, Sockets&& sockets)
-    : MirrorBase(options, std::move(sockets), {dump_plan(sockets.dump.filtered())}),
+NetlinkMirror::NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events,
+                             const MirrorOptions& options, Sockets&& sockets)
+    : MirrorBase(
+          options, std::move(sockets),
+          {dump_plan(sockets.dump.filtered()), false, false,
+           [&space, bytes = options.receive_buffer_bytes] { return open_sockets(space, bytes); }}),
       events_(events) {}
 
-Result<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(const NetworkNamespace& space,
-                                                           LinuxEvents& events,
-                                                           const MirrorOptions& options) {
+Result<MirrorBase::Sockets> NetlinkMirror::open_sockets(const NetworkNamespace& space,
+                                                        uint32_t buffer_bytes) {
   auto live = NetlinkSocket::open(space);
   if (!live) return tl::unexpected(live.error());
-  live->set_receive_buffer(options.receive_buffer_bytes);
+  live->set_receive_buffer(buffer_bytes);
   for (const unsigned group : kGroups) {
     if (auto done = live->subscribe(group); !done) return tl::unexpected(done.error());
   }
@@ -34,9 +37,16 @@ Result<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(const NetworkNamespac
   static_cast<void>(live->subscribe(kNextHopGroup));
   auto dump = DumpReader::open(space);
   if (!dump) return tl::unexpected(dump.error());
+  return Sockets{std::move(*live), std::move(*dump)};
+}
 
+Result<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(const NetworkNamespace& space,
+                                                           LinuxEvents& events,
+                                                           const MirrorOptions& options) {
+  auto sockets = open_sockets(space, options.receive_buffer_bytes);
+  if (!sockets) return tl::unexpected(sockets.error());
   std::unique_ptr<NetlinkMirror> mirror(
-      new NetlinkMirror(events, options, {std::move(*live), std::move(*dump)}));
+      new NetlinkMirror(space, events, options, std::move(*sockets)));
   if (auto done = mirror->watch(); !done) return tl::unexpected(done.error());
   mirror->request_resync("start");
   return mirror;
@@ -64,10 +74,7 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
       break;
     case MessageKind::kNextHop:
       decoded = decode_nexthop(message, nexthop_);
-      if (decoded != Decoded::kEvent) break;
-      events_.nexthop_object(nexthop_.object, nexthop_.removed);
-      // __remove_nexthop_fib(): so do the IPv4 routes that named it.
-      if (live && nexthop_.removed) resync_soon("a next-hop object was removed");
+      if (decoded == Decoded::kEvent) deliver_nexthop(live);
       break;
     case MessageKind::kRoute4:
     case MessageKind::kRoute6:
@@ -81,6 +88,16 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
   }
   if (decoded == Decoded::kIgnored) ++stats_.ignored;
   if (decoded == Decoded::kMalformed) ++stats_.malformed;
+}
+
+// __remove_nexthop_fib(): IPv4 routes that named it go without a word. Whoever removes routes before
+// the objects that they name (FRR does) leaves none, and a storm of removals costs nothing. While a
+// dump goes on routes may wait to be told.
+void NetlinkMirror::deliver_nexthop(bool live) {
+  const bool silent =
+      live && nexthop_.removed && (resyncing() || events_.names_nexthop_object(nexthop_.object.id));
+  events_.nexthop_object(nexthop_.object, nexthop_.removed);
+  if (silent) resync_soon("a next-hop object was removed");
 }
 
 // fib_sync_down_dev(), fib_sync_up(), fib6_ifdown(), nexthop_flush_dev(): routes, next-hop objects

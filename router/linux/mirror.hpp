@@ -14,7 +14,7 @@ namespace hecto::router {
 
 class NetlinkMirror final : public MirrorBase {
  public:
-  // `events` must outlive the mirror. The first resync starts with the first process().
+  // `space` and `events` must outlive the mirror. The first resync starts with the first process().
   static Result<std::unique_ptr<NetlinkMirror>> open(const NetworkNamespace& space,
                                                      LinuxEvents& events,
                                                      const MirrorOptions& options = {});
@@ -26,12 +26,15 @@ class NetlinkMirror final : public MirrorBase {
     bool operator==(const LinkState&) const = default;
   };
 
-  NetlinkMirror(LinuxEvents& events, const MirrorOptions& options, Sockets&& sockets);
+  NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events, const MirrorOptions& options,
+                Sockets&& sockets);
+  static Result<Sockets> open_sockets(const NetworkNamespace& space, uint32_t buffer_bytes);
 
   MessageKind kind(const Message& message) const noexcept override { return kind_of(message); }
   bool removes(const Message& message) const noexcept override { return is_removal(message); }
   void deliver(const Message& message, bool live) override;
   void deliver_link(bool live);
+  void deliver_nexthop(bool live);
   void on_resync_begin(const std::string& why) override { events_.resync_begin(why); }
   void on_resync_end() override { events_.resync_end(); }
   void phase_begins(MessageKind kind) override;

@@ -14,34 +14,82 @@ MirrorBase::MirrorBase(const MirrorOptions& options, Sockets&& sockets, Traits t
     : options_(options),
       traits_(std::move(traits)),
       live_(std::move(sockets.live)),
-      dump_(std::move(sockets.dump)) {}
+      dump_(std::move(sockets.dump)),
+      resync_pause_(options.debounce, std::max(options.debounce, options.debounce_most)),
+      reopen_pause_(options.reopen, options.reopen_most),
+      watchdog_(options.silence) {}
+
+Result<void> MirrorBase::watch(int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  return fail(std::string("netlink: ") + std::strerror(errno), errno);
+}
 
 Result<void> MirrorBase::watch() {
   timer_ = FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!timer_ || !poll_) return fail(std::string("netlink: ") + std::strerror(errno), errno);
-  for (const int fd : {live_.fd(), dump_.fd(), timer_.get()}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      return fail(std::string("netlink: ") + std::strerror(errno), errno);
-    }
-  }
+  for (const int fd : {live_.fd(), dump_.fd(), timer_.get()})
+    if (auto done = watch(fd); !done) return done;
   return {};
+}
+
+// The sockets are beyond use, or one of them is. Everything is read again once they are new.
+void MirrorBase::give_up(const std::string& why) {
+  const auto pause = reopen_pause_.pause(Clock::now());
+  const auto pause_ms = std::chrono::duration_cast<std::chrono::milliseconds>(pause).count();
+  stats_.last_error = why;
+  if (options_.tell && !lost_)
+    options_.tell(fmt::format("{}; opened again in {} ms, and all is read anew", why, pause_ms));
+  for (const int fd : {live_.fd(), dump_.fd()}) epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  lost_ = true;
+  reopen_at_ = Clock::now() + pause;
+  clear_held();
+  whole_ = false;  // what waited, and what comes until then, is not known
+  lost_meanwhile_ = true;
+  discarding_ = false;
+  state_ = State::kIdle;
+}
+
+bool MirrorBase::reopen() {
+  if (Clock::now() < reopen_at_) return false;
+  auto sockets = traits_.reopen();
+  if (!sockets) {
+    give_up(sockets.error().message);
+    return false;
+  }
+  live_ = std::move(sockets->live);
+  dump_ = std::move(sockets->dump);
+  for (const int fd : {live_.fd(), dump_.fd()}) {
+    if (auto done = watch(fd); done) continue;
+    give_up("netlink: sockets cannot be watched");
+    return false;
+  }
+  lost_ = false;
+  ++stats_.reopened;
+  want_resync("the netlink sockets are new", Clock::now());
+  return true;
 }
 
 Result<size_t> MirrorBase::process(size_t budget) {
   uint64_t expirations = 0;
   static_cast<void>(!::read(timer_.get(), &expirations, sizeof expirations));
   budget = std::max<size_t>(budget, 2);
+  if (lost_ && !reopen()) {
+    arm_timer();
+    return 0;
+  }
   const size_t live_share = state_ == State::kIdle ? budget : budget / 2;
   const auto live = receive_live(live_share);
-  if (!live) return live;
-  const auto rest = advance(budget - std::min(budget - 1, *live));
-  if (!rest) return rest;
+  const auto rest = live ? advance(budget - std::min(budget - 1, *live)) : live;
+  if (!rest) {
+    if (!traits_.reopen) return rest;
+    give_up(rest.error().message);
+  }
   arm_timer();
-  return *live + *rest;
+  return live.value_or(0) + rest.value_or(0);
 }
 
 Result<size_t> MirrorBase::receive_live(size_t budget) {
@@ -60,6 +108,7 @@ Result<size_t> MirrorBase::receive_live(size_t budget) {
       continue;
     }
     if (received < 0) {
+      whole_ = false;
       return fail(fmt::format("netlink: {}", std::strerror(-received)), -received);
     }
     for (size_t slot = 0; slot < static_cast<size_t>(received); ++slot) {
@@ -78,6 +127,8 @@ Result<size_t> MirrorBase::receive_live(size_t budget) {
 // After an overrun what is still queued is older than the gap: the dump that follows knows better.
 void MirrorBase::overrun(const std::string& why) {
   ++stats_.overruns;
+  whole_ = false;
+  lost_meanwhile_ = true;
   discarding_ = true;
   consistency_.events_lost();
   const auto now = Clock::now();
@@ -116,11 +167,13 @@ void MirrorBase::request_resync(const std::string& why) {
   arm_timer();
 }
 
-// A storm of silent changes costs at most half of control's time: the pause after a resync is as
-// long as the resync was.
+// A storm of silent changes costs at most half of control's time, and less as it goes on: the pause
+// after a resync is as long as the resync was, and doubles.
 void MirrorBase::resync_soon(const std::string& why) {
+  const auto now = Clock::now();
   const auto earliest = resync_ended_ + stats_.last_resync;
-  want_resync(why, std::max(Clock::now() + options_.debounce, earliest));
+  const auto pause = wanted_ ? Clock::duration(options_.debounce) : resync_pause_.pause(now);
+  want_resync(why, std::max(wanted_ ? wanted_->due : now + pause, earliest));
 }
 
 void MirrorBase::want_resync(const std::string& why, Clock::time_point due) {
@@ -141,7 +194,12 @@ Result<size_t> MirrorBase::advance(size_t budget) {
         break;
       case State::kDumping: {
         const size_t read = read_dump();
-        if (read == 0 && state_ == State::kDumping) return done;
+        if (read == 0 && state_ == State::kDumping) {
+          if (!watchdog_.expired(Clock::now())) return done;
+          return fail(fmt::format("netlink: Linux has not finished a dump for {} s",
+                                  std::chrono::duration<double>(options_.silence).count()),
+                      ETIMEDOUT);
+        }
         done += read;
         break;
       }
@@ -173,6 +231,7 @@ void MirrorBase::begin_resync() {
   wanted_.reset();
   resync_started_ = Clock::now();
   accepted_unsound_ = false;
+  lost_meanwhile_ = false;
   phase_ = 0;
   attempt_ = 0;
   on_resync_begin(stats_.last_reason);
@@ -181,8 +240,10 @@ void MirrorBase::begin_resync() {
 
 void MirrorBase::end_resync() {
   state_ = State::kIdle;
+  reopen_pause_.reset();
   on_resync_end();
   ever_synchronized_ = true;
+  whole_ |= !lost_meanwhile_ && !accepted_unsound_;
   ++stats_.resyncs;
   resync_ended_ = Clock::now();
   stats_.last_resync = resync_ended_ - resync_started_;
@@ -193,6 +254,7 @@ void MirrorBase::start_phase() {
   const DumpPhase& phase = traits_.plan[phase_];
   phase_failed_ = false;
   phase_started_ = Clock::now();
+  watchdog_.heard(phase_started_);
   consistency_.begin(phase.kind);
   if (discarding_) consistency_.events_lost();
   clear_held();
@@ -222,6 +284,7 @@ size_t MirrorBase::read_dump() {
     case DumpReader::Status::kMessages:
       break;
   }
+  if (!messages_.empty()) watchdog_.heard(Clock::now());
   stats_.messages += messages_.size();
   for (const Message& message : messages_) {
     if (traits_.newest_first) {
@@ -276,7 +339,10 @@ void MirrorBase::clear_held() noexcept {
 }
 
 void MirrorBase::finish_phase() {
-  if (phase_failed_) return retry_phase();
+  if (phase_failed_) {
+    if (attempt_ == 3 && options_.tell) options_.tell(stats_.last_error);
+    return retry_phase();
+  }
   if (dump_.interrupted() || !consistency_.sound()) {
     if (ever_synchronized_) return retry_phase();
     accepted_unsound_ = true;  // nothing to sweep yet: better a first picture than none
@@ -311,8 +377,10 @@ void MirrorBase::arm_timer() {
       wake = retry_at_;
       break;
     case State::kDumping:
-      break;  // the socket itself becomes readable
+      wake = watchdog_.deadline();  // before that the socket itself becomes readable
+      break;
   }
+  if (lost_) wake = reopen_at_;
   itimerspec spec{};
   if (wake) {
     using std::chrono::duration_cast;

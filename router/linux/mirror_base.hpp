@@ -12,22 +12,33 @@
 // resync_end never sweeps what still exists; only the very first resync ends regardless and is
 // followed by another.
 //
+// A dump that falls silent and a socket that fails are no end: both sockets are opened again, after
+// a pause that doubles, and everything is read anew. What is forwarded meanwhile is what was known.
+//
 // Control thread only: process() and everything that it calls.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "router/linux/backoff.hpp"
 #include "router/linux/dump.hpp"
 
 namespace hecto::router {
 
 struct MirrorOptions {
-  uint32_t receive_buffer_bytes = 32U << 20;   // of notifications not yet read
-  size_t held_limit_bytes = size_t{64} << 20;  // of notifications that wait for a dump
-  std::chrono::milliseconds debounce{150};     // from a silent change to the resync
+  uint32_t receive_buffer_bytes = 32U << 20;      // of notifications not yet read
+  size_t held_limit_bytes = size_t{64} << 20;     // of notifications that wait for a dump
+  std::chrono::milliseconds debounce{150};        // from a silent change to the resync
+  std::chrono::milliseconds debounce_most{5000};  // the same in a storm of them
+  std::chrono::milliseconds silence{5000};        // of a dump, until it is given up
+  std::chrono::milliseconds reopen{100};          // the first pause before sockets are opened again
+  std::chrono::milliseconds reopen_most{10000};
+  // One line for the operator: sockets that failed.
+  std::function<void(const std::string& line)> tell = nullptr;
 };
 
 struct MirrorStats {
@@ -37,6 +48,7 @@ struct MirrorStats {
   uint64_t overruns = 0;
   uint64_t resyncs = 0;         // ended
   uint64_t repeated_dumps = 0;  // parts of a resync that changes upset
+  uint64_t reopened = 0;        // sockets that failed, or dumps that fell silent
   uint64_t held_peak_bytes = 0;
   std::chrono::nanoseconds last_resync{0};  // how long it took
   std::string last_reason;                  // of the last resync begun
@@ -52,11 +64,16 @@ class MirrorBase {
   // Readable (level-triggered) when process() has something to do; timers included.
   int fd() const noexcept { return poll_.get(); }
   // Works on about `budget` messages (a dump's read is not split: up to some 500 more) and returns
-  // how many. An error means that the socket is beyond use.
+  // how many. To be called now and then also when fd() is not readable: a socket that has gone
+  // wakes nobody.
   Result<size_t> process(size_t budget);
 
   void request_resync(const std::string& why);
   bool synchronized() const noexcept { return ever_synchronized_ && state_ == State::kIdle; }
+  // The first resync has ended.
+  bool known() const noexcept { return ever_synchronized_; }
+  // All that the kernel has was told, and no change of it has been lost since.
+  bool whole() const noexcept { return whole_; }
   bool resync_pending() const noexcept { return wanted_.has_value(); }
   const MirrorStats& stats() const noexcept { return stats_; }
 
@@ -70,6 +87,7 @@ class MirrorBase {
     std::vector<DumpPhase> plan;
     bool newest_first = false;  // a dump comes in this order; it is told the other way round
     bool secret = false;        // messages hold keys: no byte of them is left behind
+    std::function<Result<Sockets>()> reopen = nullptr;  // the same two, new
   };
 
   MirrorBase(const MirrorOptions& options, Sockets&& sockets, Traits traits);
@@ -84,6 +102,7 @@ class MirrorBase {
   virtual void on_resync_end() = 0;
   virtual void phase_begins(MessageKind) {}
   virtual void dump_was_read(DumpConsistency&) {}  // one read of it has been delivered
+  bool resyncing() const noexcept { return state_ != State::kIdle; }
 
   MirrorStats stats_;
 
@@ -105,6 +124,11 @@ class MirrorBase {
   void hold(Bytes raw, const Message& message);
   void overrun(const std::string& why);
   void want_resync(const std::string& why, Clock::time_point due);
+
+  // The sockets.
+  Result<void> watch(int fd);
+  void give_up(const std::string& why);
+  bool reopen();
 
   // The resync.
   Result<size_t> advance(size_t budget);
@@ -128,6 +152,10 @@ class MirrorBase {
   DumpReader dump_;
   FileDescriptor timer_;
   FileDescriptor poll_;
+  Backoff resync_pause_, reopen_pause_;
+  DumpWatchdog watchdog_;
+  bool lost_ = false;  // the sockets, until they are opened again
+  Clock::time_point reopen_at_;
 
   bool discarding_ = false;  // after an overrun, until the socket is empty
   bool drained_ = false;     // the last receive_live() emptied the socket
@@ -139,6 +167,8 @@ class MirrorBase {
   bool phase_failed_ = false;
   bool accepted_unsound_ = false;
   bool ever_synchronized_ = false;
+  bool whole_ = false;
+  bool lost_meanwhile_ = false;  // changes, since the last resync began
   DumpConsistency consistency_;
   Clock::time_point resync_started_;
   Clock::time_point resync_ended_;

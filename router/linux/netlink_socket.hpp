@@ -1,4 +1,4 @@
-// A netlink socket (NETLINK_ROUTE, NETLINK_XFRM) inside a namespace, on libmnl. Non-blocking. One
+// A netlink socket (NETLINK_ROUTE, NETLINK_XFRM, NETLINK_SOCK_DIAG) inside a namespace, on libmnl. Non-blocking. One
 // thread at a time.
 #pragma once
 
@@ -24,6 +24,17 @@ class NetlinkSocket {
   Result<void> subscribe(unsigned group);  // an RTNLGRP_*, XFRMNLGRP_*
   bool enable(int option);                 // a boolean NETLINK_* option; false: kernel too old
   Result<void> send(Bytes request);
+
+  // One NLM_F_DUMP request: `body` is the header of the protocol's own.
+  template <typename Body>
+  Result<void> ask_for_dump(uint16_t type, uint32_t sequence, const Body& body) {
+    struct {
+      nlmsghdr header;
+      Body body;
+    } request{{sizeof request, type, NLM_F_REQUEST | NLM_F_DUMP, sequence, 0}, body};
+    static_assert(sizeof request == sizeof(nlmsghdr) + sizeof(Body), "no padding between them");
+    return send({reinterpret_cast<const uint8_t*>(&request), sizeof request});
+  }
 
   struct Datagram {
     Bytes bytes;

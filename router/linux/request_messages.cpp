@@ -123,6 +123,12 @@ nlmsghdr* link_mtu(char* buffer, int ifindex, uint32_t mtu) {
   return message;
 }
 
+nlmsghdr* link_name(char* buffer, int ifindex, const std::string& name) {
+  nlmsghdr* message = begin_link(buffer, ifindex, 0, 0);
+  mnl_attr_put_strz(message, IFLA_IFNAME, name.c_str());
+  return message;
+}
+
 nlmsghdr* link_mac(char* buffer, int ifindex, const MacAddress& mac) {
   nlmsghdr* message = begin_link(buffer, ifindex, 0, 0);
   mnl_attr_put(message, IFLA_ADDRESS, mac.size(), mac.data());

@@ -31,6 +31,7 @@ inline constexpr size_t kMessageBytes = 16384;
 nlmsghdr* link_by_name(char* buffer, const std::string& name);  // RTM_GETLINK
 nlmsghdr* link_flags(char* buffer, int ifindex, bool up);
 nlmsghdr* link_mtu(char* buffer, int ifindex, uint32_t mtu);
+nlmsghdr* link_name(char* buffer, int ifindex, const std::string& name);
 nlmsghdr* link_mac(char* buffer, int ifindex, const MacAddress& mac);
 nlmsghdr* address(char* buffer, int ifindex, const lookup::IpPrefix& address, bool remove,
                   bool skip_dad);

@@ -75,6 +75,20 @@ Result<void> NetlinkRequests::set_link_mtu(int ifindex, uint32_t mtu) {
              [&](char* buffer) { return messages::link_mtu(buffer, ifindex, mtu); });
 }
 
+// Linux before 6.2 renames only what is down.
+Result<void> NetlinkRequests::set_link_name(int ifindex, const std::string& name) {
+  const auto rename = [&] {
+    return one(fmt::format("rename interface {} to {}", ifindex, name),
+               [&](char* buffer) { return messages::link_name(buffer, ifindex, name); });
+  };
+  auto done = rename();
+  if (done || done.error().error_number != EBUSY) return done;
+  if (auto down = set_link_up(ifindex, false); !down) return down;
+  done = rename();
+  auto up = set_link_up(ifindex, true);
+  return done ? up : done;
+}
+
 Result<void> NetlinkRequests::set_link_mac(int ifindex, const MacAddress& mac) {
   return one(fmt::format("set MAC {:02x} on interface {}", fmt::join(mac, ":"), ifindex),
              [&](char* buffer) { return messages::link_mac(buffer, ifindex, mac); });

@@ -43,6 +43,7 @@ class NetlinkRequests {
   Result<int> ifindex(const std::string& name);
   Result<void> set_link_up(int ifindex, bool up);
   Result<void> set_link_mtu(int ifindex, uint32_t mtu);
+  Result<void> set_link_name(int ifindex, const std::string& name);
   Result<void> set_link_mac(int ifindex, const MacAddress& mac);
 
   // Adding one that is there is no error.

@@ -43,9 +43,11 @@ Result<FileDescriptor> open_tap(const std::string& name) {
   FileDescriptor tap(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!tap) return fail_tap(name, "cannot open /dev/net/tun (root and the module tun are needed)");
   ifreq request = request_for(name);
-  request.ifr_flags = IFF_TAP | IFF_NO_PI;
+  // Alone: not one that somebody made before, persistent or in use.
+  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | IFF_TUN_EXCL);
   if (ioctl(tap.get(), TUNSETIFF, &request) != 0) {
-    if (errno == EBUSY) return fail_tap(name, "in use, by another hectod?", EBUSY);
+    if (errno == EBUSY)
+      return fail_tap(name, "in use: a TAP of this name exists, another hectod's?", EBUSY);
     if (errno == EINVAL) return fail_tap(name, "an interface of this name exists", EEXIST);
     return fail_tap(name, "cannot create");
   }
@@ -107,6 +109,19 @@ Result<void> Tap::set_mtu(uint32_t mtu) {
     return fail_tap(name_, fmt::format("MTU {}", mtu));
   }
   return {};
+}
+
+std::optional<TapState> Tap::state() const {
+  ifreq request{};
+  request.ifr_ifindex = ifindex_;
+  if (ioctl(control_.get(), SIOCGIFNAME, &request) != 0) return std::nullopt;
+  TapState state;
+  state.name = request.ifr_name;
+  if (ioctl(control_.get(), SIOCGIFHWADDR, &request) != 0) return std::nullopt;
+  std::memcpy(state.mac.data(), request.ifr_hwaddr.sa_data, state.mac.size());
+  if (ioctl(control_.get(), SIOCGIFFLAGS, &request) != 0) return std::nullopt;
+  state.up = (request.ifr_flags & IFF_UP) != 0;
+  return state;
 }
 
 Result<void> Tap::set_mac(const MacAddress& mac) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -37,6 +38,13 @@ struct TapOptions {
   uint32_t transmit_queue_length = 1000;  // frames from the kernel that wait for us
 };
 
+// As it is now, whoever has changed it.
+struct TapState {
+  std::string name;
+  MacAddress mac{};
+  bool up = false;
+};
+
 class Tap {
  public:
   static Result<Tap> create(const NetworkNamespace& space, const TapOptions& options);
@@ -48,6 +56,8 @@ class Tap {
   int ifindex() const noexcept { return ifindex_; }
   const std::string& name() const noexcept { return name_; }
 
+  // Empty: it was deleted, or is in another namespace.
+  std::optional<TapState> state() const;
   Result<void> set_up(bool up);
   Result<void> set_carrier(bool carrier);  // Linux 5.0 and later
   Result<void> set_mtu(uint32_t mtu);

@@ -23,15 +23,17 @@ std::vector<DumpPhase> plan() {
 
 // xfrm_state_insert() and xfrm_policy_insert() put the new in front of net->xfrm.state_all and
 // policy_all, which is what dumps walk.
-XfrmMirror::XfrmMirror(IpsecEvents& events, Tell tell, const MirrorOptions& options,
-                       Sockets&& sockets)
-    : MirrorBase(options, std::move(sockets), {plan(), true, true}),
+XfrmMirror::XfrmMirror(const NetworkNamespace& space, IpsecEvents& events, Tell tell,
+                       const MirrorOptions& options, Sockets&& sockets)
+    : MirrorBase(
+          options, std::move(sockets),
+          {plan(), true, true,
+           [&space, bytes = options.receive_buffer_bytes] { return open_sockets(space, bytes); }}),
       events_(events),
       tell_(std::move(tell)) {}
 
-Result<std::unique_ptr<XfrmMirror>> XfrmMirror::open(const NetworkNamespace& space,
-                                                     IpsecEvents& events, Tell tell,
-                                                     const MirrorOptions& options) {
+Result<MirrorBase::Sockets> XfrmMirror::open_sockets(const NetworkNamespace& space,
+                                                     uint32_t buffer_bytes) {
   auto live = NetlinkSocket::open(space, NETLINK_XFRM);
   if (!live) {
     return fail(live.error().error_number == EPROTONOSUPPORT
@@ -39,15 +41,22 @@ Result<std::unique_ptr<XfrmMirror>> XfrmMirror::open(const NetworkNamespace& spa
                     : live.error().message,
                 live.error().error_number);
   }
-  live->set_receive_buffer(options.receive_buffer_bytes);
+  live->set_receive_buffer(buffer_bytes);
   for (const unsigned group : kGroups) {
     if (auto done = live->subscribe(group); !done) return tl::unexpected(done.error());
   }
   auto dump = DumpReader::open(space, NETLINK_XFRM);
   if (!dump) return tl::unexpected(dump.error());
+  return Sockets{std::move(*live), std::move(*dump)};
+}
 
+Result<std::unique_ptr<XfrmMirror>> XfrmMirror::open(const NetworkNamespace& space,
+                                                     IpsecEvents& events, Tell tell,
+                                                     const MirrorOptions& options) {
+  auto sockets = open_sockets(space, options.receive_buffer_bytes);
+  if (!sockets) return tl::unexpected(sockets.error());
   std::unique_ptr<XfrmMirror> mirror(
-      new XfrmMirror(events, std::move(tell), options, {std::move(*live), std::move(*dump)}));
+      new XfrmMirror(space, events, std::move(tell), options, std::move(*sockets)));
   if (auto done = mirror->watch(); !done) return tl::unexpected(done.error());
   mirror->request_resync("start");
   return mirror;

@@ -25,7 +25,7 @@ class XfrmMirror final : public MirrorBase {
   // One line for the operator, the first time that something cannot be mirrored.
   using Tell = std::function<void(const std::string& line)>;
 
-  // `events` must outlive the mirror. EPROTONOSUPPORT: the kernel has no XFRM. Needs CAP_NET_ADMIN
+  // `space` and `events` must outlive the mirror. EPROTONOSUPPORT: the kernel has no XFRM. Needs CAP_NET_ADMIN
   // over the namespace. The first resync starts with the first process().
   static Result<std::unique_ptr<XfrmMirror>> open(const NetworkNamespace& space,
                                                   IpsecEvents& events, Tell tell,
@@ -36,7 +36,9 @@ class XfrmMirror final : public MirrorBase {
   static constexpr size_t kMaxSorts = 64;
 
  private:
-  XfrmMirror(IpsecEvents& events, Tell tell, const MirrorOptions& options, Sockets&& sockets);
+  XfrmMirror(const NetworkNamespace& space, IpsecEvents& events, Tell tell,
+             const MirrorOptions& options, Sockets&& sockets);
+  static Result<Sockets> open_sockets(const NetworkNamespace& space, uint32_t buffer_bytes);
 
   MessageKind kind(const Message& message) const noexcept override {
     return xfrm_kind_of(message.header.nlmsg_type);

@@ -86,12 +86,14 @@ void put_wide_replay(nlmsghdr* message, uint64_t sequence, uint64_t received,
   mnl_attr_put(message, XFRMA_REPLAY_ESN_VAL, offsetof(WideReplay, bitmap) + words * 4, &replay);
 }
 
-// Only an SA that sends has numbers to keep in reserve.
+// Only an SA that sends has numbers to keep in reserve. Never behind what the kernel has: whoever goes
+// on from there would use numbers, and nonces, again.
 uint64_t ahead(const SaReport& usage, const SaProgress& known) {
   if (usage.sequence == 0) return known.sequence;
   const uint64_t end = usage.esn ? ~uint64_t{0} : 0xffffffffU;
   const uint64_t reserve = usage.esn ? kSequenceReserve : kNarrowSequenceReserve;
-  return usage.sequence > end - reserve ? end : usage.sequence + reserve;
+  const uint64_t wanted = usage.sequence > end - reserve ? end : usage.sequence + reserve;
+  return std::max(wanted, known.sequence);
 }
 
 std::string name_of(const SaId& id) {

@@ -1,0 +1,20 @@
+// Routes that an earlier run of the router left in the kernel: those of its own protocol number.
+// Those without a device (blackhole, unreachable, prohibit) and those through somebody else's
+// outlive the router's TAPs, and would stand in the way of what the file says now.
+//
+// Control thread only. Source: what `ip route flush proto N` does (RTM_GETROUTE, and each answer
+// sent back as RTM_DELROUTE).
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+
+namespace hecto::router {
+
+class NetworkNamespace;
+
+// Removes those of both families in table main; how many there were.
+Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol);
+
+}  // namespace hecto::router
