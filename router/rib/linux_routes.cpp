@@ -13,6 +13,8 @@ using lookup::Prefix;
 
 namespace {
 
+constexpr size_t kFirstStep = 65536;  // small tables are swept at once
+
 bool same_hop(const NextHop& a, const NextHop& b) {
   return a.gateway == b.gateway && a.ifindex == b.ifindex;
 }
@@ -180,6 +182,7 @@ void LinuxRoutes::resync_begin(const std::string& why) {
   if (++generation_ == 0) generation_ = 1;
   ++statistics_.resyncs;
   resyncing_ = true;
+  sweep_.reset();  // what it had left is as old at the end of this one
   store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
 }
 
@@ -193,15 +196,24 @@ void LinuxRoutes::resync_end() {
   for (const Neighbor& neighbor : store_.neighbors().sweep(generation_)) {
     store_.neighbor_changed(neighbor);
   }
-  size_t swept = store_.erase_if([this](const Candidate& candidate) {
-    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation_;
+  sweep_.emplace(store_, [generation = generation_](const Candidate& candidate) {
+    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation;
   });
+  continue_sweep(kFirstStep);
+}
+
+bool LinuxRoutes::continue_sweep(size_t work) {
+  if (!sweep_) return false;
+  if (sweep_->step(work)) return true;
+  const size_t swept = sweep_->erased();
+  sweep_.reset();
   statistics_.swept += swept;
   store_.update_host_routes_later();
   store_.log(
       LogLevel::kInfo,
       fmt::format("routes: Linux's state is read: {} IPv4 and {} IPv6 prefixes, {} old routes gone",
                   store_.rib<Ipv4Address>().size(), store_.rib<Ipv6Address>().size(), swept));
+  return false;
 }
 
 }  // namespace hecto::router

@@ -9,7 +9,10 @@
 // Its functions are those of LinuxEvents (route.hpp). Control thread.
 #pragma once
 
+#include <optional>
+
 #include "router/rib/route_store.hpp"
+#include "router/rib/sweep.hpp"
 
 namespace hecto::router {
 
@@ -34,6 +37,9 @@ class LinuxRoutes {
   void route(const Route& route, bool removed, bool replace);
   void resync_begin(const std::string& why);
   void resync_end();
+  // What a resync found to be old goes in steps (Sweep). False: nothing is left of it.
+  bool continue_sweep(size_t work);
+  bool sweeping() const { return sweep_.has_value(); }
 
   const Statistics& statistics() const { return statistics_; }
 
@@ -52,6 +58,7 @@ class LinuxRoutes {
   uint16_t generation_ = 1;  // never 0
   bool resyncing_ = false;
   Statistics statistics_;
+  std::optional<Sweep> sweep_;
 };
 
 }  // namespace hecto::router

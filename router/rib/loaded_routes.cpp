@@ -89,7 +89,15 @@ size_t LoadedRoutes::step(LoadId id, size_t max_entries) {
       load_entry(entry.prefix.v6(), load.sets6[entry.next_hop_set], load, id);
     }
   }
-  return entries.size() - load.position;
+  const size_t left = entries.size() - load.position;
+  if (left > 0 || !load.options.replace) return left;
+  if (!load.old) {
+    load.old.emplace(store_, [origin = load.options.origin, id](const Candidate& candidate) {
+      return origin_of(candidate) == origin && candidate.owner != id &&
+             candidate.protocol != kProtocolKernel;
+    });
+  }
+  return load.old->step(max_entries) ? 1 : 0;
 }
 
 template <typename Address>
@@ -121,32 +129,37 @@ void LoadedRoutes::load_entry(const Prefix<Address>& prefix, SetId set, Load& lo
 LoadCounts LoadedRoutes::end(LoadId id) {
   auto found = loads_.find(id);
   if (found == loads_.end()) return {};
+  while (step(id, ~size_t{0}) > 0) {
+  }
   Load load = std::move(found->second);
   loads_.erase(found);
-  if (load.options.replace) {
-    auto old = [&load, id](const Candidate& candidate) {
-      return origin_of(candidate) == load.options.origin && candidate.owner != id &&
-             candidate.protocol != kProtocolKernel;
-    };
-    load.counts.removed = store_.erase_if(old);
-  }
+  if (load.old) load.counts.removed = load.old->erased();
   release_sets(load);
   return load.counts;
 }
 
-size_t LoadedRoutes::remove(LoadId id) {
+Sweep LoadedRoutes::sweep(LoadId id) {
   if (auto found = loads_.find(id); found != loads_.end()) {
     release_sets(found->second);
     loads_.erase(found);
   }
-  auto of_load = [id](const Candidate& candidate) { return candidate.owner == id; };
-  return id == 0 ? 0 : store_.erase_if(of_load);
+  return Sweep(store_,
+               [id](const Candidate& candidate) { return id != 0 && candidate.owner == id; });
 }
 
-size_t LoadedRoutes::remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric) {
+size_t LoadedRoutes::remove(LoadId id) {
+  Sweep routes = sweep(id);
+  routes.finish();
+  return routes.erased();
+}
+
+size_t LoadedRoutes::remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric,
+                                   size_t first, size_t count) {
   Candidate slot = slot_of(origin, kTableMain, metric);
   size_t removed = 0;
-  for (const RouteTable::Entry& entry : table.entries) {
+  const size_t end = std::min(table.entries.size(), first + std::min(count, table.entries.size()));
+  for (size_t at = first; at < end; ++at) {
+    const RouteTable::Entry& entry = table.entries[at];
     removed +=
         with_prefix(entry.prefix, [&](const auto& prefix) { return routes_.remove(prefix, slot); });
   }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "router/rib/route_table.hpp"
 #include "router/rib/static_routes.hpp"
@@ -34,14 +35,17 @@ class LoadedRoutes {
   LoadedRoutes(const LoadedRoutes&) = delete;
   LoadedRoutes& operator=(const LoadedRoutes&) = delete;
 
-  // begin, step until it returns 0 (entries left), end.
+  // begin, step until it returns 0 (what is left to do), end.
   Result<LoadId> begin(std::shared_ptr<const RouteTable> table, const LoadOptions& options);
   size_t step(LoadId id, size_t max_entries);
   LoadCounts end(LoadId id);
   // What the load brought and no later one replaced, wherever it stands.
-  size_t remove(LoadId id);
-  // Deletes the origin's routes of the prefixes that the table lists, whatever their next hops.
-  size_t remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric);
+  Sweep sweep(LoadId id);
+  size_t remove(LoadId id);  // the same at once
+  // Deletes the origin's routes of the prefixes that the table lists, whatever their next hops; of
+  // its entries those from `first`, at most `count`.
+  size_t remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric,
+                       size_t first = 0, size_t count = ~size_t{0});
 
  private:
   struct Load {
@@ -50,6 +54,7 @@ class LoadedRoutes {
     size_t position = 0;
     std::vector<SetId> sets4, sets6;  // by index of next_hop_sets; kNoSet where not used
     LoadCounts counts;
+    std::optional<Sweep> old;  // with `replace`: what the load does not hold, once all is in
   };
 
   static Result<void> check(const RouteTable& table, const LoadOptions& options);

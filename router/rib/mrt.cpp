@@ -116,7 +116,7 @@ class MrtParser {
 
 Result<RouteFile> MrtParser::parse(std::string_view bytes) {
   Cursor input(bytes, 0);
-  while (input.left() != 0) {
+  while (input.left() != 0 && !builder_.starved()) {
     auto parsed = record(input);
     if (parsed) continue;
     auto passed_over = builder_.bad_byte(parsed.error().offset, parsed.error().what);

@@ -1,14 +1,23 @@
 #include "router/rib/neighbors.hpp"
 
 namespace hecto::router {
+namespace {
+
+constexpr uint16_t kNudIncomplete = 0x01, kNudFailed = 0x20;
+
+}  // namespace
 
 Neighbors::Key Neighbors::key(const Neighbor& neighbor) {
   return {neighbor.address,
           neighbor.configured() ? -1 - static_cast<int>(neighbor.interface) : neighbor.ifindex};
 }
 
-bool Neighbors::set(const Neighbor& neighbor, uint16_t generation) {
+bool Neighbors::set(const Neighbor& asked, uint16_t generation) {
+  Neighbor neighbor = asked;
   auto [found, fresh] = neighbors_.try_emplace(key(neighbor));
+  const bool was_silent = !fresh && found->second.neighbor.silent;
+  neighbor.silent = !neighbor.usable && ((neighbor.state & kNudFailed) != 0 ||
+                                         ((neighbor.state & kNudIncomplete) != 0 && was_silent));
   bool changed = fresh || !(found->second.neighbor == neighbor);
   found->second = {neighbor, generation};
   return changed;

@@ -15,6 +15,7 @@ struct Neighbor {
   MacAddress mac{};
   uint16_t state = 0;   // NUD_*; of the configuration's NUD_PERMANENT
   bool usable = false;  // `mac` is one to send to
+  bool silent = false;  // did not answer when it was asked last: ECMP does without it
 
   bool configured() const { return interface != kNoInterface; }
   bool operator==(const Neighbor&) const = default;
@@ -22,7 +23,8 @@ struct Neighbor {
 
 class Neighbors {
  public:
-  // True when the neighbor is new or something of it changed.
+  // True when the neighbor is new or something of it changed. Says itself which are silent: those
+  // that Linux gave up on, until one answers; being asked again is no answer.
   bool set(const Neighbor& neighbor, uint16_t generation);
   bool remove(const Neighbor& neighbor);  // only the address and where count
   // Forgets what Linux did not confirm since `generation` began, and returns it.

@@ -131,6 +131,7 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
   if (neighbor == nullptr || !neighbor->usable) {
     resolution.record = verdict(RecordKind::kPunt, Reason::kGlean);
+    resolution.alive = neighbor == nullptr || !neighbor->silent;
     return resolution;
   }
   NextHopRecord& record = resolution.record;

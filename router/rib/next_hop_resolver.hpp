@@ -30,7 +30,8 @@ struct NextHopContent {
 struct NextHopResolution {
   InterfaceId interface = kNoInterface;
   std::optional<IpAddress> gateway;
-  bool alive = true;  // false: interface down or dead next hop, left out of ECMP
+  // false: interface down, dead next hop or a neighbor that does not answer; left out of ECMP
+  bool alive = true;
   UrpfInterfaces reachable_by;
   lookup::NextHopRecord record{};
 };

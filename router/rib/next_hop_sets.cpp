@@ -133,10 +133,12 @@ void NextHopSets::release(SetId id) {
   if (set.group == lookup::kNoRoute) {
     --without_group_;
   } else {
+    if (!set.live.empty()) memory_.remember(pattern(set));
     by_group_.erase(set.group);
     (void)table_.release(set.group);  // fails only for a group that was never allocated
   }
   dirty_ -= set.dirty;
+  leave(id);
   std::vector<SetId> members = std::move(set.retired);
   for (const Member& member : set.members) members.push_back(member.set);
   set = Set{};
@@ -159,15 +161,22 @@ void NextHopSets::neighbor_changed(const InterfaceState& interface, const IpAddr
   std::vector<SetId> users = found->second;
   for (SetId id : users) {
     Set& set = sets_[id];
+    if (set.references == 0) continue;  // write_users() let it go
+    const bool alive = set.now.alive;
     set.now = resolver_.resolve(
         set.content());  // the same interface and gateway: `users_` stays as it is
     write(set);
+    if (set.now.alive != alive) write_users(id);
   }
 }
 
 void NextHopSets::refresh(SetId id) {
   Set& set = sets_[id];
-  std::vector<Member> old = std::exchange(set.members, wanted_members(set));
+  std::vector<Member> wanted = wanted_members(set);
+  const bool same = wanted == set.members;
+  if (!same) leave(id);
+  std::vector<Member> old = std::exchange(set.members, std::move(wanted));
+  if (!same) join(id);
   for (const Member& member : old) set.retired.push_back(member.set);
   NextHopResolution next;
   if (set.members.empty()) next = resolver_.resolve(set.content());
@@ -254,6 +263,28 @@ UrpfInterfaces NextHopSets::reachable_by(const Set& set) const {
   return interfaces;
 }
 
+void NextHopSets::join(SetId id) {
+  for (const Member& member : sets_[id].members) sets_[member.set].part_of.push_back(id);
+}
+
+void NextHopSets::leave(SetId id) {
+  for (const Member& member : sets_[id].members) {
+    std::vector<SetId>& part_of = sets_[member.set].part_of;
+    // From the back: what comes last goes first as a rule.
+    const auto found = std::find(part_of.rbegin(), part_of.rend(), id);
+    if (found == part_of.rend()) continue;
+    *found = part_of.back();
+    part_of.pop_back();
+  }
+}
+
+// A member has come to life, or died: the flows of those that have it move.
+void NextHopSets::write_users(SetId member) {
+  const std::vector<SetId> users = sets_[member].part_of;
+  for (SetId id : users)
+    if (sets_[id].references != 0) write(sets_[id]);  // one before it may have let it go
+}
+
 bool NextHopSets::allocate_group(Set& set) {
   auto group = table_.allocate();
   if (!group) return false;
@@ -303,7 +334,12 @@ tl::expected<void, lookup::Error> NextHopSets::write_members(Set& set) {
   };
   if (std::equal(live.begin(), live.end(), set.live.begin(), set.live.end(), same)) return {};
   if (live.empty()) return {};
-  auto written = table_.set_members(set.group, live);
+  // Once: a set that the table refused begins as it can.
+  const std::vector<GroupId> before =
+      set.live.empty() && !set.dirty ? heritage(set) : std::vector<GroupId>{};
+  auto written = table_.set_members(set.group, live, before);
+  // The other's buckets may be more than this one needs.
+  if (!written && !before.empty()) written = table_.set_members(set.group, live);
   if (written) set.live = std::move(live);
   records_written_ += written.has_value();
   return written;
@@ -353,6 +389,17 @@ void NextHopSets::refresh_users_of_object(uint32_t object) {
                              [object](const auto& member) { return member.id == object; });
     if (names) refresh(id);
   }
+}
+
+bool NextHopSets::names_object(uint32_t object) const {
+  return std::any_of(sets_.begin(), sets_.end(), [&](const Set& set) {
+    if (set.references == 0 || set.object == 0) return false;
+    if (set.object == object) return true;
+    const NextHopObject* group = objects_.find(set.object);
+    return group != nullptr &&
+           std::any_of(group->members.begin(), group->members.end(),
+                       [object](const auto& member) { return member.id == object; });
+  });
 }
 
 SetId NextHopSets::user_of(InterfaceId interface, const IpAddress& address) const {

@@ -8,6 +8,9 @@
 // So a neighbor that changes rewrites the record of the set that names it, a changed object
 // rewrites its own, and no route and no FIB entry is touched by either.
 //
+// A new ECMP set goes on with the buckets of the set that it resembles most, one that is there or
+// one that has gone: a daemon that replaces {A, B, C} by {A, B} moves C's flows alone.
+//
 // When no group is left a set has group 0 until retry() finds one.
 #pragma once
 
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "lookup/nexthop.hpp"
+#include "router/rib/bucket_memory.hpp"
 #include "router/rib/next_hop_resolver.hpp"
 #include "router/rib/urpf.hpp"
 
@@ -50,6 +54,7 @@ class NextHopSets {
     std::vector<Member> members;  // of ECMP
     std::vector<SetId> retired;   // members of before, until the buckets name them no more
     std::vector<lookup::WeightedMember> live;
+    std::vector<SetId> part_of;  // ECMP sets that this one is a member of
 
     Content content() const { return {family, type, object, next_hops}; }
   };
@@ -78,7 +83,8 @@ class NextHopSets {
 
   void neighbor_changed(const InterfaceState& interface, const IpAddress& address);
   void interfaces_changed() { refresh_all(); }
-  void object_changed(uint32_t object);  // it came, went or is another now
+  void object_changed(uint32_t object);      // it came, went or is another now
+  bool names_object(uint32_t object) const;  // a set that is in use does, itself or by a group
 
   // Repeats writes that the table refused and looks for groups again; true when a set got one.
   bool retry();
@@ -95,11 +101,6 @@ class NextHopSets {
   Statistics statistics() const;
 
  private:
-  struct Adjacency {
-    InterfaceId interface;
-    IpAddress gateway;
-    bool operator==(const Adjacency&) const = default;
-  };
   struct AdjacencyHash {
     size_t operator()(const Adjacency& adjacency) const noexcept;
   };
@@ -112,6 +113,13 @@ class NextHopSets {
   void refresh_users_of_object(uint32_t object);
   std::vector<Member> wanted_members(const Set& set);
   void watch(SetId id, const NextHopResolution& next);
+  void join(SetId id);   // its members know of it from now on
+  void leave(SetId id);  // and no more
+  void write_users(SetId member);
+  Adjacency adjacency(SetId id) const;
+  std::vector<Adjacency> adjacencies(const Set& set) const;
+  BucketPattern pattern(const Set& set) const;
+  std::vector<GroupId> heritage(const Set& set) const;
   void write(Set& set);
   tl::expected<void, lookup::Error> write_record(Set& set);
   tl::expected<void, lookup::Error> write_members(Set& set);
@@ -128,6 +136,7 @@ class NextHopSets {
   std::unordered_multimap<uint64_t, SetId> by_content_;
   std::unordered_map<Adjacency, std::vector<SetId>, AdjacencyHash> users_;
   std::unordered_map<GroupId, SetId> by_group_;
+  BucketMemory memory_;
   uint64_t records_written_ = 0;
   uint64_t groups_refused_ = 0;
   uint32_t without_group_ = 0;

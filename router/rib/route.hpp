@@ -89,6 +89,8 @@ class LinuxEvents {
   virtual void address(const LinuxAddress& address, bool removed) = 0;
   virtual void neighbor(const LinuxNeighbor& neighbor, bool removed) = 0;
   virtual void nexthop_object(const NextHopObject& object, bool removed) = 0;
+  // Whether a route names it, itself or by a group. True where that is not known.
+  virtual bool names_nexthop_object(uint32_t) const { return true; }
   // `replace`: the kernel put it in the place of another route of the same prefix, table, tos and
   // metric (NLM_F_REPLACE). An IPv6 removal may name only some next hops of a multipath route.
   virtual void route(const Route& route, bool removed, bool replace) = 0;

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hecto::router {
 
 namespace {
 
 constexpr size_t kMaxSkippedShown = 10;
 constexpr size_t kMaxBadShown = 1000;
+constexpr size_t kFirstRoom = 4096;    // entries
+constexpr size_t kExpected = 1 << 20;  // entries: what is said to come may be blank lines
+constexpr size_t kBytesOfASet = 192;   // with the keys that find it again
 
 std::vector<NextHop> of_family(const std::vector<NextHop>& hops, Family family) {
   std::vector<NextHop> found;
@@ -39,7 +44,34 @@ RouteBuilder::RouteBuilder(const RouteFileOptions& options, RouteFileFormat form
   via6_ = choices(hops6);
 }
 
+bool RouteBuilder::reserve(size_t bytes) {
+  if (options_.memory != nullptr && !options_.memory->grow(bytes)) starved_ = true;
+  return !starved_;
+}
+
+// The old room goes once the entries have moved.
+bool RouteBuilder::make_room() {
+  auto& entries = file_.table.entries;
+  const size_t room = std::max(kFirstRoom, entries.capacity() + entries.capacity() / 2);
+  const size_t before = entries.capacity() * sizeof(RouteTable::Entry);
+  if (starved_ || !reserve(room * sizeof(RouteTable::Entry))) return false;
+  entries.reserve(room);
+  if (options_.memory != nullptr) options_.memory->shrink(before);
+  return true;
+}
+
+void RouteBuilder::expect(size_t entries) {
+  const size_t room = std::min(entries, kExpected);
+  if (reserve(room * sizeof(RouteTable::Entry))) file_.table.entries.reserve(room);
+}
+
+Result<RouteFile> RouteBuilder::finish() {
+  if (starved_) return out_of_memory(label_);
+  return std::move(file_);
+}
+
 uint32_t RouteBuilder::add_set(std::vector<NextHop> next_hops) {
+  reserve(kBytesOfASet + next_hops.size() * sizeof(NextHop));
   file_.table.next_hop_sets.push_back(std::move(next_hops));
   return static_cast<uint32_t>(file_.table.next_hop_sets.size() - 1);
 }

@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 #include "base/file_descriptor.hpp"
 #include "router/rib/mrt.hpp"
@@ -44,6 +47,13 @@ std::string_view to_string(RouteFileFormat format) noexcept {
   return "unknown";
 }
 
+tl::unexpected<Error> out_of_memory(const std::string& label) {
+  return fail(fmt::format("{}: no memory is left for it beside what other requests take; try again "
+                          "later, or send less",
+                          label),
+              ENOBUFS);
+}
+
 uint32_t fnv1a32(std::string_view text) noexcept {
   uint32_t hash = 0x811c9dc5;
   for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193;
@@ -52,56 +62,84 @@ uint32_t fnv1a32(std::string_view text) noexcept {
 
 namespace {
 
-// What gzip data holds, up to where it is damaged.
-struct Unpacked {
-  std::string bytes;
-  std::optional<Error> damage;
+// Bytes that grow where they lie, in pages of their own: no copy of them stands beside them
+// meanwhile, none is touched that is not written, and all go back to the kernel. What malloc() frees
+// of such sizes stays with the arena of the thread.
+class GrowingBytes {
+ public:
+  // `memory` may be null.
+  explicit GrowingBytes(ByteReservation* memory) : memory_(memory) {}
+  ~GrowingBytes() {
+    if (data_ != nullptr) munmap(data_, capacity_);
+    if (memory_ != nullptr) memory_->shrink(capacity_);
+  }
+  GrowingBytes(const GrowingBytes&) = delete;
+  GrowingBytes& operator=(const GrowingBytes&) = delete;
+
+  bool grow(size_t capacity) {
+    if (memory_ != nullptr && !memory_->grow(capacity - capacity_)) return false;
+    void* grown = data_ == nullptr ? mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                   : mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
+    if (grown == MAP_FAILED) {
+      if (memory_ != nullptr) memory_->shrink(capacity - capacity_);
+      return false;
+    }
+    data_ = static_cast<char*>(grown);
+    capacity_ = capacity;
+    return true;
+  }
+  char* room() { return data_ + size; }
+  size_t left() const { return capacity_ - size; }
+  size_t capacity() const { return capacity_; }
+  std::string_view view() const { return {data_, size}; }
+
+  size_t size = 0;  // filled
+
+ private:
+  ByteReservation* memory_;
+  char* data_ = nullptr;
+  size_t capacity_ = 0;
 };
 
-Unpacked gunzip(std::string_view bytes, size_t max_bytes) {
-  Unpacked result;
-  std::string& out = result.bytes;
+// What gzip data holds, up to where it is damaged.
+std::optional<Error> gunzip(std::string_view bytes, size_t max_bytes, GrowingBytes& out) {
   z_stream stream{};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) {
-    result.damage = Error{"zlib gave no memory", ENOMEM};
-    return result;
-  }
+  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return Error{"zlib gave no memory", ENOBUFS};
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(&stream, inflateEnd);
   size_t taken = 0;
-  size_t filled = 0;
   auto damaged = [&](const char* what) {
-    result.damage = Error{fmt::format("byte {}: {}", taken, what), EINVAL};
+    return Error{fmt::format("byte {}: {}", taken, what), EINVAL};
   };
-  while (!result.damage) {
-    if (filled == out.size()) {
-      if (filled > max_bytes) break;
-      out.resize(std::max<size_t>(size_t{1} << 20, out.size() * 2));
+  for (;;) {
+    if (out.left() == 0) {
+      if (out.size > max_bytes) return std::nullopt;  // the caller refuses it
+      const size_t wanted = std::max<size_t>(size_t{1} << 20, out.capacity() * 2);
+      if (!out.grow(std::min(wanted, max_bytes + 1))) return Error{"", ENOBUFS};
     }
     size_t chunk = std::min<size_t>(bytes.size() - taken, size_t{1} << 30);
-    size_t room = std::min<size_t>(out.size() - filled, size_t{1} << 30);
+    size_t room = std::min<size_t>(out.left(), size_t{1} << 30);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + taken));
     stream.avail_in = static_cast<uInt>(chunk);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + filled);
+    stream.next_out = reinterpret_cast<Bytef*>(out.room());
     stream.avail_out = static_cast<uInt>(room);
     int status = inflate(&stream, Z_NO_FLUSH);
     taken += chunk - stream.avail_in;
-    filled += room - stream.avail_out;
+    out.size += room - stream.avail_out;
     if (status == Z_STREAM_END) {
-      if (taken == bytes.size()) break;
+      if (taken == bytes.size()) return std::nullopt;
       // RFC 1952 section 2.2: members follow one another.
-      if (bytes.substr(taken).starts_with("\x1f\x8b")) {
-        inflateReset(&stream);
-      } else {
-        damaged("there is more behind the gzip data");
-      }
+      if (!bytes.substr(taken).starts_with("\x1f\x8b"))
+        return damaged("there is more behind the gzip data");
+      inflateReset(&stream);
     } else if (status == Z_BUF_ERROR && stream.avail_out != 0) {
-      damaged("the gzip data ends too early");
+      return damaged("the gzip data ends too early");
+    } else if (status == Z_MEM_ERROR) {
+      return Error{"zlib gave no memory", ENOBUFS};
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      damaged("the gzip data is damaged");
+      return damaged("the gzip data is damaged");
     }
   }
-  inflateEnd(&stream);
-  out.resize(filled);
-  return result;
 }
 
 Result<RouteFile> parse_unpacked(std::string_view bytes, const RouteFileOptions& options,
@@ -152,27 +190,27 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
 Result<RouteFile> parse_routes(std::string_view bytes, const RouteFileOptions& options,
                                const std::string& label) {
   if (!bytes.starts_with("\x1f\x8b")) return parse_unpacked(bytes, options, label);
-  Unpacked unpacked = gunzip(bytes, options.max_bytes);
-  if (!unpacked.damage) {
+  GrowingBytes unpacked(options.memory);
+  const auto damage = gunzip(bytes, options.max_bytes, unpacked);
+  if (!damage) {
     // Before the parsers see it, whose own words are for files that are not packed.
-    if (unpacked.bytes.size() > options.max_bytes) {
+    if (unpacked.size > options.max_bytes) {
       return fail(fmt::format("{}: it is larger than {} bytes after decompression", label,
                               options.max_bytes),
                   EFBIG);
     }
-    return parse_unpacked(unpacked.bytes, options, label);
+    return parse_unpacked(unpacked.view(), options, label);
   }
-  const Error& damage = *unpacked.damage;
-  if (!options.skip_bad || damage.error_number != EINVAL) {
-    return fail(fmt::format("{}: {}", label, damage.message), damage.error_number);
-  }
+  if (damage->error_number == ENOBUFS) return out_of_memory(label);
+  if (!options.skip_bad)
+    return fail(fmt::format("{}: {}", label, damage->message), damage->error_number);
   // Of a text the last line may be cut off, and still look like a line.
-  std::string_view good = unpacked.bytes;
+  std::string_view good = unpacked.view();
   if (good.find('\0') == std::string_view::npos) good = good.substr(0, good.rfind('\n') + 1);
   auto file = parse_unpacked(good, options, label);
   if (!file) return file;
   ++file->bad;
-  file->problems.push_back(damage.message + "; nothing behind it is read");
+  file->problems.push_back(damage->message + "; nothing behind it is read");
   return file;
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_budget.hpp"
 #include "base/result.hpp"
 #include "router/rib/route_table.hpp"
 
@@ -40,6 +41,9 @@ struct RouteFileOptions {
   // A bad line or record is passed over and reported instead of refusing the file. Where nothing
   // says how long a damaged part is (gzip, lengths of MRT) the rest of the file goes with it.
   bool skip_bad = false;
+  // Where not null: what is unpacked and read takes of it, step by step. What it holds at the end
+  // is the table's. Spent: ENOBUFS.
+  ByteReservation* memory = nullptr;
 };
 
 struct RouteFile {
@@ -56,6 +60,8 @@ Result<RouteFile> parse_routes(std::string_view bytes, const RouteFileOptions& o
 Result<RouteFile> read_routes(const std::string& path, const RouteFileOptions& options);
 Result<std::string> read_file(const std::string& path, size_t max_bytes);
 
+// No memory is left to who sent the routes: the refusal, which names the input.
+tl::unexpected<Error> out_of_memory(const std::string& label);
 uint32_t fnv1a32(std::string_view text) noexcept;
 
 }  // namespace hecto::router

@@ -51,26 +51,6 @@ Candidate RouteStore::make_candidate(const Route& route, RouteOrigin origin,
   return candidate;
 }
 
-size_t RouteStore::erase_if(const CandidateTest& wanted) {
-  return erase_if_in<Ipv4Address>(wanted) + erase_if_in<Ipv6Address>(wanted);
-}
-
-template <typename Address>
-size_t RouteStore::erase_if_in(const CandidateTest& wanted) {
-  const Rib<Address>& rib = this->rib<Address>();
-  std::vector<Prefix<Address>> found;
-  rib.walk_routes(wanted, [&](const Prefix<Address>& prefix, RouteId) { found.push_back(prefix); });
-  size_t erased = 0;
-  for (const Prefix<Address>& prefix : found) {
-    // Erasing one may take a neighbor's candidate with it.
-    RouteId id = rib.find_route(rib.find(prefix), wanted);
-    if (id == kNoRouteId) continue;
-    erase(prefix, id);
-    ++erased;
-  }
-  return erased;
-}
-
 void RouteStore::interfaces_changed() {
   sets_.interfaces_changed();
   hosts_.update_all_later();

@@ -68,8 +68,6 @@ class RouteStore {
   void confirm(const lookup::Prefix<Address>& prefix, RouteId id, uint16_t generation) {
     tables_.get<Address>().confirm(prefix, id, generation);
   }
-  // Every candidate that passes; their number.
-  size_t erase_if(const CandidateTest& wanted);
 
   // For those who write interfaces, neighbors and next-hop objects: what follows from it.
   Interfaces& interfaces() { return interfaces_; }
@@ -112,8 +110,6 @@ class RouteStore {
 
  private:
   void make_overflow_group();
-  template <typename Address>
-  size_t erase_if_in(const CandidateTest& wanted);
 
   const RoutingOptions options_;
   lookup::NextHopTable& next_hops_;

@@ -209,6 +209,7 @@ template <typename Parse>
 Result<RouteFile> parse_lines(std::string_view text, RouteBuilder& builder, Parse parse) {
   std::string_view line;
   for (Lines lines(text); lines.next(line);) {
+    if (builder.starved()) break;
     if (LineResult parsed = parse(line, lines.number()); !parsed) {
       auto passed_over = builder.bad_line(lines.number(), parsed.error());
       if (!passed_over) return tl::unexpected(passed_over.error());
@@ -222,7 +223,7 @@ Result<RouteFile> parse_lines(std::string_view text, RouteBuilder& builder, Pars
 Result<RouteFile> parse_prefixes(std::string_view text, const RouteFileOptions& options,
                                  const std::string& label) {
   RouteBuilder builder(options, RouteFileFormat::kPrefixes, label);
-  builder.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
+  builder.expect(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   PrefixListParser parser(options, builder);
   return parse_lines(text, builder, [&parser](std::string_view line, size_t number) {
     return parser.line(line, number);

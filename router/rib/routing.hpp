@@ -59,10 +59,11 @@ class Routing final : public LinuxEvents {
   Result<void> remove(const Route& route) { return static_.remove(route); }
   // kFile spares the interfaces' own routes.
   size_t remove_origin(RouteOrigin origin) { return static_.remove_origin(origin); }
+  Sweep sweep_origin(RouteOrigin origin) { return static_.sweep_origin(origin); }  // in steps
 
   // A whole table at once; refused before anything is changed where a next hop is wrong or too
-  // many groups are needed. In steps: begin_load, continue_load until it returns 0 (entries left),
-  // end_load.
+  // many groups are needed. In steps: begin_load, continue_load until it returns 0 (what is left
+  // to do), end_load.
   Result<LoadCounts> load(std::shared_ptr<const RouteTable> table, const LoadOptions& options);
   Result<LoadId> begin_load(std::shared_ptr<const RouteTable> table, const LoadOptions& options) {
     return loaded_.begin(std::move(table), options);
@@ -70,9 +71,12 @@ class Routing final : public LinuxEvents {
   size_t continue_load(LoadId id, size_t max_entries) { return loaded_.step(id, max_entries); }
   LoadCounts end_load(LoadId id) { return loaded_.end(id); }
   size_t remove_load(LoadId id) { return loaded_.remove(id); }
+  Sweep sweep_load(LoadId id) { return loaded_.sweep(id); }  // in steps; the load may be under way
   // Deletes the origin's routes of the prefixes that the table lists, whatever their next hops.
-  size_t remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric) {
-    return loaded_.remove_listed(table, origin, metric);
+  // Of its entries those from `first`, at most `count`.
+  size_t remove_listed(const RouteTable& table, RouteOrigin origin, uint32_t metric,
+                       size_t first = 0, size_t count = ~size_t{0}) {
+    return loaded_.remove_listed(table, origin, metric, first, count);
   }
 
   void link(const LinuxLink& link, bool removed) override { linux_.link(link, removed); }
@@ -85,11 +89,16 @@ class Routing final : public LinuxEvents {
   void nexthop_object(const NextHopObject& object, bool removed) override {
     linux_.nexthop_object(object, removed);
   }
+  bool names_nexthop_object(uint32_t id) const override { return store_.sets().names_object(id); }
   void route(const Route& route, bool removed, bool replace) override {
     linux_.route(route, removed, replace);
   }
   void resync_begin(const std::string& why) override { linux_.resync_begin(why); }
   void resync_end() override { linux_.resync_end(); }
+
+  // What the end of a resync left to do; false: nothing. Belongs into each turn.
+  bool continue_sweep(size_t work) { return linux_.continue_sweep(work); }
+  bool sweeping() const { return linux_.sweeping(); }
 
   void commit() { store_.commit(); }
 

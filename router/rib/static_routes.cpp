@@ -121,11 +121,17 @@ bool StaticRoutes::remove(const Prefix<Address>& prefix, const Candidate& slot) 
   return true;
 }
 
-size_t StaticRoutes::remove_origin(RouteOrigin origin) {
-  return store_.erase_if([origin](const Candidate& candidate) {
+Sweep StaticRoutes::sweep_origin(RouteOrigin origin) {
+  return Sweep(store_, [origin](const Candidate& candidate) {
     return origin_of(candidate) == origin &&
            (origin != RouteOrigin::kFile || candidate.protocol != kProtocolKernel);
   });
+}
+
+size_t StaticRoutes::remove_origin(RouteOrigin origin) {
+  Sweep sweep = sweep_origin(origin);
+  sweep.finish();
+  return sweep.erased();
 }
 
 template StaticRoutes::Outcome StaticRoutes::add(const lookup::Prefix4&, const Candidate&);

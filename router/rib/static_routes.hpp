@@ -6,6 +6,7 @@
 #pragma once
 
 #include "router/rib/route_store.hpp"
+#include "router/rib/sweep.hpp"
 
 namespace hecto::router {
 
@@ -19,7 +20,8 @@ class StaticRoutes {
 
   Result<bool> add(const Route& route);      // true: replaced
   Result<void> remove(const Route& route);   // found without its next hops
-  size_t remove_origin(RouteOrigin origin);  // kFile spares the interfaces' own routes
+  Sweep sweep_origin(RouteOrigin origin);    // kFile spares the interfaces' own routes
+  size_t remove_origin(RouteOrigin origin);  // the same at once
 
   // For loads. With the reference to the set that the candidate brings.
   template <typename Address>
