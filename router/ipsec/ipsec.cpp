@@ -35,8 +35,16 @@ Ipsec::Ipsec(IpsecOptions options)
 Ipsec::~Ipsec() = default;
 
 esp::IpsecView Ipsec::view() const {
-  return {&sas_.sad(), &policies_.spd(PolicyDirection::kOut), &policies_.spd(PolicyDirection::kIn),
-          &policies_.spd(PolicyDirection::kForward)};
+  constexpr auto kOut = PolicyDirection::kOut, kIn = PolicyDirection::kIn,
+                 kForward = PolicyDirection::kForward;
+  return {&sas_.sad(),
+          &policies_.spd(kOut),
+          &policies_.spd(kIn),
+          &policies_.spd(kForward),
+          &policies_.unseen(kOut),
+          &policies_.unseen(kIn),
+          &policies_.unseen(kForward),
+          &sas_.peers()};
 }
 
 Result<bool> Ipsec::add_sa(SaState state) {
@@ -101,15 +109,18 @@ void Ipsec::policy(const IpsecPolicy& policy) {
   const auto put = policies_.put(linux_policy);
   if (put) return;
   ++policies_refused_;
-  warn_once(warned_of_policies_, fmt::format("ipsec: policy {} of Linux is left out: {}; others "
-                                             "that do not fit are counted",
-                                             to_string(policy), put.error().message));
+  policies_.leave_out(linux_policy);
+  warn_once(warned_of_policies_,
+            fmt::format("ipsec: policy {} of Linux is left out: {}; packets that no policy of a "
+                        "better priority holds for are dropped (policy_left_out); others that do "
+                        "not fit are counted",
+                        to_string(policy), put.error().message));
 }
 
 void Ipsec::policy_removed(const IpsecPolicy& policy) {
   IpsecPolicy linux_policy = policy;
   linux_policy.origin = RouteOrigin::kLinux;
-  policies_.remove(linux_policy);
+  if (!policies_.remove(linux_policy)) left_out_may_be_gone_ = policies_.incomplete();
 }
 
 void Ipsec::policies_flushed() {
@@ -121,6 +132,7 @@ void Ipsec::ipsec_resync_begin() {
   policies_.begin_resync();
   ++resyncs_;
   resyncing_ = true;
+  left_out_may_be_gone_ = false;
   warned_of_sas_ = warned_of_policies_ = false;
 }
 

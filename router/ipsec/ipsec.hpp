@@ -81,7 +81,14 @@ class Ipsec final : public IpsecEvents {
   // By direction, as they are looked at.
   std::vector<PolicyView> policies() const { return policies_.views(); }
   IpsecStatistics statistics() const;
-  bool empty() const { return sas_.size() == 0 && policies_.size() == 0; }
+  bool empty() const {
+    return sas_.size() == 0 && policies_.size() == 0 && !policies_.incomplete();
+  }
+  // Whether policies of Linux's were left out for which there may be room now: to be read again.
+  bool may_have_room() const {
+    return policies_.incomplete() &&
+           (left_out_may_be_gone_ || policies_.size() < options_.max_policies);
+  }
 
  private:
   // What nobody finds any more, and readers may still hold.
@@ -100,6 +107,7 @@ class Ipsec final : public IpsecEvents {
   PolicyTable policies_;
   std::deque<Retired> retired_;
   bool resyncing_ = false;
+  bool left_out_may_be_gone_ = false;  // Linux removed a policy that was not here
   bool warned_of_sas_ = false, warned_of_policies_ = false;  // that did not fit, since a resync
   // Linux's.
   uint64_t sas_refused_ = 0, policies_refused_ = 0;

@@ -136,11 +136,34 @@ std::vector<std::string> apply_ipsec(Ipsec& ipsec, const config::Difference& dif
     if (!has_key(difference.ipsec_policies_added, policy))
       (void)ipsec.remove_policy(ipsec_policy(policy, RouteOrigin::kFile));
   add_all(ipsec, difference.ipsec_sas_added, difference.ipsec_policies_added, refused);
+  if (!refused.empty()) return refused;
   for (const config::IpsecSaConfig& sa : difference.ipsec_sas_removed)
     if (!has_key(difference.ipsec_sas_added, sa))  // one that expired is gone already
       (void)ipsec.remove_sa({sa.destination, sa.spi}, RouteOrigin::kFile);
   ipsec.commit();
   return refused;
+}
+
+std::vector<std::string> add_new_policies(Ipsec& ipsec, const config::Difference& difference) {
+  std::vector<config::IpsecPolicyConfig> fresh;
+  for (const config::IpsecPolicyConfig& policy : difference.ipsec_policies_added)
+    if (!has_key(difference.ipsec_policies_removed, policy)) fresh.push_back(policy);
+  std::vector<std::string> refused;
+  add_all(ipsec, {}, fresh, refused);
+  ipsec.commit();
+  return refused;
+}
+
+void undo_ipsec(Ipsec& ipsec, const config::Difference& difference) {
+  for (const config::IpsecPolicyConfig& policy : difference.ipsec_policies_added)
+    if (!has_key(difference.ipsec_policies_removed, policy))
+      (void)ipsec.remove_policy(ipsec_policy(policy, RouteOrigin::kFile));
+  for (const config::IpsecPolicyConfig& policy : difference.ipsec_policies_removed)
+    (void)ipsec.add_policy(ipsec_policy(policy, RouteOrigin::kFile));
+  for (const config::IpsecSaConfig& sa : difference.ipsec_sas_added)
+    if (!has_key(difference.ipsec_sas_removed, sa))
+      (void)ipsec.remove_sa({sa.destination, sa.spi}, RouteOrigin::kFile);
+  ipsec.commit();
 }
 
 std::vector<std::string> apply_ipsec(Ipsec& ipsec, const config::IpsecConfig& config) {

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "router/ipsec/key_hash.hpp"
 
 namespace hecto::router {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
+
+size_t index_of(Family family) {
+  return family == Family::kIpv4 ? 0 : 1;
+}
 
 }  // namespace
 
@@ -127,11 +134,64 @@ size_t PolicyTable::remove_if(const std::function<bool(const Entry&)>& which) {
   return before - entries_.size();
 }
 
+// In the place of the one before; nothing: none is left out any more.
+void PolicyTable::stand_in(Direction& direction, Family family, std::optional<uint32_t> priority) {
+  LeftOut& left_out = direction.left_out[index_of(family)];
+  if (left_out.live) direction.removed.push_back(std::move(left_out.live));
+  if (!priority) return;
+  IpsecPolicy any;
+  any.selector.family = family;
+  any.selector.source.address.family = any.selector.destination.address.family = family;
+  any.action = PolicyAction::kDiscard;
+  any.priority = *priority;
+  left_out.live = make(any);
+  left_out.live->left_out = true;
+  direction.inserted.push_back(left_out.live.get());
+}
+
+void PolicyTable::leave_out(const IpsecPolicy& policy) {
+  Direction& direction = directions_[static_cast<size_t>(policy.direction)];
+  LeftOut& left_out = direction.left_out[index_of(policy.selector.family)];
+  left_out.seen = std::min(left_out.seen.value_or(policy.priority), policy.priority);
+  if (!left_out.live || policy.priority < left_out.live->priority)
+    stand_in(direction, policy.selector.family, policy.priority);
+}
+
+bool PolicyTable::incomplete() const {
+  return std::ranges::any_of(directions_, [](const Direction& direction) {
+    return std::ranges::any_of(direction.left_out,
+                               [](const LeftOut& one) { return one.live != nullptr; });
+  });
+}
+
+void PolicyTable::flush_left_out() {
+  for (Direction& direction : directions_) {
+    for (const Family family : kFamilies) {
+      direction.left_out[index_of(family)].seen.reset();
+      stand_in(direction, family, std::nullopt);
+    }
+  }
+}
+
 void PolicyTable::flush(RouteOrigin origin) {
+  if (origin == RouteOrigin::kLinux) flush_left_out();
   remove_if([origin](const Entry& entry) { return entry.policy.origin == origin; });
 }
 
+void PolicyTable::begin_resync() {
+  ++generation_;
+  for (Direction& direction : directions_)
+    for (LeftOut& left_out : direction.left_out) left_out.seen.reset();
+}
+
 size_t PolicyTable::end_resync() {
+  for (Direction& direction : directions_) {
+    for (const Family family : kFamilies) {
+      const LeftOut& left_out = direction.left_out[index_of(family)];
+      if (left_out.live && (!left_out.seen || *left_out.seen != left_out.live->priority))
+        stand_in(direction, family, left_out.seen);
+    }
+  }
   return remove_if([this](const Entry& entry) {
     return entry.policy.origin == RouteOrigin::kLinux && entry.generation != generation_;
   });
@@ -149,7 +209,9 @@ void PolicyTable::publish(Direction& direction) {
     removed.push_back(policy.get());
     removed_.push_back(std::move(policy));
   }
+  direction.unseen.insert(direction.inserted);
   direction.spd.change(direction.inserted, removed);
+  direction.unseen.remove(removed);
   direction.inserted.clear();
   direction.removed.clear();
 }

@@ -17,6 +17,7 @@
 #include "base/result.hpp"
 #include "router/ipsec/esp/policy.hpp"
 #include "router/ipsec/esp/spd.hpp"
+#include "router/ipsec/esp/unseen_spd.hpp"
 #include "router/ipsec/options.hpp"
 #include "router/ipsec/templates.hpp"
 #include "router/ipsec/views.hpp"
@@ -33,6 +34,9 @@ class PolicyTable {
   const esp::Spd& spd(PolicyDirection direction) const {
     return directions_[static_cast<size_t>(direction)].spd;
   }
+  const esp::UnseenSpd& unseen(PolicyDirection direction) const {
+    return directions_[static_cast<size_t>(direction)].unseen;
+  }
   size_t size() const { return entries_.size(); }
 
   // True: in the place of one with its direction, selector, origin and if_id. ENOSPC: max_policies
@@ -41,9 +45,14 @@ class PolicyTable {
   bool remove(const IpsecPolicy& policy);  // false: there was none
   void flush(RouteOrigin origin);
 
+  // One of Linux's for which put() had no room. From now on what no better policy of its direction
+  // and family holds for is dropped (policy_left_out), until a resync finds room for all.
+  void leave_out(const IpsecPolicy& policy);
+  bool incomplete() const;  // some are left out
+
   // Between the two Linux tells all of its policies. The second removes those that it did not: how
   // many.
-  void begin_resync() { ++generation_; }
+  void begin_resync();
   size_t end_resync();
 
   void publish();
@@ -72,10 +81,17 @@ class PolicyTable {
     uint32_t generation = 0;            // of Linux's state, in which it was confirmed last
   };
   using Map = std::unordered_map<Key, Entry, Hash>;
+  // Of a family: what stands for the policies that found no room, at the rank of the best of them.
+  struct LeftOut {
+    std::unique_ptr<esp::Policy> live;  // null: none was left out
+    std::optional<uint32_t> seen;       // best priority of those since the last resync began
+  };
   // What workers read, and the policies in the order in which they are looked at.
   struct Direction {
-    explicit Direction(lookup::Reclaimer& readers) : spd(readers) {}
+    explicit Direction(lookup::Reclaimer& readers) : spd(readers), unseen(readers) {}
     esp::Spd spd;
+    esp::UnseenSpd unseen;
+    std::array<LeftOut, 2> left_out;                        // by family
     std::map<std::pair<uint32_t, uint64_t>, Entry*> order;  // by priority, serial
     // Until publish(). What comes and goes in one turn is in both.
     std::vector<esp::Policy*> inserted;
@@ -93,6 +109,8 @@ class PolicyTable {
   size_t remove_if(const std::function<bool(const Entry&)>& which);
   void warn_of_contradictions(const IpsecPolicy& policy);
   void publish(Direction& direction);
+  void stand_in(Direction& direction, Family family, std::optional<uint32_t> priority);
+  void flush_left_out();
 
   const IpsecOptions& options_;
   Templates& templates_;

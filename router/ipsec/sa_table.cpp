@@ -108,6 +108,7 @@ SaTable::SaTable(const IpsecOptions& options, Templates& templates)
     : options_(options),
       templates_(templates),
       sad_(options.max_sas, *options.readers),
+      peers_(options.max_sas),
       history_(2 * size_t{options.max_sas}) {}
 
 const SaEntry* SaTable::find(const SaId& id) const {
@@ -144,12 +145,14 @@ Result<bool> SaTable::put(SaState state) {
   SaEntry& entry = there ? at->second : entries_[state.id];
   if (there) {
     templates_.remove(entry);
+    peers_.remove(entry.state.source);
     if (same_keys) copy_use(*entry.sa, **made);
     retire(std::move(entry.sa));
   }
   entry.keys = std::move(keys);
   entry.state = std::move(state);
   entry.state.keys.wipe();
+  peers_.add(entry.state.source);
   entry.sa = std::move(*made);
   entry.serial = ++serial_;
   if (!same_keys) {
@@ -195,6 +198,7 @@ void SaTable::remove(const SaId& id) {
 void SaTable::remove(Map::iterator at) {
   SaEntry& entry = at->second;
   sad_.remove(entry.state.id);
+  peers_.remove(entry.state.source);
   history_.record(entry.state, *entry.sa, options_.now_s());
   templates_.remove(entry);
   retire(std::move(entry.sa));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "router/ipsec/esp/peers.hpp"
 #include "router/ipsec/esp/sad.hpp"
 #include "router/ipsec/options.hpp"
 #include "router/ipsec/sa_entry.hpp"
@@ -32,6 +33,7 @@ class SaTable {
   SaTable& operator=(const SaTable&) = delete;
 
   const esp::Sad& sad() const { return sad_; }
+  const esp::Peers& peers() const { return peers_; }
   size_t size() const { return entries_.size(); }
   const SaEntry* find(const SaId& id) const;  // null: there is none
 
@@ -77,6 +79,7 @@ class SaTable {
   const IpsecOptions& options_;
   Templates& templates_;
   esp::Sad sad_;
+  esp::Peers peers_;  // of the SAs in entries_
   Map entries_;
   SaHistory history_;
   std::vector<std::unique_ptr<esp::Sa>> removed_;

@@ -57,6 +57,7 @@ struct alignas(64) Policy {
   PolicyAction action = PolicyAction::kBypass;
   IpsecMode mode = IpsecMode::kTunnel;
   bool optional = false;          // inbound: may also come unprotected
+  bool left_out = false;          // stands for those that found no room, of any if_id
   std::array<uint64_t, 6> key{};  // the Spd's: what its packets are known by; IPv4: three words
 
   uint32_t if_id = 0;  // a packet's must be the same, as in Linux

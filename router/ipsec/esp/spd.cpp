@@ -25,7 +25,8 @@ void set_prefix(uint8_t* bytes, unsigned length) {
 }
 
 template <size_t kWords>
-SpdWords<kWords> mask_of(const IpsecSelector& selector) {
+SpdWords<kWords> mask_of(const Policy& policy) {
+  const IpsecSelector& selector = policy.selector;
   FlowKey mask{selector.family,
                static_cast<uint8_t>(selector.protocol != 0 ? 0xff : 0),
                selector.source_port_mask,
@@ -34,7 +35,7 @@ SpdWords<kWords> mask_of(const IpsecSelector& selector) {
                {}};
   set_prefix(mask.source.bytes.data(), selector.source.length);
   set_prefix(mask.destination.bytes.data(), selector.destination.length);
-  return spd_words<kWords>(mask, ~uint32_t{0});
+  return spd_words<kWords>(mask, policy.left_out ? 0 : ~uint32_t{0});
 }
 
 FlowKey flow_of(const IpsecSelector& selector) {
@@ -170,7 +171,7 @@ Spd::Slots& Spd::writable(Table<kWords>& table, Shape& shape) {
 
 template <size_t kWords>
 void Spd::insert(Table<kWords>& table, Policy& policy) {
-  const SpdWords<kWords> mask = mask_of<kWords>(policy.selector);
+  const SpdWords<kWords> mask = mask_of<kWords>(policy);
   const SpdWords<kWords> key =
       masked(spd_words<kWords>(flow_of(policy.selector), policy.if_id), mask);
   std::copy(key.begin(), key.end(), policy.key.begin());
@@ -199,7 +200,7 @@ void Spd::insert(Table<kWords>& table, Policy& policy) {
 
 template <size_t kWords>
 void Spd::remove(Table<kWords>& table, Policy& policy) {
-  const auto at = table.shapes.find(mask_of<kWords>(policy.selector));
+  const auto at = table.shapes.find(mask_of<kWords>(policy));
   Shape& shape = at->second;
   const SpdWords<kWords> key = key_of<kWords>(policy);
   const auto is = [&key](const Policy& other) { return has_key(other, key); };

@@ -26,8 +26,10 @@ struct SadKey {
   const uint8_t* destination;
 };
 
+class Peers;
 class Sad;
 class Spd;
+class UnseenSpd;
 
 // What a worker holds: valid while the router runs.
 struct IpsecView {
@@ -35,6 +37,11 @@ struct IpsecView {
   const Spd* out = nullptr;
   const Spd* in = nullptr;       // to the router itself
   const Spd* forward = nullptr;  // decapsulated or not, to be forwarded
+  // Of each, the policies that a packet may meet whose ports or protocol nobody sees.
+  const UnseenSpd* unseen_out = nullptr;
+  const UnseenSpd* unseen_in = nullptr;
+  const UnseenSpd* unseen_forward = nullptr;
+  const Peers* peers = nullptr;  // of the SAs in `sad`
 };
 
 }  // namespace hecto::router::esp
