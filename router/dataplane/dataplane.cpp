@@ -8,6 +8,8 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/nic_crypto/sessions.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/punt/sessions.hpp"
+#include "router/privileges/privileges.hpp"
 
 namespace hecto::router {
 namespace {
@@ -16,8 +18,8 @@ constexpr unsigned kHandoffSize = 2048;
 
 using RingPointer = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
 
-RingPointer punt_ring(unsigned worker, int socket) {
-  const std::string name = fmt::format("punt-{}", worker);
+RingPointer punt_ring(unsigned worker, unsigned priority, int socket) {
+  const std::string name = fmt::format("punt-{}-{}", worker, priority);
   const int where = rte_eal_has_hugepages() ? socket : SOCKET_ID_ANY;
   rte_ring* ring = rte_ring_create_elem(name.c_str(), sizeof(PuntEntry), kPuntQueueSize, where,
                                         RING_F_SP_ENQ | RING_F_SC_DEQ);
@@ -33,14 +35,16 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
   Qsbr& qsbr = tables_.qsbr();
   SlowPath::Options slow;
   for (const config::WorkerPlacement& placement : options_.workers) {
-    punt_rings_.push_back(punt_ring(placement.id, placement.socket));
-    slow.punts.push_back(punt_rings_.back().get());
     Worker::Options worker;
+    for (unsigned priority = 0; priority < kPuntPriorities; ++priority) {
+      punt_rings_.push_back(punt_ring(placement.id, priority, placement.socket));
+      worker.punts[priority] = punt_rings_.back().get();
+    }
+    slow.punts.push_back(worker.punts);
     worker.id = placement.id;
     worker.cpu = placement.cpu;
     worker.socket = placement.socket;
     worker.tables = tables_.views(placement.socket);
-    worker.punts = punt_rings_.back().get();
     worker.qsbr = qsbr.get();
     worker.snapshot = &current_;
     if (options_.offload != nullptr) worker.offload = options_.offload->worker(placement.id);
@@ -95,6 +99,7 @@ void Dataplane::start() {
   running_ = true;
   for (size_t i = 0; i < workers_.size(); ++i) {
     const auto run = [](void* worker) {
+      confine_worker();
       static_cast<Worker*>(worker)->run();
       return 0;
     };

@@ -2,7 +2,9 @@
 
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
+#include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/unfinished_checksum.hpp"
 #include "router/dataplane/stages/urpf.hpp"
@@ -99,7 +101,7 @@ template <unsigned Features>
 inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
-    ipsec.policy_check.forwarded(chunk, options_.tables.next_hops, ipsec.encap.batch());
+    ipsec.policy_check.forwarded(chunk, options_.tables, ipsec.encap.batch());
     encap(chunk);
   }
   run_after_encap<Features>(chunk);
@@ -112,10 +114,48 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
   rewrite<Features>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, counters_.interfaces);
 }
 
+// Before all routes and policies are known nothing is forwarded. Linux may hear what a link lives
+// by, so that neighbors are known then.
+void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
+  classify<kFeatureVlan>(chunk, port, *pipeline.snapshot_);
+  for (unsigned i = 0; i < chunk.refused_count; ++i) {
+    Refused& refused = chunk.refused[i];
+    if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
+    const FramedIp frame =
+        find_ip(rte_pktmbuf_mtod(refused.packet, const uint8_t*), refused.packet->data_len);
+    if (frame.ip == nullptr || frame.damaged ||
+        !keeps_link_alive(frame.family, frame.ip, frame.bytes))
+      refused.reason = Reason::kNotReady;
+  }
+  const auto refuse = [&](auto& lane, lookup::Family family, unsigned destination) {
+    for (unsigned i = 0; i < lane.count; ++i) {
+      const unsigned l2 = lane.ingress[i].l2_length();
+      const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
+      const bool wanted = keeps_link_alive(family, ip, lane.packets[i]->data_len - l2) &&
+                          record_of(pipeline.options_.tables, family, ip + destination).own != 0;
+      chunk.refuse(lane.packets[i], wanted ? Reason::kLocal : Reason::kNotReady,
+                   lane.ingress[i].interface());
+    }
+    lane.count = 0;
+  };
+  refuse(chunk.v4, lookup::Family::kIpv4, 16);
+  refuse(chunk.v6, lookup::Family::kIpv6, 24);
+}
+
+Reason Pipeline::check_linux(const FramedIp& frame, bool by_policy) const noexcept {
+  if (snapshot_->closed) {
+    const bool harmless = frame.ip == nullptr ||
+                          (!frame.damaged && keeps_link_alive(frame.family, frame.ip, frame.bytes));
+    return harmless ? Reason::kNone : Reason::kNotReady;
+  }
+  if ((features_ & kFeatureIpsec) == 0) return Reason::kNone;
+  return options_.ipsec->linux_check.check(frame, by_policy, options_.tables);
+}
+
 std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   if ((features_ & kFeatureIpsec) == 0) return std::nullopt;
   IpsecStages& ipsec = *options_.ipsec;
-  ipsec.policy_check.from_linux(chunk, options_.tables.next_hops, ipsec.encap.batch());
+  ipsec.policy_check.from_linux(chunk, options_.tables, ipsec.encap.batch());
   if (ipsec.encap.batch().count == 0 && chunk.refused_count == 0) return std::nullopt;
   ipsec.encap.run_from_linux(chunk, options_.tables, *snapshot_, active_observer());
   const unsigned packets = chunk.v4.count + chunk.v6.count;
@@ -139,8 +179,9 @@ void Pipeline::decap(Chunk& chunk, const PortView& port) noexcept {
 template <unsigned Features>
 inline void Pipeline::route(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureUrpf) {
-    check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_);
-    check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_);
+    const uint64_t sa_flag = Features & kFeatureIpsec ? options_.ipsec->sa_flag : 0;
+    check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag);
+    check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_, sa_flag);
   }
   look_up<Features>(chunk.v4, options_.tables.fib4);
   look_up<Features>(chunk.v6, options_.tables.fib6);
@@ -266,6 +307,7 @@ void Pipeline::use(const Snapshot& snapshot,
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
   features_ = features;
   entries_ = entries_for(features);
+  if (snapshot.closed) entries_.received = receive_closed;
 }
 
 template <unsigned Features>

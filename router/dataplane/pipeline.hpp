@@ -9,7 +9,7 @@
 //     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
 //                     transmit     that port's buffer; flush() sends
 //
-//   from_linux()    [policy check, encap] ─► rewrite ─► transmit, for what Linux sends
+//   check_linux(), from_linux()    [policy check, encap] ─► rewrite ─► transmit, for what Linux sends
 //   transmit()      that port's buffer, for what needs nothing more
 //
 // Each function of the left column does its own stages and all below it. receive() is the worker's
@@ -38,6 +38,7 @@ namespace hecto::router {
 
 class IpsecStages;
 class WorkerOffload;
+struct FramedIp;
 
 // Who owns what the stages refuse: a worker punts or frees it.
 class RefusedSink {
@@ -78,6 +79,13 @@ class Pipeline {
   void after_decap(Chunk& chunk) noexcept { complete(entries_.after_decap, chunk); }
   void after_lookup(Chunk& chunk) noexcept { complete(entries_.after_lookup, chunk); }
   void after_encap(Chunk& chunk) noexcept { complete(entries_.after_encap, chunk); }
+  // Whether check_linux() may refuse anything.
+  bool checks_linux() const noexcept {
+    return snapshot_->closed || (features_ & kFeatureIpsec) != 0;
+  }
+  // Of a frame that Linux sends: kNone where it may leave. `by_policy`: it goes to from_linux(),
+  // which asks the policies.
+  Reason check_linux(const FramedIp& frame, bool by_policy) const noexcept;
   // Packets in their lanes, as Linux sends them to the ingress interface given there: outbound
   // policies only. Nothing where none holds, and all are as they were; else how many reached
   // rewrite.
@@ -112,6 +120,7 @@ class Pipeline {
   template <unsigned Features>
   struct Compiled;  // the entries of a set of features
   static Entries entries_for(unsigned features) noexcept;
+  static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     entry(*this, chunk);
     if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);

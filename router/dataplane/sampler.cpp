@@ -41,6 +41,31 @@ uint64_t Totals::punted_total() const {
   return std::accumulate(punted.begin(), punted.end(), uint64_t{0});
 }
 
+// What one thread has counted.
+void add(std::array<PuntClassTotals, kPuntClassCount>& classes,
+         std::vector<std::array<uint64_t, kPuntClassCount>>& dropped, const PuntMeter& meter) {
+  for (size_t c = 0; c < kPuntClassCount; ++c) {
+    const PuntClassCounters& counters = meter.counters()[c];
+    classes[c].passed += counters.passed.get();
+    classes[c].dropped += counters.dropped.get();
+    if (counters.dropped.get() == 0) continue;
+    for (size_t i = 0; i < kMaxInterfaces; ++i)
+      dropped[i][c] += counters.dropped_by_interface[i].get();
+  }
+}
+
+std::array<PuntClassTotals, kPuntClassCount> punt_classes_of(const Dataplane& dataplane) {
+  std::array<PuntClassTotals, kPuntClassCount> classes;
+  std::vector<std::array<uint64_t, kPuntClassCount>> dropped(kMaxInterfaces);
+  for (const auto& worker : dataplane.workers()) add(classes, dropped, worker->punt_meter());
+  add(classes, dropped, dataplane.slow_path().punt_meter());
+  for (size_t i = 0; i < kMaxInterfaces; ++i)
+    for (size_t c = 0; c < kPuntClassCount; ++c)
+      if (dropped[i][c] > 0)
+        classes[c].dropped_by_interface.emplace_back(static_cast<InterfaceId>(i), dropped[i][c]);
+  return classes;
+}
+
 Totals collect(const Dataplane& dataplane) {
   Totals t;
   t.time = std::chrono::steady_clock::now();
@@ -59,6 +84,7 @@ Totals collect(const Dataplane& dataplane) {
     t.punted[i] += slow.reasons.punted[i].get();
   }
   t.dropped[static_cast<size_t>(Reason::kInterfaceDown)] += dataplane.lost_with_ports();
+  t.punt_classes = punt_classes_of(dataplane);
   t.injected = dataplane.slow_path().injected();
   t.injected_handed = dataplane.slow_path().injected_handed();
   for (const TrafficTotals& port : t.ports) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/net.hpp"
+#include "base/punt_class.hpp"
 #include "router/dataplane/core/counters.hpp"
 
 namespace hecto::router {
@@ -23,6 +24,11 @@ struct WorkerTotals {
   uint64_t sampled_packets = 0;
 };
 
+struct PuntClassTotals {
+  uint64_t passed = 0, dropped = 0;
+  std::vector<std::pair<InterfaceId, uint64_t>> dropped_by_interface;  // where any was
+};
+
 struct Totals {
   std::chrono::steady_clock::time_point time;
   std::array<TrafficTotals, kMaxPorts> ports{};
@@ -30,6 +36,7 @@ struct Totals {
   std::vector<WorkerTotals> workers;
   std::array<uint64_t, kReasonCount> dropped{};  // workers and slow path
   std::array<uint64_t, kReasonCount> punted{};   // delivered to Linux
+  std::array<PuntClassTotals, kPuntClassCount> punt_classes;
   uint64_t received = 0, transmitted = 0;
   uint64_t injected = 0, injected_handed = 0;
 

@@ -5,23 +5,20 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/observe/trace.hpp"
+#include "router/dataplane/stages/framed_ip.hpp"
+#include "router/privileges/privileges.hpp"
 
 namespace hecto::router {
 namespace {
 
 constexpr size_t kFrameBytes = 16 * 1024;  // above any MTU with its L2 header
 constexpr unsigned kBurst = 32;
+constexpr unsigned kPuntsATurn = 128;
 constexpr long kShortWait_ns = 100'000;
 constexpr long kLongWait_ns = 500'000;
 constexpr unsigned kTurnsBeforeLongWait = 2000;
-
-bool whole_ipv4(const uint8_t* ip, uint32_t bytes) noexcept {
-  const uint32_t header = (ip[0] & 0xf) * 4u;
-  return ip[0] >> 4 == 4 && header >= kIpv4Bytes && header <= bytes && load16_be(ip + 2) == bytes;
-}
 
 }  // namespace
 
@@ -53,7 +50,8 @@ void SlowPath::set_twins(std::shared_ptr<const TwinList> twins) {
 
 unsigned SlowPath::queued() const {
   unsigned count = 0;
-  for (const rte_ring* ring : options_.punts) count += rte_ring_count(ring);
+  for (const PuntQueues& queues : options_.punts)
+    for (const rte_ring* ring : queues) count += rte_ring_count(ring);
   return count;
 }
 
@@ -69,10 +67,7 @@ void SlowPath::refresh() {
   generation_ = newest->generation;
   snapshot_ = newest;
   pipeline_.use(*newest, newest->slow_path);
-  if (newest->punt_pps == punt_pps_) return;
-  punt_pps_ = newest->punt_pps;
-  for (size_t i = 0; i < kReasonCount; ++i)
-    buckets_[i].configure(rte_get_tsc_hz(), newest->punt_pps[i], punt_burst(newest->punt_pps[i]));
+  meter_.configure(rte_get_tsc_hz(), {newest->punt_pps, newest->punt_class_pps});
 }
 
 // Hands the frame to Linux; kNone when it took it.
@@ -109,12 +104,15 @@ void SlowPath::drop(const rte_mbuf* packet, Reason reason, InterfaceId interface
 void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   const auto index = static_cast<size_t>(entry.reason);
   Reason dropped = entry.reason;
-  if (buckets_[index].take(now)) dropped = write(entry);
+  if (meter_.take(entry.reason, entry.punt_class, entry.interface, now)) dropped = write(entry);
   const bool delivered = dropped == Reason::kNone;
-  if (delivered)
+  if (delivered) {
     pipeline_.counters().reasons.punted[index].add(1);
-  else
+    meter_.passed(entry.punt_class);
+  } else {
     drop(entry.packet, dropped, entry.interface);
+    meter_.dropped(entry.punt_class, entry.interface);
+  }
   // Not one that a session before left behind.
   if (entry.trace != 0 && snapshot_->trace && snapshot_->trace->id() == entry.session) {
     TraceEvent event;
@@ -128,14 +126,27 @@ void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   rte_pktmbuf_free(entry.packet);
 }
 
+// A burst of each worker, of the first priority that has any.
+unsigned SlowPath::deliver_first(uint64_t now) {
+  unsigned total = 0;
+  for (unsigned priority = 0; priority < kPuntPriorities && total == 0; ++priority) {
+    for (const PuntQueues& queues : options_.punts) {
+      PuntEntry entries[kBurst];
+      const unsigned count = rte_ring_sc_dequeue_burst_elem(queues[priority], entries,
+                                                            sizeof(PuntEntry), kBurst, nullptr);
+      for (unsigned i = 0; i < count; ++i) deliver(entries[i], now);
+      total += count;
+    }
+  }
+  return total;
+}
+
+// As many as leave Linux's own packets their turn.
 unsigned SlowPath::deliver_punts() {
   unsigned total = 0;
-  const uint64_t now = rte_rdtsc();
-  for (rte_ring* ring : options_.punts) {
-    PuntEntry entries[kBurst];
-    const unsigned count =
-        rte_ring_sc_dequeue_burst_elem(ring, entries, sizeof(PuntEntry), kBurst, nullptr);
-    for (unsigned i = 0; i < count; ++i) deliver(entries[i], now);
+  while (total < kPuntsATurn) {
+    const unsigned count = deliver_first(rte_rdtsc());
+    if (count == 0) break;
     total += count;
   }
   return total;
@@ -175,38 +186,51 @@ unsigned SlowPath::inject(Twin& twin) {
   return frames;
 }
 
-// What an outbound policy protects goes to its tunnel's end; all else where Linux has sent it.
+// What an outbound policy protects goes to its tunnel's end; all else where Linux has sent it, if
+// the policies let it.
 void SlowPath::send(Twin& twin, rte_mbuf* packet) {
-  if (options_.ipsec != nullptr && enter_lane(twin, packet)) {
-    if (const auto handed = pipeline_.from_linux(*chunk_)) {
-      injected_handed_.add(*handed);
+  if (pipeline_.checks_linux()) {
+    const uint8_t* const data = rte_pktmbuf_mtod(packet, const uint8_t*);
+    const FramedIp frame = find_ip(data, packet->data_len);
+    // To one station, and as it is read here: it can be protected.
+    const bool by_policy = frame.ip != nullptr && frame.plain && frame.whole && (data[0] & 1) == 0;
+    if (const Reason reason = pipeline_.check_linux(frame, by_policy); reason != Reason::kNone) {
+      drop(packet, reason, twin.interface);
+      rte_pktmbuf_free(packet);
       return;
+    }
+    if (by_policy && options_.ipsec != nullptr) {
+      enter_lane(twin, packet, frame);
+      if (const auto handed = pipeline_.from_linux(*chunk_)) {
+        injected_handed_.add(*handed);
+        return;
+      }
     }
   }
   injected_handed_.add(1);
   pipeline_.transmit(twin.port, packet);
 }
 
-// The chunk of this one packet. False: it is no whole IP packet to one station, so no policy's.
-bool SlowPath::enter_lane(const Twin& twin, rte_mbuf* packet) noexcept {
-  const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
-  const unsigned l2 = kEthernetBytes + (twin.vlan != 0 ? kVlanTagBytes : 0u);
-  if (packet->data_len < l2 + kIpv4Bytes || (frame[0] & 1) != 0) return false;
-  const uint16_t type = load16_native(frame + l2 - 2);
-  const uint8_t* ip = frame + l2;
-  const uint32_t bytes = packet->data_len - l2;
+// The chunk of this one packet. A tag that Linux has put on is of an interface of the port's.
+void SlowPath::enter_lane(const Twin& twin, rte_mbuf* packet, const FramedIp& frame) noexcept {
   Chunk& chunk = *chunk_;
   chunk.v4.count = chunk.v6.count = chunk.refused_count = 0;
+  InterfaceId interface = twin.interface;
+  const PortView& port = snapshot_->ports[twin.port];
+  if (frame.l2_bytes > kEthernetBytes && port.vlans) {
+    const uint8_t* const tag = rte_pktmbuf_mtod(packet, const uint8_t*) + kEthernetBytes;
+    const InterfaceId tagged = (*port.vlans)[load16_be(tag) & 0xfff];
+    if (tagged != kNoInterface) interface = tagged;
+  }
   const auto put = [&](auto& lane) {
     lane.packets[0] = packet;
-    lane.ingress[0] = {twin.interface, l2};
+    lane.ingress[0] = {interface, frame.l2_bytes};
     lane.count = 1;
-    return true;
   };
-  if (type == kEtherIpv4 && whole_ipv4(ip, bytes)) return put(chunk.v4);
-  if (type == kEtherIpv6 && bytes >= kIpv6Bytes && load16_be(ip + 4) + kIpv6Bytes == bytes)
-    return put(chunk.v6);
-  return false;
+  if (frame.family == Family::kIpv4)
+    put(chunk.v4);
+  else
+    put(chunk.v6);
 }
 
 // Not back to Linux, where it comes from.
@@ -231,6 +255,7 @@ void SlowPath::wait_for_work(unsigned idle_turns) {
 
 void SlowPath::run() {
   const bool registered = rte_thread_register() == 0;  // gives this thread a mempool cache
+  confine_worker();                                    // DPDK looks for this CPU in /sys above
   rte_rcu_qsbr_thread_register(options_.qsbr, options_.qsbr_thread);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.qsbr_thread);
   unsigned idle_turns = 0;
@@ -244,7 +269,8 @@ void SlowPath::run() {
     idle_turns = work > 0 ? 0 : idle_turns + 1;
     if (work == 0) wait_for_work(idle_turns);
   }
-  deliver_punts();
+  while (deliver_punts() > 0) {
+  }
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.qsbr_thread);
   rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.qsbr_thread);
   if (registered) rte_thread_unregister();

@@ -1,11 +1,11 @@
 // The slow path: one thread on the control core between the workers and Linux.
 //
-//   workers ─► punt rings ─► token bucket ─► TAP of the ingress interface ─► Linux
-//   Linux ─► TAP ─► mbuf ─► Pipeline::from_linux: is it to be ESP? ─ no ─► transmit ─► port
-//                                                                   └ yes ─► rewrite ─┘
+//   workers ─► punt rings ─► token buckets ─► TAP of the ingress interface ─► Linux
+//   Linux ─► TAP ─► mbuf ─► check_linux: may it leave? ─► from_linux: is it to be ESP? ─ no ─► port
+//                                                                              └ yes ─► rewrite ─┘
 //
-// Buckets here hold each reason to its rate over all workers; the workers' own keep the rings
-// free. Every frame either reaches the other side or is a drop by name.
+// Buckets here hold reasons and classes to their rates over all workers; the workers' own keep the
+// rings free. Rings of the first priority are emptied first, those of all workers. Every frame either reaches the other side or is a drop by name.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@
 #include "router/dataplane/core/punt_queue.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
-#include "router/dataplane/core/token_bucket.hpp"
 #include "router/dataplane/pipeline.hpp"
+#include "router/dataplane/punt/punt_meter.hpp"
 #include "router/linux/tap.hpp"
 
 namespace hecto::router {
@@ -47,7 +47,7 @@ struct TwinList {
 class SlowPath final : RefusedSink {
  public:
   struct Options {
-    std::vector<rte_ring*> punts;  // one a worker
+    std::vector<PuntQueues> punts;  // one a worker
     rte_rcu_qsbr* qsbr = nullptr;
     unsigned qsbr_thread = 0;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
@@ -65,6 +65,7 @@ class SlowPath final : RefusedSink {
   // Control only. The thread takes the new list at its next turn.
   void set_twins(std::shared_ptr<const TwinList> twins);
   const PipelineCounters& counters() const { return pipeline_.counters(); }  // punted: delivered
+  const PuntMeter& punt_meter() const { return meter_; }                     // passed: delivered
   uint64_t injected() const { return injected_.get(); }                // frames taken from Linux
   uint64_t injected_handed() const { return injected_handed_.get(); }  // of those, given to a port
   unsigned queued() const;                                             // punted, not yet looked at
@@ -72,12 +73,13 @@ class SlowPath final : RefusedSink {
  private:
   void run();
   unsigned deliver_punts();
+  unsigned deliver_first(uint64_t now);
   void deliver(const PuntEntry& entry, uint64_t now);
   Reason write(const PuntEntry& entry);
   void drop(const rte_mbuf* packet, Reason reason, InterfaceId interface);
   unsigned inject(Twin& twin);
   void send(Twin& twin, rte_mbuf* packet);
-  bool enter_lane(const Twin& twin, rte_mbuf* packet) noexcept;
+  void enter_lane(const Twin& twin, rte_mbuf* packet, const FramedIp& frame) noexcept;
   void take_refused(Chunk& chunk) noexcept override;
   void refresh();
   void wait_for_work(unsigned idle_turns);
@@ -89,8 +91,7 @@ class SlowPath final : RefusedSink {
   Counter injected_, injected_handed_;
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
-  std::array<TokenBucket, kReasonCount> buckets_;
-  std::array<uint32_t, kReasonCount> punt_pps_{};  // what they are set to
+  PuntMeter meter_;
   std::mutex twins_mutex_;
   std::shared_ptr<const TwinList> next_twins_;
   std::shared_ptr<const TwinList> twins_;

@@ -84,9 +84,13 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   }
   snapshot_->generation = generation;
   snapshot_->linux_side = linux_side;
+  snapshot_->closed = settings.closed;
   snapshot_->burst = settings.burst;
   snapshot_->idle_sleep_us = settings.idle_sleep_us;
+  snapshot_->ecmp_seed = settings.ecmp_seed;
   snapshot_->punt_pps = settings.punt_pps;
+  snapshot_->punt_class_pps = settings.punt_class_pps;
+  snapshot_->punt_sessions = settings.punt_sessions;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;
   snapshot_->observed = settings.trace || settings.capture;

@@ -27,10 +27,14 @@ struct InterfaceSetup {
 struct SnapshotSettings {
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;
+  uint32_t ecmp_seed = 0;
   std::array<uint32_t, kReasonCount> punt_pps{};
+  std::array<uint32_t, kPuntClassCount> punt_class_pps{};
+  std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
-  bool ipsec = false;  // there is an SA or a policy
+  bool ipsec = false;   // there is an SA or a policy
+  bool closed = false;  // not all routes and policies are known
 };
 
 class SnapshotBuilder {

@@ -29,10 +29,7 @@ void Worker::refresh() noexcept {
   view_ = &newest->workers[options_.id];
   pipeline_.use(*newest, view_->transmit);
   idle_sleep_us_ = newest->idle_sleep_us;
-  if (newest->punt_pps == punt_pps_) return;
-  punt_pps_ = newest->punt_pps;
-  for (size_t i = 0; i < kReasonCount; ++i)
-    buckets_[i].configure(rte_get_tsc_hz(), newest->punt_pps[i], punt_burst(newest->punt_pps[i]));
+  gate_.configure(rte_get_tsc_hz(), {newest->punt_pps, newest->punt_class_pps});
 }
 
 unsigned Worker::poll_once() noexcept {
@@ -87,15 +84,19 @@ void Worker::keep_example(const Refused& refused) noexcept {
 // Into the punt queue when Linux should see it, the bucket allows it and there is room; else the
 // reason to drop it is left in `refused`.
 bool Worker::punt(Refused& refused, uint64_t now) noexcept {
-  const auto index = static_cast<size_t>(refused.reason);
-  if (!buckets_[index].take(now)) return false;
-  PuntEntry entry{refused.packet, refused.reason, 0, refused.interface, 0, 0};
+  const auto [punt_class, may_pass] =
+      gate_.ask(refused.packet, refused.reason, refused.interface, options_.tables,
+                snapshot_->punt_sessions.get(), now);
+  if (!may_pass) return false;
+  PuntEntry entry{refused.packet, refused.reason, punt_class, refused.interface, 0, 0};
   const Observer& observer = pipeline_.observer();
   if (observer.tracing()) [[unlikely]] {
     entry.trace = observer.trace_number(refused.packet);
     entry.session = observer.trace_session();
   }
-  if (rte_ring_sp_enqueue_elem(options_.punts, &entry, sizeof entry) == 0) return true;
+  rte_ring* const queue = options_.punts[info(punt_class).priority];
+  if (rte_ring_sp_enqueue_elem(queue, &entry, sizeof entry) == 0) return true;
+  gate_.dropped(punt_class, refused.interface);
   refused.reason = Reason::kPuntQueueFull;
   return false;
 }
@@ -110,7 +111,7 @@ void Worker::take_refused(Chunk& chunk) noexcept {
     Refused& refused = chunk.refused[i];
     const bool wanted = info(refused.reason).punt;
     bool punted = false;
-    if (wanted && (options_.punts == nullptr || !snapshot_->linux_side)) {
+    if (wanted && (options_.punts[0] == nullptr || !snapshot_->linux_side)) {
       refused.reason = Reason::kNoLinux;
     } else if (wanted) {
       // Count and note before the slow path can own (and free) the packet.

@@ -12,8 +12,8 @@
 #include "router/dataplane/core/punt_queue.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
-#include "router/dataplane/core/token_bucket.hpp"
 #include "router/dataplane/pipeline.hpp"
+#include "router/dataplane/punt/punt_gate.hpp"
 
 namespace hecto::router {
 
@@ -24,7 +24,7 @@ class Worker final : RefusedSink {
     unsigned cpu = 0;
     int socket = 0;
     TableViews tables;
-    rte_ring* punts = nullptr;  // of PuntEntry; null without a Linux side
+    PuntQueues punts{};  // of PuntEntry; null without a Linux side
     rte_rcu_qsbr* qsbr = nullptr;
     const std::atomic<const Snapshot*>* snapshot = nullptr;
     WorkerOffload* offload = nullptr;  // null: all is done here
@@ -44,6 +44,7 @@ class Worker final : RefusedSink {
 
   const Options& options() const { return options_; }
   const PipelineCounters& counters() const { return pipeline_.counters(); }
+  const PuntMeter& punt_meter() const { return gate_.meter(); }
 
  private:
   void take_refused(Chunk& chunk) noexcept override;
@@ -61,9 +62,8 @@ class Worker final : RefusedSink {
   bool quiescence_marked_ = false;
   Chunk chunk_;
   Pipeline pipeline_;
-  std::array<TokenBucket, kReasonCount> buckets_;
-  // Copies: needed after a quiescent state is reported, when the snapshot may be freed.
-  std::array<uint32_t, kReasonCount> punt_pps_{};
+  PuntGate gate_;
+  // A copy: needed after a quiescent state is reported, when the snapshot may be freed.
   uint32_t idle_sleep_us_ = 0;
 };
 

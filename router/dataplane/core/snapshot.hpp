@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/net.hpp"
+#include "base/punt_class.hpp"
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/counters.hpp"
@@ -77,23 +78,28 @@ struct WorkerView {
 };
 
 class CaptureUse;
+class PuntSessions;
 class TraceSession;
 
 struct Snapshot {
   uint64_t generation = 0;
   unsigned features = 0;
   bool linux_side = false;
+  bool closed = false;     // nothing is forwarded: not all routes and policies are known
   bool observed = false;   // somebody traces or captures
   bool seals_esp = false;  // some port's NIC does
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;  // 0: poll without sleeping
+  uint32_t ecmp_seed = 0;       // of the flow hash
   std::array<PortView, kMaxPorts> ports{};
   std::array<InterfaceView, kMaxInterfaces> interfaces{};
   std::array<uint32_t, kReasonCount> punt_pps{};
-  std::vector<WorkerView> workers;                  // by worker id
-  std::array<TransmitPath, kMaxPorts> slow_path{};  // how the slow path injects
-  std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
-  std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
+  std::array<uint32_t, kPuntClassCount> punt_class_pps{};
+  std::shared_ptr<const PuntSessions> punt_sessions;  // null: the sockets are not known
+  std::vector<WorkerView> workers;                    // by worker id
+  std::array<TransmitPath, kMaxPorts> slow_path{};    // how the slow path injects
+  std::shared_ptr<TraceSession> trace;                // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;                // null unless `hecto capture` runs
 };
 
 }  // namespace hecto::router

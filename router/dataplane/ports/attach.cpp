@@ -4,6 +4,7 @@
 
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/ports/packet_fanout.hpp"
 #include "router/dataplane/ports/pci_device.hpp"
 #include "router/dataplane/ports/port.hpp"
 
@@ -77,8 +78,12 @@ Result<void> Port::attach() {
 }
 
 Result<void> Port::create_vdev(const std::string& name, const std::string& arguments) {
+  if (name.starts_with("net_af_packet") && !fragments_stay_apart())
+    refuse("the kernel joins IPv4 fragments before AF_PACKET: those of a datagram leave as one");
   Eal::last_complaint();
+  const std::vector<BpfFile> before = bpf_files();
   const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
+  keep_bpf_files(before);
   if (code != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
     if (code == 0) rte_eal_hotplug_remove("vdev", name.c_str());
     const std::string why = Eal::last_complaint();

@@ -121,7 +121,7 @@ std::string Eal::last_complaint() {
 
 Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
   std::unique_ptr<Eal> eal(new Eal);
-  eal->prefix_ = fmt::format("hecto-{}", getpid());
+  eal->prefix_ = RuntimeFolder::prefix_of(getpid());
   const uint64_t available = free_hugepage_bytes();
   const std::string mount = hugetlbfs_mount();
   eal->hugepages_ = geteuid() == 0 && available >= options.memory_bytes &&
@@ -136,6 +136,8 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
                             options.memory_key, megabytes, available >> 20, there >> 20),
                 ENOMEM);
 
+  eal->folder_ = std::make_unique<RuntimeFolder>(eal->prefix_);
+  (void)eal->folder_->sweep();
   std::vector<std::string> arguments = {"hectod", "--lcores=" + lcores(options),
                                         "--file-prefix=" + eal->prefix_};
   if (!eal->hugepages_) {
@@ -169,6 +171,7 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
 
 Eal::~Eal() {
   rte_eal_cleanup();
+  folder_.reset();
   if (!hugepages_) return;
   // Shared hugepage files carry our prefix; nobody else's are touched.
   std::error_code error;

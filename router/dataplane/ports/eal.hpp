@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "router/dataplane/ports/runtime_folder.hpp"
 
 namespace hecto::router {
 
@@ -37,6 +38,7 @@ class Eal {
   Eal() = default;
   bool hugepages_ = false;
   std::string prefix_;
+  std::unique_ptr<RuntimeFolder> folder_;
   std::string note_;
 };
 

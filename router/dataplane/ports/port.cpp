@@ -117,6 +117,12 @@ Result<void> Port::configure(const PortSetup& setup) {
   rte_eth_conf conf{};
   PortSetup actual = setup;
   actual.rx_queues = rx_queues_;
+  // Its sockets share what comes, also those that nobody reads.
+  if (driver_ == "net_af_packet" && rx_queues_ < max_rx_queues_)
+    refuse(
+        fmt::format("{} of {} receive queues are polled, and what the others get is lost: say "
+                    "queues: {}",
+                    rx_queues_, max_rx_queues_, max_rx_queues_));
   choose_offloads(conf, device, actual);
   if (!kernel_) conf.rxmode.mtu = config_.mtu;
   int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
@@ -168,6 +174,7 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
                        config_.tx_descriptors, driver_, rx, tx));
   const auto where = static_cast<unsigned>(rte_eth_dev_socket_id(id_));
   const std::vector<AfXdpSocket> before = af_xdp() ? af_xdp_sockets() : std::vector<AfXdpSocket>{};
+  const std::vector<BpfFile> bpf_before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   int code = 0;
   for (uint16_t q = 0; q < rx_queues_ && code == 0; ++q)
     code = rte_eth_rx_queue_setup(id_, q, rx, where, nullptr, setup.pool);
@@ -175,6 +182,7 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
     code = rte_eth_tx_queue_setup(id_, q, tx, where, nullptr);
   if (af_xdp()) {
     sockets_ = std::make_unique<AfXdpSockets>(before);
+    keep_bpf_files(bpf_before);
     // What the driver had filled in for a socket that it did not get it does not take back.
     if (code != 0) lost_mbufs_ += kAfXdpFill;
   }
@@ -201,7 +209,9 @@ void Port::accept_multicast() {
 }
 
 Result<void> Port::start() {
+  const std::vector<BpfFile> before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   const int code = rte_eth_dev_start(id_);
+  if (af_xdp()) keep_bpf_files(before);
   if (code != 0)
     return fail(fmt::format("port {} ({}): the driver {} did not start: {}; {}", config_.name,
                             config_.device, driver_, dpdk_error(code), Eal::last_complaint()),
@@ -209,6 +219,11 @@ Result<void> Port::start() {
   started_ = true;
   accept_multicast();
   return {};
+}
+
+// Those that came since belong to this port: the driver does not close all of them.
+void Port::keep_bpf_files(const std::vector<BpfFile>& before) {
+  for (BpfFile& file : bpf_files_since(before, bpf_files())) bpf_files_.push_back(std::move(file));
 }
 
 void Port::stop() {
@@ -227,9 +242,12 @@ void Port::close() {
   watch_removal(false);
   rte_eth_dev_info info{};
   rte_eth_dev_info_get(id_, &info);
+  const std::vector<BpfFile> before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   rte_eth_dev_close(id_);
+  if (af_xdp()) keep_bpf_files(before);  // it opens some to look whose program is there
   if (sockets_) lost_mbufs_ += sockets_->release(pool_);
   sockets_.reset();
+  (void)close_bpf_files(std::exchange(bpf_files_, {}));  // the driver forgets them
   // A device may carry other ports, and they theirs: the last one takes it off its bus.
   if (info.device == nullptr || carries_ports(info.device)) return;
   if (const int code = rte_dev_remove(info.device); code != 0)

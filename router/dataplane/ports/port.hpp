@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "config/file/config.hpp"
 #include "router/dataplane/ports/af_xdp.hpp"
+#include "router/dataplane/ports/bpf_files.hpp"
 #include "router/dataplane/ports/kernel_interface.hpp"
 
 struct rte_mempool;
@@ -105,6 +106,7 @@ class Port {
   void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
   void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
   Result<void> set_up_queues(const PortSetup& setup);
+  void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
   void watch_removal(bool on);
   void want(const char* what, bool given);
@@ -127,6 +129,7 @@ class Port {
   uint32_t data_room_bytes_ = 0;
   rte_mempool* pool_ = nullptr;
   std::unique_ptr<AfXdpSockets> sockets_;
+  std::vector<BpfFile> bpf_files_;  // that came with the sockets
   uint32_t lost_mbufs_ = 0;
   std::atomic<bool> removed_{false};  // set from DPDK's interrupt thread
   std::optional<KernelInterface> kernel_;

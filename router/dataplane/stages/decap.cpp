@@ -2,9 +2,37 @@
 
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/esp_parse.hpp"
+#include "router/ipsec/esp/peers.hpp"
 #include "router/ipsec/esp/sad.hpp"
 
 namespace hecto::router {
+namespace {
+
+// Whether a destination is one of our addresses. An SA that sends has the SPI and the destination of
+// what others send the same way: that passes. Of a chunk's ESP nearly all has one destination.
+template <typename Address, typename Fib>
+class ForUs {
+ public:
+  ForUs(const Fib& fib, const lookup::NextHopView& hops) : fib_(fib), hops_(hops) {}
+  bool operator()(const Address& destination) noexcept {
+    if (!known_ || std::memcmp(&destination, &last_, sizeof last_) != 0) {
+      lookup::GroupId group;
+      lookup_batch(fib_, &destination, &group, 1);
+      own_ = hops_.record(group).own != 0;
+      last_ = destination;
+      known_ = true;
+    }
+    return own_;
+  }
+
+ private:
+  const Fib& fib_;
+  const lookup::NextHopView& hops_;
+  Address last_{};
+  bool known_ = false, own_ = false;
+};
+
+}  // namespace
 
 // A fragment of ESP to one of our addresses goes where fragments are put together. What is whole by
 // it takes its place, else the lane closes up. False: it is not for us.
@@ -15,8 +43,11 @@ bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
   lookup_batch(fib, &lane.destinations[i], &group, 1);
   if (hops.record(group).own == 0) return false;
   const unsigned l2 = lane.ingress[i].l2_length();
-  lane.packets[i] = sizeof(Address) == 4 ? reassembly_.take4(lane.packets[i], l2, reasons)
-                                         : reassembly_.take6(lane.packets[i], l2, reasons);
+  const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
+  const bool known =
+      state_.tables.peers->contains(esp_parse::family(lane), esp_parse::source(lane, ip));
+  lane.packets[i] = sizeof(Address) == 4 ? reassembly_.take4(lane.packets[i], l2, known, reasons)
+                                         : reassembly_.take6(lane.packets[i], l2, known, reasons);
   if (lane.packets[i] != nullptr) return true;
   --lane.count;
   for (unsigned n = i; n < lane.count; ++n) {
@@ -52,10 +83,12 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
   esp::Sa* found[kChunkSize];
   state_.tables.sad->find_batch({keys, candidates}, found);
   unsigned kept = places[0], next = 0;
+  ForUs<Address, Fib> for_us(fib, hops);
   for (unsigned i = places[0]; i < lane.count; ++i) {
     rte_mbuf* packet = lane.packets[i];
     esp::Sa* sa = nullptr;
     if (next < candidates && places[next] == i) sa = found[next++];
+    if (sa != nullptr && !for_us(lane.destinations[i])) sa = nullptr;
     if (sa == nullptr) {
       lane.packets[kept] = packet;
       lane.destinations[kept] = lane.destinations[i];

@@ -39,6 +39,7 @@ class Decap {
     });
   }
 
+  void prepare() noexcept { reassembly_.prepare(); }  // control, before it runs
   // Fragments that wait for others; expire() gives up those that have waited for too long.
   uint32_t held() const noexcept { return reassembly_.held(); }
   void expire(ReasonCounters& reasons) noexcept { reassembly_.expire(reasons); }

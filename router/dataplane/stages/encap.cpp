@@ -5,6 +5,7 @@
 #include "router/dataplane/stages/esp_parse.hpp"
 #include "router/dataplane/stages/fragment.hpp"
 #include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/ipsec/esp/spd.hpp"
 
@@ -57,10 +58,8 @@ void Encap::run_from_linux(Chunk& chunk, const TableViews& tables, const Snapsho
 
 void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                     PacketSource source, Observer* observer) noexcept {
-  if (snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)] != answer_pps_) {
-    answer_pps_ = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
-    answer_bucket_.configure(rte_get_tsc_hz(), answer_pps_, punt_burst(answer_pps_));
-  }
+  answer_limit_.configure(rte_get_tsc_hz(),
+                          snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)]);
   look_up_tunnel_ends(tables);
   unsigned kept = 0;
   for (unsigned i = 0; i < batch_.count; ++i) {
@@ -95,6 +94,20 @@ void Encap::look_up_tunnel_ends(const TableViews& tables) noexcept {
   }
 }
 
+// Why it cannot be protected now. Where the end's neighbor is not resolved Linux gets the packet as
+// it came, if it sends it on by a port of ours: it comes back here. By any other way it would leave
+// in clear.
+Reason Encap::reason_without_next_hop(const esp::Packet& packet, const NextHopRecord& next_hop,
+                                      const TableViews& tables) noexcept {
+  const auto reason = static_cast<Reason>(next_hop.reason);
+  if (next_hop.kind == RecordKind::kDrop) return reason;
+  const bool v4 = packet.ip[0] >> 4 == 4;
+  const NextHopRecord& inner =
+      record_of(tables, v4 ? Family::kIpv4 : Family::kIpv6, packet.ip + (v4 ? 16 : 24));
+  const bool comes_back = goes(inner) == Goes::kOn && inner.kind != RecordKind::kMultipath;
+  return reason == Reason::kGlean && comes_back ? reason : Reason::kTunnelUnreachable;
+}
+
 // Whether the packet can be protected now; else it has been refused or answered.
 bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
                         const Snapshot& snapshot, PacketSource source) noexcept {
@@ -103,9 +116,8 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
   const InterfaceId interface = batch_.frames[i].ingress.interface();
   const bool v4 = p.ip[0] >> 4 == 4;
   const NextHopRecord& next_hop = first_next_hop(tables.next_hops, batch_.frames[i].group);
-  // Linux gets the packet as it came: what it sends on comes back here.
   if (next_hop.kind != RecordKind::kForward) {
-    chunk.refuse(packet, static_cast<Reason>(next_hop.reason), interface);
+    chunk.refuse(packet, reason_without_next_hop(p, next_hop, tables), interface);
     return false;
   }
   const bool hops = p.sa->mode == IpsecMode::kTunnel && source == PacketSource::kPort;
@@ -142,7 +154,7 @@ void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
   rte_mbuf* packet = batch_.frames[i].packet;
   const Ingress ingress = batch_.frames[i].ingress;
   const bool v4 = batch_.packets[i].ip[0] >> 4 == 4;
-  if (answer_bucket_.take(rte_rdtsc()) &&
+  if (answer_limit_.take(batch_.packets[i].ip, ingress.interface(), rte_rdtsc()) &&
       (v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),
                                            snapshot.interfaces[ingress.interface()]))
     answers_[answer_count_++] = {packet, ingress};

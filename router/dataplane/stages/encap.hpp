@@ -15,7 +15,7 @@
 
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
-#include "router/dataplane/core/token_bucket.hpp"
+#include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/esp_state.hpp"
 #include "router/dataplane/stages/inline_crypto.hpp"
 
@@ -59,6 +59,9 @@ class Encap {
   void prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                PacketSource source, Observer* observer) noexcept;
   void look_up_tunnel_ends(const TableViews& tables) noexcept;
+  static Reason reason_without_next_hop(const esp::Packet& packet,
+                                        const lookup::NextHopRecord& next_hop,
+                                        const TableViews& tables) noexcept;
   bool prepare_one(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                    PacketSource source) noexcept;
   void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const Snapshot& snapshot) noexcept;
@@ -81,8 +84,7 @@ class Encap {
   };
   unsigned answer_count_ = 0;
   Answer answers_[kChunkSize];
-  TokenBucket answer_bucket_;
-  uint32_t answer_pps_ = 0;
+  AnswerLimit answer_limit_;
   std::atomic<uint64_t> fragments_made_{0};
 };
 

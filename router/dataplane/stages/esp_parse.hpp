@@ -19,6 +19,12 @@ inline lookup::Family family(const Lane4&) noexcept {
 inline lookup::Family family(const Lane6&) noexcept {
   return lookup::Family::kIpv6;
 }
+inline const uint8_t* source(const Lane4&, const uint8_t* ip) noexcept {
+  return ip + 12;
+}
+inline const uint8_t* source(const Lane6&, const uint8_t* ip) noexcept {
+  return ip + 8;
+}
 inline const uint8_t* destination(const Lane4&, const uint8_t* ip) noexcept {
   return ip + 16;
 }
@@ -33,18 +39,24 @@ struct Payload {
   bool fragment;
 };
 // `bytes` are those that lie there, from the IP header on: at least the header.
-inline Payload payload(const Lane4&, const uint8_t* ip, uint32_t bytes) noexcept {
+inline Payload payload4(const uint8_t* ip, uint32_t bytes) noexcept {
   const uint32_t header = (ip[0] & 0xf) * 4u;
   return {ip[9], ip + header, bytes - header, (load16_be(ip + 6) & 0x3fff) != 0};
 }
 // A fragment header is seen, other extension headers are not looked behind: what has any is no ESP
 // to us.
-inline Payload payload(const Lane6&, const uint8_t* ip, uint32_t bytes) noexcept {
+inline Payload payload6(const uint8_t* ip, uint32_t bytes) noexcept {
   constexpr uint8_t kFragment = 44;
   constexpr uint32_t kFragmentBytes = 8;
   const Payload whole{ip[6], ip + kIpv6Bytes, bytes - kIpv6Bytes, false};
   if (whole.protocol != kFragment || whole.bytes < kFragmentBytes) return whole;
   return {whole.data[0], whole.data + kFragmentBytes, whole.bytes - kFragmentBytes, true};
+}
+inline Payload payload(const Lane4&, const uint8_t* ip, uint32_t bytes) noexcept {
+  return payload4(ip, bytes);
+}
+inline Payload payload(const Lane6&, const uint8_t* ip, uint32_t bytes) noexcept {
+  return payload6(ip, bytes);
 }
 
 enum class Natt : uint8_t { kNone, kEsp, kIke, kKeepalive };
@@ -64,10 +76,21 @@ inline uint32_t spi(const Payload& p) noexcept {
 }
 
 // What ESP to one of our own addresses is refused for when no SA answers; kNone: it is not ESP.
-template <typename Address>
-inline Reason reason_without_sa(const Lane<Address>& lane, const uint8_t* ip,
+// Linux must not get it: it has the keys of its SAs, but not our window.
+inline Reason reason_without_sa(const esp::FlowKey& key, const uint8_t* ip,
                                 uint32_t bytes) noexcept {
-  const Payload p = payload(lane, ip, bytes);
+  const Payload p = key.family == lookup::Family::kIpv4 ? payload4(ip, bytes) : payload6(ip, bytes);
+  const bool behind = p.protocol != key.protocol;  // extension headers
+  if (behind && (key.protocol == kProtocolEsp ||
+                 (key.protocol == kProtocolUdp && key.destination_port == kPortNatt)))
+    return Reason::kEspMalformed;
+  // ESP in UDP is not put together here, and must not be there.
+  const bool v4 = key.family == lookup::Family::kIpv4;
+  const bool first = p.fragment && (v4 ? (load16_be(ip + 6) & 0x1fff) == 0
+                                       : (load16_be(p.data - 6) & 0xfff8) == 0);
+  if (first && p.protocol == kProtocolUdp && p.bytes >= 4 && load16_be(p.data + 2) == kPortNatt &&
+      (p.bytes < kUdpBytes + 4 || load32_native(p.data + kUdpBytes) != 0))
+    return Reason::kEspFragment;
   if (p.protocol == kProtocolEsp)
     return p.fragment    ? Reason::kEspFragment
            : p.bytes < 8 ? Reason::kEspMalformed

@@ -7,7 +7,9 @@ Result<std::unique_ptr<IpsecStages>> IpsecStages::create(const Options& options,
   auto engine = esp::Engine::create(options.crypto);
   if (!engine) return tl::unexpected(engine.error());
   const EspState state{options.tables, options.mark, options.now_s, engine->get()};
-  return std::unique_ptr<IpsecStages>(new IpsecStages(state, std::move(*engine), device));
+  std::unique_ptr<IpsecStages> stages(new IpsecStages(state, std::move(*engine), device));
+  stages->decap.prepare();
+  return stages;
 }
 
 }  // namespace hecto::router

@@ -3,6 +3,7 @@
 //
 //   decap          before look-up: ESP that an SA of ours answers for, as what was inside
 //   policy check   after look-up: inbound and outbound policies; what one protects leaves the lanes
+//   Linux check    what Linux sends, first of all: whose ESP, and what no lane takes
 //   encap          what is to be protected, as ESP to its tunnel's end
 //
 // The crypto of a packet is done by one of three: this core (esp::Engine), the egress or ingress
@@ -14,6 +15,7 @@
 
 #include "router/dataplane/stages/decap.hpp"
 #include "router/dataplane/stages/encap.hpp"
+#include "router/dataplane/stages/linux_check.hpp"
 #include "router/dataplane/stages/policy_check.hpp"
 
 namespace hecto::router {
@@ -35,14 +37,18 @@ class IpsecStages {
   IpsecStages(const EspState& state, std::unique_ptr<esp::Engine> engine, EspOffload* device)
       : engine_(std::move(engine)),
         decap(state, device == nullptr ? nullptr : &device->opening()),
+        linux_check(state),
         policy_check(state),
+        sa_flag(state.mark.flag),
         encap(state, device == nullptr ? nullptr : &device->sealing()) {}
 
   std::unique_ptr<esp::Engine> engine_;  // of all three, and before them
 
  public:
   Decap decap;
+  LinuxCheck linux_check;
   PolicyCheck policy_check;
+  const uint64_t sa_flag;  // in ol_flags of what came in by an SA, until the policy check
   Encap encap;
 };
 

@@ -3,25 +3,16 @@
 #include <new>
 
 #include "router/dataplane/stages/esp_parse.hpp"
+#include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/path_mtu.hpp"
+#include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/ipsec/esp/sad.hpp"
-#include "router/ipsec/esp/spd.hpp"
 
 namespace hecto::router {
 
 using lookup::NextHopRecord;
-using lookup::RecordKind;
 
 namespace {
-
-// Whether a packet with this verdict would be forwarded: a neighbor that is not resolved does not
-// matter to what goes through a tunnel.
-bool forwards(const NextHopRecord& record) noexcept {
-  return record.kind == RecordKind::kForward || record.kind == RecordKind::kMultipath ||
-         record.if_id != 0 ||
-         (record.kind == RecordKind::kPunt &&
-          record.reason == static_cast<uint8_t>(Reason::kGlean));
-}
 
 template <typename Address>
 void keep(Lane<Address>& lane, unsigned& kept, unsigned i) noexcept {
@@ -67,29 +58,6 @@ void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
   }
 }
 
-// What came in against the policy for it (RFC 4301 §5.2, steps 4 and 5).
-Reason match_inbound(const esp::Policy* policy, const esp::Sa* sa, bool ike) noexcept {
-  const bool tunneled = sa != nullptr && sa->mode == IpsecMode::kTunnel;
-  if (policy == nullptr || policy->action == PolicyAction::kBypass)
-    return tunneled ? Reason::kPolicyMismatch : Reason::kNone;
-  if (policy->action == PolicyAction::kDiscard) return Reason::kPolicyDiscard;
-  if (sa == nullptr) return policy->optional || ike ? Reason::kNone : Reason::kPolicyMismatch;
-  const bool fits = sa->mode == policy->mode && (policy->reqid == 0 || policy->reqid == sa->reqid);
-  return fits ? Reason::kNone : Reason::kPolicyMismatch;
-}
-
-struct Verdict {
-  esp::Sa* sa = nullptr;  // that is to protect the packet
-  Reason reason = Reason::kNone;
-};
-
-Verdict match_outbound(const esp::Policy* policy) noexcept {
-  if (policy == nullptr || policy->action == PolicyAction::kBypass) return {};
-  if (policy->action == PolicyAction::kDiscard) return {nullptr, Reason::kPolicyDiscard};
-  esp::Sa* sa = policy->sa.load(std::memory_order_acquire);
-  return {sa, sa == nullptr ? Reason::kPolicyNoSa : Reason::kNone};
-}
-
 }  // namespace
 
 // The packets of the lane that policies are looked up for, and their keys. Returns how many.
@@ -101,7 +69,7 @@ unsigned PolicyCheck::collect(const Lane<Address>& lane,
     rte_mbuf* packet = lane.packets[i];
     const unsigned l2 = lane.ingress[i].l2_length();
     Candidate& candidate = candidates_[count];
-    candidate = {static_cast<uint16_t>(i), false, nullptr};
+    candidate = {static_cast<uint16_t>(i), Goes::kOn, true, nullptr};
     // Made in its place: a copy would wait for the small stores that it was made of (13 ns).
     new (&keys_[count]) esp::FlowKey(
         esp::flow_key(esp_parse::family(lane), rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
@@ -109,12 +77,13 @@ unsigned PolicyCheck::collect(const Lane<Address>& lane,
     outbound_if_id_[count] = inbound_if_id_[count] = 0;
     if constexpr (Source == PacketSource::kPort) {
       const NextHopRecord& record = next_hops.record(lane.groups[i]);
-      if (record.own == 0 && !forwards(record)) continue;  // refused by its route all the same
-      candidate.own = record.own != 0;
+      candidate.goes = goes(record);
+      if (candidate.goes == Goes::kNowhere) continue;
       outbound_if_id_[count] = record.if_id;
       candidate.sa = state_.mark.take(packet);
       if (candidate.sa != nullptr) inbound_if_id_[count] = candidate.sa->if_id;
     }
+    candidate.plain = candidate.goes == Goes::kOn && keys_[count].unseen == esp::Unseen::kNothing;
     ++count;
   }
   return count;
@@ -134,22 +103,53 @@ void PolicyCheck::update_path_mtu(const Lane<Address>&, const uint8_t* ip,
 
 // Whether a packet that came in may go on (kNone).
 template <typename Address>
-Reason PolicyCheck::check_inbound(const Lane<Address>& lane, unsigned c,
-                                  const esp::Policy* forward) const noexcept {
+Reason PolicyCheck::check_inbound(const Lane<Address>& lane, unsigned c) const noexcept {
   const Candidate& candidate = candidates_[c];
   const esp::FlowKey& key = keys_[c];
-  if (!candidate.own) return match_inbound(forward, candidate.sa, false);
-  const esp::Policy* policy = state_.tables.in->find(key, inbound_if_id_[c]);
-  if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
-  const bool ike = esp_parse::is_ike(key.protocol, key.destination_port);
-  const Reason reason = match_inbound(policy, candidate.sa, ike);
-  if (reason != Reason::kNone) return reason;
+  const OnePacket one(state_.tables, key);
+  Reason reason = Reason::kNone;
+  // Where nobody here knows whether Linux delivers or forwards it, both policies hold.
+  if (candidate.goes != Goes::kOwn) reason = one.forward(candidate.sa);
+  if (reason != Reason::kNone || candidate.goes == Goes::kOn) return reason;
   const rte_mbuf* packet = lane.packets[candidate.place];
   const unsigned l2 = lane.ingress[candidate.place].l2_length();
   const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
   const uint32_t bytes = packet->data_len - l2;
+  const bool own = candidate.goes == Goes::kOwn;
+  if (own && keeps_link_alive(key.family, ip, bytes)) return Reason::kNone;
+  const bool ike = own && esp_parse::is_ike(key.protocol, key.destination_port);
+  reason = one.in(candidate.sa, ike);
+  if (reason != Reason::kNone || !own) return reason;
   if (esp_parse::is_too_big(key)) update_path_mtu(lane, ip, bytes);
-  return esp_parse::reason_without_sa(lane, ip, bytes);
+  return esp_parse::reason_without_sa(key, ip, bytes);
+}
+
+// What becomes of a packet whose way or whose key is not plain, when it leaves.
+template <PacketSource Source, typename Address>
+Verdict PolicyCheck::check_outbound(const Lane<Address>& lane, unsigned c) const noexcept {
+  const Candidate& candidate = candidates_[c];
+  const esp::FlowKey& key = keys_[c];
+  if (Source == PacketSource::kLinux) {
+    const unsigned l2 = lane.ingress[candidate.place].l2_length();
+    const rte_mbuf* packet = lane.packets[candidate.place];
+    if (esp_parse::is_ike(key.protocol, key.source_port) ||
+        keeps_link_alive(key.family, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
+                         packet->data_len - l2))
+      return {};
+  }
+  const OnePacket one(state_.tables, key);
+  switch (candidate.goes) {
+    case Goes::kOn:
+    case Goes::kByLinux:
+      return one.out(outbound_if_id_[c]);
+    case Goes::kNoRoute:
+      return {nullptr, one.out_in_clear(outbound_if_id_[c])};
+    case Goes::kOwn:
+    case Goes::kRejected:
+    case Goes::kNowhere:
+      break;
+  }
+  return {};
 }
 
 // Takes out of the lane what is refused or to be protected; the others close up.
@@ -173,16 +173,16 @@ void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHop
     }
     rte_mbuf* packet = lane.packets[i];
     Verdict verdict;
-    if constexpr (Source == PacketSource::kPort) {
-      if (!candidates_[c].own) used_forward.add(forward[c]);
-      verdict.reason = check_inbound(lane, c, forward[c]);
-    }
-    const bool bypass =
-        candidates_[c].own || (Source == PacketSource::kLinux &&
-                               esp_parse::is_ike(keys_[c].protocol, keys_[c].source_port));
-    if (verdict.reason == Reason::kNone && !bypass) {
-      used_out.add(out[c]);
-      verdict = match_outbound(out[c]);
+    if (Source == PacketSource::kPort && candidates_[c].plain) [[likely]] {
+      used_forward.add(forward[c]);
+      verdict.reason = match_inbound(forward[c], candidates_[c].sa, false);
+      if (verdict.reason == Reason::kNone) {
+        used_out.add(out[c]);
+        verdict = match_outbound(out[c]);
+      }
+    } else {
+      if constexpr (Source == PacketSource::kPort) verdict.reason = check_inbound(lane, c);
+      if (verdict.reason == Reason::kNone) verdict = check_outbound<Source>(lane, c);
     }
     ++c;
     if (verdict.sa != nullptr && packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)
@@ -205,14 +205,14 @@ void PolicyCheck::check(Chunk& chunk, const lookup::NextHopView& next_hops,
   check<Source>(chunk.v6, chunk, next_hops, protect);
 }
 
-void PolicyCheck::forwarded(Chunk& chunk, const lookup::NextHopView& next_hops,
-                            EspBatch& protect) noexcept {
-  check<PacketSource::kPort>(chunk, next_hops, protect);
+void PolicyCheck::forwarded(Chunk& chunk, const TableViews& tables, EspBatch& protect) noexcept {
+  if (chunk.refused_count > 0) [[unlikely]]
+    punt_check_.check(chunk, tables);
+  check<PacketSource::kPort>(chunk, tables.next_hops, protect);
 }
 
-void PolicyCheck::from_linux(Chunk& chunk, const lookup::NextHopView& next_hops,
-                             EspBatch& protect) noexcept {
-  check<PacketSource::kLinux>(chunk, next_hops, protect);
+void PolicyCheck::from_linux(Chunk& chunk, const TableViews& tables, EspBatch& protect) noexcept {
+  check<PacketSource::kLinux>(chunk, tables.next_hops, protect);
 }
 
 }  // namespace hecto::router

@@ -5,6 +5,7 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/ipsec/esp/hash.hpp"
 
 #include <rte_ip_frag.h>
 
@@ -13,29 +14,71 @@ namespace {
 
 constexpr unsigned kEntriesPerBucket = 4;
 constexpr unsigned kFragmentHeaderBytes = 8;
+// config/placement/pools.cpp, which knows nothing of the router, reserves as many.
+static_assert(Reassembly::kMostOfKnown + Reassembly::kMostOfOthers == 1280);
 
 }  // namespace
 
-Reassembly::Reassembly() : given_up_(std::make_unique<rte_ip_frag_death_row>()) {}
+Reassembly::Reassembly()
+    : given_up_(std::make_unique<rte_ip_frag_death_row>()), seed_(esp::random_words<3>()) {}
 
 Reassembly::~Reassembly() {
-  if (table_ != nullptr) rte_ip_frag_table_destroy(table_);
+  for (const Part* part : {&known_, &others_})
+    if (part->table != nullptr) rte_ip_frag_table_destroy(part->table);
 }
 
-void Reassembly::free_given_up(ReasonCounters& reasons) noexcept {
+// Of the packet's source; also once the library has had it, which leaves source and l2_len alone.
+uint16_t& Reassembly::share(Part& part, const rte_mbuf* packet) const noexcept {
+  const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, packet->l2_len);
+  const bool v4 = ip[0] >> 4 == 4;
+  const uint64_t first = v4 ? load32_native(ip + 12) : load64_native(ip + 8);
+  const uint64_t second = v4 ? 0 : load64_native(ip + 16);
+  const uint64_t hash = esp::fold_product(first ^ seed_[0], second ^ seed_[1]) ^ seed_[2];
+  return part.by_source[hash % part.by_source.size()];
+}
+
+void Reassembly::let_go(Part& part, const rte_mbuf* packet, uint32_t fragments) noexcept {
+  uint16_t& of_source = share(part, packet);
+  of_source = static_cast<uint16_t>(of_source - fragments);
+  part.held -= fragments;
+  hold(held() - fragments);
+}
+
+void Reassembly::free_given_up(Part& part, ReasonCounters& reasons) noexcept {
   const uint32_t count = given_up_->cnt;
   if (count == 0) return;
-  reasons.dropped[static_cast<size_t>(Reason::kEspFragment)].add(count);
+  uint32_t fragments = 0;  // the library may have joined some before it found a hole
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t segments = given_up_->row[i]->nb_segs;
+    let_go(part, given_up_->row[i], segments);
+    fragments += segments;
+  }
+  reasons.dropped[static_cast<size_t>(Reason::kEspFragment)].add(fragments);
   rte_pktmbuf_free_bulk(given_up_->row, count);
   given_up_->cnt = 0;
-  hold(held() - count);
 }
 
-bool Reassembly::admit(rte_mbuf* packet, ReasonCounters& reasons) noexcept {
-  if (table_ == nullptr)
-    table_ = rte_ip_frag_table_create(kMostPackets / kEntriesPerBucket, kEntriesPerBucket,
-                                      kMostPackets, rte_get_tsc_hz(), SOCKET_ID_ANY);
-  if (table_ != nullptr && packet->nb_segs == 1) {
+void Reassembly::make_table(bool known) noexcept {
+  const uint32_t most = known ? kMostOfKnown : kMostOfOthers;
+  part(known).table = rte_ip_frag_table_create(most / kEntriesPerBucket, kEntriesPerBucket, most,
+                                               rte_get_tsc_hz(), SOCKET_ID_ANY);
+}
+
+void Reassembly::prepare() noexcept {
+  for (const bool known : {true, false}) make_table(known);
+}
+
+bool Reassembly::admit(rte_mbuf* packet, unsigned l2_length, bool known,
+                       ReasonCounters& reasons) noexcept {
+  Part& to = part(known);
+  const uint32_t most = known ? kMostOfKnown : kMostOfOthers;
+  if (to.table == nullptr) make_table(known);
+  packet->l2_len = l2_length;
+  uint16_t& of_source = share(to, packet);
+  const bool room = to.held < most && of_source < (known ? kMostOfOneKnown : kMostOfOneOther);
+  if (to.table != nullptr && packet->nb_segs == 1 && room) {
+    ++of_source;
+    ++to.held;
     hold(held() + 1);
     return true;
   }
@@ -45,11 +88,12 @@ bool Reassembly::admit(rte_mbuf* packet, ReasonCounters& reasons) noexcept {
 }
 
 // After a fragment was given to the table.
-rte_mbuf* Reassembly::finish_fragment(rte_mbuf* whole, ReasonCounters& reasons) noexcept {
-  free_given_up(reasons);
+rte_mbuf* Reassembly::finish_fragment(Part& part, rte_mbuf* whole,
+                                      ReasonCounters& reasons) noexcept {
+  free_given_up(part, reasons);
   if (whole == nullptr) return nullptr;
   const uint32_t fragments = whole->nb_segs;
-  hold(held() - fragments);
+  let_go(part, whole, fragments);
   reasons.dropped[static_cast<size_t>(Reason::kEspJoined)].add(fragments - 1);
   if (rte_pktmbuf_linearize(whole) == 0) return whole;
   reasons.dropped[static_cast<size_t>(Reason::kEspFragment)].add(1);
@@ -57,15 +101,14 @@ rte_mbuf* Reassembly::finish_fragment(rte_mbuf* whole, ReasonCounters& reasons) 
   return nullptr;
 }
 
-rte_mbuf* Reassembly::take4(rte_mbuf* packet, unsigned l2_length,
+rte_mbuf* Reassembly::take4(rte_mbuf* packet, unsigned l2_length, bool known,
                             ReasonCounters& reasons) noexcept {
-  if (!admit(packet, reasons)) return nullptr;
+  if (!admit(packet, l2_length, known, reasons)) return nullptr;
   auto* ip = rte_pktmbuf_mtod_offset(packet, rte_ipv4_hdr*, l2_length);
-  packet->l2_len = l2_length;
   packet->l3_len = (ip->version_ihl & 0xf) * 4u;
   rte_mbuf* whole =
-      rte_ipv4_frag_reassemble_packet(table_, given_up_.get(), packet, rte_rdtsc(), ip);
-  whole = finish_fragment(whole, reasons);
+      rte_ipv4_frag_reassemble_packet(part(known).table, given_up_.get(), packet, rte_rdtsc(), ip);
+  whole = finish_fragment(part(known), whole, reasons);
   if (whole == nullptr) return nullptr;
   ip = rte_pktmbuf_mtod_offset(whole, rte_ipv4_hdr*, l2_length);
   ip->hdr_checksum = 0;
@@ -73,24 +116,26 @@ rte_mbuf* Reassembly::take4(rte_mbuf* packet, unsigned l2_length,
   return whole;
 }
 
-rte_mbuf* Reassembly::take6(rte_mbuf* packet, unsigned l2_length,
+rte_mbuf* Reassembly::take6(rte_mbuf* packet, unsigned l2_length, bool known,
                             ReasonCounters& reasons) noexcept {
-  if (!admit(packet, reasons)) return nullptr;
+  if (!admit(packet, l2_length, known, reasons)) return nullptr;
   auto* ip = rte_pktmbuf_mtod_offset(packet, rte_ipv6_hdr*, l2_length);
   auto* fragment = reinterpret_cast<rte_ipv6_fragment_ext*>(ip + 1);
-  packet->l2_len = l2_length;
   packet->l3_len = kIpv6Bytes + kFragmentHeaderBytes;
-  rte_mbuf* whole =
-      rte_ipv6_frag_reassemble_packet(table_, given_up_.get(), packet, rte_rdtsc(), ip, fragment);
-  return finish_fragment(whole, reasons);
+  rte_mbuf* whole = rte_ipv6_frag_reassemble_packet(part(known).table, given_up_.get(), packet,
+                                                    rte_rdtsc(), ip, fragment);
+  return finish_fragment(part(known), whole, reasons);
 }
 
 void Reassembly::expire(ReasonCounters& reasons) noexcept {
   const uint64_t now = rte_rdtsc();
   if (now < expired_at_) return;
   expired_at_ = now + rte_get_tsc_hz() / 8;
-  rte_ip_frag_table_del_expired_entries(table_, given_up_.get(), now);
-  free_given_up(reasons);
+  for (Part* part : {&known_, &others_}) {
+    if (part->table == nullptr) continue;
+    rte_ip_frag_table_del_expired_entries(part->table, given_up_.get(), now);
+    free_given_up(*part, reasons);
+  }
 }
 
 }  // namespace hecto::router

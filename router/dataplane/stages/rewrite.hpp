@@ -34,11 +34,13 @@ inline bool decrement_ttl(Lane6&, uint8_t* ip) noexcept {
   --ip[7];
   return true;
 }
-inline uint32_t flow_hash(Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes) {
-  return flow_hash4(packet, ip, bytes);
+inline uint32_t flow_hash(Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
+                          uint32_t seed) noexcept {
+  return flow_hash4(packet, ip, bytes, seed);
 }
-inline uint32_t flow_hash(Lane6&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes) {
-  return flow_hash6(packet, ip, bytes);
+inline uint32_t flow_hash(Lane6&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
+                          uint32_t seed) noexcept {
+  return flow_hash6(packet, ip, bytes, seed);
 }
 
 // header_length and kind of a record that forwards without a tag, as load16_native sees them.
@@ -76,7 +78,8 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
     const lookup::NextHopRecord* record = &hops.record(lane.groups[i]);
     if (record->kind == RecordKind::kMultipath) [[unlikely]] {
       const uint32_t contiguous = packet->data_len - l2_length;
-      const uint32_t bucket = flow_hash(lane, packet, ip, contiguous) & record->bucket_mask;
+      const uint32_t bucket =
+          flow_hash(lane, packet, ip, contiguous, snapshot.ecmp_seed) & record->bucket_mask;
       record = &hops.record(
           __atomic_load_n(&hops.buckets[record->bucket_offset + bucket], __ATOMIC_ACQUIRE));
     }

@@ -1,6 +1,9 @@
 // uRPF (RFC 3704): is there a way back to the source? Loose: any route but a discard. Strict: a
 // route through the interface that the packet came in by. Compiled in only when some interface
 // asks for it; packets that fail leave their lane as refused, the others close up.
+//
+// What came in by an SA has its sender vouched for, and has come by the tunnel, not by the wire that
+// carried it: the policy of that tunnel says who may send there (RFC 4301 §5.2).
 #pragma once
 
 #include "base/bytes.hpp"
@@ -38,7 +41,7 @@ inline void look_up(const TableViews& t, const lookup::Ipv6Address* in, lookup::
 
 template <typename Address>
 inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
-                               const Snapshot& snapshot) noexcept {
+                               const Snapshot& snapshot, uint64_t sa_flag) noexcept {
   alignas(64) Address sources[kChunkSize];
   lookup::GroupId groups[kChunkSize];
   urpf_detail::sources(lane, sources);
@@ -47,7 +50,7 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
   for (unsigned i = 0; i < lane.count; ++i) {
     const InterfaceId interface = lane.ingress[i].interface();
     const UrpfMode mode = snapshot.interfaces[interface].urpf;
-    const bool passes = mode == UrpfMode::kOff ||
+    const bool passes = mode == UrpfMode::kOff || (lane.packets[i]->ol_flags & sa_flag) != 0 ||
                         (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
                                                    : tables.urpf.reachable(groups[i]));
     if (!passes) {

@@ -1,0 +1,31 @@
+// What Linux sends, before it leaves: every frame, however it is packed.
+//
+//   frame ─┬─ ESP by an SA that hectod has ────────────────────────► esp_of_linux
+//          ├─ an IP packet that can be protected ─► PolicyCheck::from_linux ─► ESP, or as it is
+//          └─ any other IP packet ─► the policy lets it pass ─► as it is
+//                                  └ else, by its name: in clear it must not leave
+//
+// Two senders on one SA would use numbers twice, and with them nonces.
+#pragma once
+
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/stages/esp_state.hpp"
+#include "router/dataplane/stages/framed_ip.hpp"
+
+namespace hecto::router {
+
+class LinuxCheck {
+ public:
+  explicit LinuxCheck(const EspState& state) : state_(state) {}
+
+  // kNone: it may leave as it is or, where `by_policy`, goes to PolicyCheck, which judges it.
+  Reason check(const FramedIp& frame, bool by_policy, const TableViews& tables) const noexcept;
+
+ private:
+  bool made_by_linux(const FramedIp& frame, const TableViews& tables) const noexcept;
+  bool is_ours(const FramedIp& frame, const uint8_t* spi, bool in_udp) const noexcept;
+
+  EspState state_;
+};
+
+}  // namespace hecto::router
