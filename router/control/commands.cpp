@@ -1,5 +1,7 @@
 #include "router/control/commands.hpp"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -30,7 +32,21 @@ void Commands::run_pending() {
     const std::lock_guard lock(mutex_);
     work.swap(pending_);
   }
-  for (auto& one : work) one();
+  for (auto& one : work) {
+    try {
+      one();
+    } catch (const std::exception& thrown) {  // of work that nobody waits for
+      (void)internal_error(thrown);
+    }
+    one = nullptr;  // a promise that it did not keep is told at once
+  }
+}
+
+std::runtime_error Commands::internal_error(const std::exception& thrown) {
+  std::string line =
+      fmt::format("internal error: {}; what was asked may be half done", thrown.what());
+  spdlog::error("control: {}", line);
+  return std::runtime_error(std::move(line));
 }
 
 void Commands::close() {

@@ -1,21 +1,72 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 
+#include <fmt/format.h>
+
+#include "router/control/ecmp_seed.hpp"
+#include "router/control/instance.hpp"
 #include "router/dataplane/dataplane.hpp"
+#include "router/dataplane/punt/sessions.hpp"
 #include "router/ipsec/ipsec.hpp"
 
 namespace hecto::router {
 
-DpdkForwardingPlane::DpdkForwardingPlane() = default;
-DpdkForwardingPlane::~DpdkForwardingPlane() = default;
+DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks) : locks_(locks), xdp_(locks) {}
+
+// The devices are let go once their ports are closed.
+DpdkForwardingPlane::~DpdkForwardingPlane() {
+  std::vector<config::PortConfig> configs;
+  for (const auto& [name, port] : probed_) configs.push_back(port->config());
+  if (dataplane_)
+    for (const auto& [name, port] : dataplane_->ports()) configs.push_back(port->config());
+  for (const config::PortConfig& config : configs) xdp_.stopping(config.name);
+  probed_.clear();
+  dataplane_.reset();
+  for (const config::PortConfig& config : configs) release_device(config);
+}
 
 void DpdkForwardingPlane::start(std::unique_ptr<Dataplane> dataplane, Ipsec& ipsec) {
   dataplane_ = std::move(dataplane);
   ipsec_ = &ipsec;
 }
 
+// The device is this router's alone, and no program of somebody else's is on it. Before DPDK
+// touches it.
+Result<void> DpdkForwardingPlane::take_device(const config::PortConfig& config) {
+  const auto lock = device_lock(config);
+  if (!lock) return {};
+  if (locks_ != nullptr)
+    if (auto taken = locks_->take(lock->key, lock->subject); !taken) return taken;
+  const std::string interface = kernel_interface_of(config);
+  return interface.empty() ? Result<void>{} : xdp_.clear_way(config.name, interface, lock->key);
+}
+
+void DpdkForwardingPlane::release_device(const config::PortConfig& config) {
+  xdp_.stopped(config.name);
+  const auto lock = device_lock(config);
+  if (!lock || locks_ == nullptr) return;
+  // One that was refused may name the device of one that runs.
+  if (dataplane_)
+    for (const auto& [name, port] : dataplane_->ports())
+      if (const auto other = device_lock(port->config()); other && other->key == lock->key) return;
+  locks_->release(lock->key);
+}
+
+Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config) const {
+  const std::string interface = kernel_interface_of(config);
+  if (interface.empty() || KernelInterface(interface).exists()) return {};
+  return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
+                          "those there are",
+                          config.name, config.device),
+              ENODEV);
+}
+
 Result<config::PortCapability> DpdkForwardingPlane::probe(const config::PortConfig& config) {
+  if (auto taken = take_device(config); !taken) return tl::unexpected(taken.error());
   auto port = Port::probe(config);
-  if (!port) return tl::unexpected(port.error());
+  if (!port) {
+    release_device(config);
+    return tl::unexpected(port.error());
+  }
   const config::PortCapability capability{(*port)->max_rx_queues(), (*port)->socket()};
   probed_[config.name] = std::move(*port);
   return capability;
@@ -26,14 +77,32 @@ Result<PortStatus> DpdkForwardingPlane::add_port(const config::PortConfig& confi
   if (!probed_.contains(config.name))
     if (auto found = probe(config); !found) return tl::unexpected(found.error());
   std::unique_ptr<Port> port = std::move(probed_.extract(config.name).mapped());
-  if (auto done = dataplane_->add_port(std::move(port), placement); !done)
+  if (auto done = dataplane_->add_port(std::move(port), placement); !done) {
+    release_device(config);
     return tl::unexpected(done.error());
+  }
+  const auto lock = device_lock(config);
+  if (lock && dataplane_->port(config.name)->af_xdp())
+    xdp_.started(config.name, kernel_interface_of(config), lock->key);
   ipsec_->offer_to_nics();
   return status(*dataplane_->port(config.name));
 }
 
+void DpdkForwardingPlane::forget_probed(const std::string& name) {
+  const auto port = probed_.extract(name);
+  if (port.empty()) return;
+  const config::PortConfig config = port.mapped()->config();
+  port.mapped()->close();
+  release_device(config);
+}
+
 void DpdkForwardingPlane::remove_port(const std::string& name) {
+  const Port* port = dataplane_->port(name);
+  if (port == nullptr) return;
+  const config::PortConfig config = port->config();
+  xdp_.stopping(name);
   dataplane_->remove_port(name);
+  release_device(config);
 }
 
 Result<void> DpdkForwardingPlane::set_mtu(const std::string& port, uint16_t mtu) {
@@ -81,16 +150,33 @@ void DpdkForwardingPlane::configure(const config::Config& config) {
   Dataplane::Settings& settings = dataplane_->settings();
   settings.burst = config.burst;
   settings.idle_sleep_us = config.idle == config::IdleMode::kPoll ? 0 : config.idle_sleep_us;
+  settings.ecmp_seed = config.ecmp_seed.value_or(own_ecmp_seed(config.api_socket));
   for (size_t i = 0; i < kReasonCount; ++i) {
     const ReasonInfo& reason = info(static_cast<Reason>(i));
     const auto found = config.punt_pps.find(std::string(reason.name));
     settings.punt_pps[i] = found == config.punt_pps.end() ? reason.default_pps : found->second;
   }
+  for (size_t i = 0; i < kPuntClassCount; ++i) {
+    const PuntClassInfo& each = info(static_cast<PuntClass>(i));
+    const auto found = config.punt_class_pps.find(std::string(each.name));
+    settings.punt_class_pps[i] =
+        found == config.punt_class_pps.end() ? each.default_pps : found->second;
+  }
+}
+
+void DpdkForwardingPlane::set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) {
+  dataplane_->settings().punt_sessions = std::move(sessions);
+  changed_ = true;
 }
 
 void DpdkForwardingPlane::use_ipsec(bool used) {
   changed_ |= dataplane_->settings().ipsec != used;
   dataplane_->settings().ipsec = used;
+}
+
+void DpdkForwardingPlane::close(bool closed) {
+  changed_ |= dataplane_->settings().closed != closed;
+  dataplane_->settings().closed = closed;
 }
 
 void DpdkForwardingPlane::set_trace(std::shared_ptr<TraceSession> trace) {
@@ -122,6 +208,8 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.driver = port.driver();
   s.socket = pool == nullptr ? 0 : pool->socket();
   s.present = port.present();
+  s.device_back =
+      !s.present && port.kernel_interface() && KernelInterface(port.config().device).exists();
   s.link = port.link();
   s.mac = port.mac();
   s.mtu = port.mtu();
@@ -130,6 +218,7 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.asked = port.asked();
   s.given = port.given();
   s.refused = port.refused();
+  s.trouble = xdp_.trouble(port.name());
   return s;
 }
 
@@ -205,6 +294,14 @@ uint16_t DpdkForwardingPlane::burst() const {
 
 uint32_t DpdkForwardingPlane::punt_pps(Reason reason) const {
   return dataplane_->settings().punt_pps[static_cast<size_t>(reason)];
+}
+
+uint32_t DpdkForwardingPlane::punt_class_pps(PuntClass punt_class) const {
+  return dataplane_->settings().punt_class_pps[static_cast<size_t>(punt_class)];
+}
+
+std::shared_ptr<const PuntSessions> DpdkForwardingPlane::punt_sessions() const {
+  return dataplane_->settings().punt_sessions;
 }
 
 std::optional<ExamplePacket> DpdkForwardingPlane::example(Reason reason) const {

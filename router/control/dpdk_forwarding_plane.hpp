@@ -5,6 +5,7 @@
 #include <map>
 
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/xdp_watch.hpp"
 
 namespace hecto::router {
 
@@ -13,20 +14,24 @@ class Ipsec;
 
 class DpdkForwardingPlane final : public ForwardingPlane {
  public:
-  DpdkForwardingPlane();
+  // `locks` may be null: then devices are not locked.
+  explicit DpdkForwardingPlane(InstanceLocks* locks = nullptr);
   ~DpdkForwardingPlane() override;
   // Once, before anything but probe(). `ipsec` outlives it: its SAs are offered to new NICs.
   void start(std::unique_ptr<Dataplane> dataplane, Ipsec& ipsec);
   bool started() const { return dataplane_ != nullptr; }
   Dataplane& dataplane() { return *dataplane_; }
 
+  Result<void> check_device(const config::PortConfig& config) const override;
   Result<config::PortCapability> probe(const config::PortConfig& config) override;
+  void forget_probed(const std::string& name) override;
   Result<PortStatus> add_port(const config::PortConfig& config,
                               const config::Placement& placement) override;
   void remove_port(const std::string& name) override;
   Result<void> set_mtu(const std::string& port, uint16_t mtu) override;
   Result<void> set_promiscuous(const std::string& port, bool on) override;
   void update_config(const config::PortConfig& config) override;
+  std::vector<std::string> mend_ports() override { return xdp_.check(); }
 
   void set_interface(const Interface& interface, bool up, std::vector<IpPrefix> addresses) override;
   void remove_interface(InterfaceId id) override;
@@ -34,7 +39,9 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   std::vector<IpPrefix> interface_addresses(InterfaceId id) const override;
 
   void configure(const config::Config& config) override;
+  void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) override;
   void use_ipsec(bool used) override;
+  void close(bool closed) override;
   void set_trace(std::shared_ptr<TraceSession> trace) override;
   void set_capture(std::shared_ptr<CaptureUse> capture) override;
   void publish() override;
@@ -52,6 +59,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   unsigned features() const override;
   uint16_t burst() const override;
   uint32_t punt_pps(Reason reason) const override;
+  uint32_t punt_class_pps(PuntClass punt_class) const override;
+  std::shared_ptr<const PuntSessions> punt_sessions() const override;
   std::optional<ExamplePacket> example(Reason reason) const override;
   unsigned in_flight() const override;
   uint64_t fragments_made() const override;
@@ -59,7 +68,11 @@ class DpdkForwardingPlane final : public ForwardingPlane {
 
  private:
   PortStatus status(const Port& port) const;
+  Result<void> take_device(const config::PortConfig& config);
+  void release_device(const config::PortConfig& config);
 
+  InstanceLocks* const locks_;
+  XdpWatch xdp_;
   std::map<std::string, std::unique_ptr<Port>> probed_;  // and not added yet
   std::unique_ptr<Dataplane> dataplane_;
   Ipsec* ipsec_ = nullptr;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "base/result.hpp"
 #include "config/placement/placement.hpp"
@@ -21,6 +22,7 @@
 namespace hecto::router {
 
 class CaptureUse;
+class PuntSessions;
 class TraceSession;
 
 // A port that runs.
@@ -30,11 +32,13 @@ struct PortStatus {
   std::string driver;
   int socket = 0;  // of its buffers
   bool present = true;
+  bool device_back = false;  // not present, but another device of its name is
   LinkState link;
   MacAddress mac{};
   uint16_t mtu = 1500;
   uint16_t rx_queues = 1, tx_queues = 1;
   std::vector<std::string> asked, given, refused;  // offloads, and what became of them
+  std::string trouble;                             // of its device, in words; empty: none
 
   const std::string& name() const { return config.name; }
   bool up() const { return present && link.up; }
@@ -64,8 +68,12 @@ class ForwardingPlane {
  public:
   virtual ~ForwardingPlane() = default;
 
+  // Whether the device is there, without touching it.
+  virtual Result<void> check_device(const config::PortConfig& config) const = 0;
   // Finds or creates the port's device and keeps it for add_port().
   virtual Result<config::PortCapability> probe(const config::PortConfig& config) = 0;
+  // A port that was probed and is not added after all.
+  virtual void forget_probed(const std::string& name) = 0;
   // Configures and starts the port, which is probed first if it was not. Packets flow after the
   // next publish().
   virtual Result<PortStatus> add_port(const config::PortConfig& config,
@@ -76,6 +84,8 @@ class ForwardingPlane {
   virtual Result<void> set_mtu(const std::string& port, uint16_t mtu) = 0;
   virtual Result<void> set_promiscuous(const std::string& port, bool on) = 0;
   virtual void update_config(const config::PortConfig& config) = 0;
+  // Once a second: what somebody did to the ports' devices, a line each, mended where it can be.
+  virtual std::vector<std::string> mend_ports() = 0;
 
   // `up`, `addresses`: with what Linux says of its twin.
   virtual void set_interface(const Interface& interface, bool up,
@@ -86,11 +96,14 @@ class ForwardingPlane {
 
   // Burst, idle sleep and punt rates.
   virtual void configure(const config::Config& config) = 0;
+  // Who the router itself talks to; null: not known.
+  virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
+  virtual void close(bool closed) = 0;    // whether all that comes in is dropped as not_ready
   virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;    // null: none
   virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;  // null: none
   virtual void publish() = 0;
-  virtual void publish_changes() = 0;  // only if interfaces or IPsec's use have changed
+  virtual void publish_changes() = 0;  // only if interfaces, sessions or IPsec's use have changed
   virtual void reclaim() = 0;          // what nobody reads any more
 
   virtual std::vector<PortStatus> ports() const = 0;  // by name
@@ -104,6 +117,8 @@ class ForwardingPlane {
   virtual unsigned features() const = 0;
   virtual uint16_t burst() const = 0;
   virtual uint32_t punt_pps(Reason reason) const = 0;
+  virtual uint32_t punt_class_pps(PuntClass punt_class) const = 0;  // of one interface
+  virtual std::shared_ptr<const PuntSessions> punt_sessions() const = 0;
   // The newest packet that met the reason, on whichever worker.
   virtual std::optional<ExamplePacket> example(Reason reason) const = 0;
   virtual unsigned in_flight() const = 0;

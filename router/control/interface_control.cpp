@@ -82,6 +82,7 @@ void InterfaceControl::remove(InterfaceId id) {
   plane_.remove_interface(id);
   if (linux_ != nullptr) linux_->remove_twin(id);
   table_.erase(id);
+  mending_.erase(id);
 }
 
 void InterfaceControl::remove_port(const std::string& name) {
@@ -94,10 +95,16 @@ void InterfaceControl::remove_port(const std::string& name) {
   }
   // The slow path first: it must not inject into a port that closes.
   update_twins();
+  // The next one with the number of an interface inherits nothing.
+  for (const config::NeighborConfig& neighbor : running_.config.neighbors)
+    if (const Interface* on = table_.find(neighbor.interface); on && on->port_name == name)
+      (void)routing_.remove_neighbor(on->id, neighbor.address);
   for (const InterfaceId id : mine) remove(id);
   routing_.commit();
   plane_.remove_port(name);
   port_gone_.erase(name);
+  reopening_.erase(name);
+  lost_ports_.erase(name);
 }
 
 void InterfaceControl::update_twins() {
@@ -109,11 +116,15 @@ void InterfaceControl::refresh(const Interface& interface) {
   plane_.set_interface(interface, known.up(interface), known.addresses(interface));
 }
 
-void InterfaceControl::change_port(const config::PortConfig& wanted) {
+Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   auto port = plane_.port(wanted.name);
+  if (!port) {  // its device is back but refuses: what it is to be it becomes with it
+    if (const auto lost = lost_ports_.find(wanted.name); lost != lost_ports_.end())
+      lost->second = wanted;
+    return {};
+  }
   if (wanted.promiscuous != port->config.promiscuous)
-    if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done)
-      notes_.add(done.error().message);
+    if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done) return done;
   if (!wanted.vlans.empty() && port->driver == "net_af_xdp")
     notes_.add(
         fmt::format("port {}: AF_XDP does not show VLAN tags that the kernel has taken off; reload "
@@ -134,12 +145,13 @@ void InterfaceControl::change_port(const config::PortConfig& wanted) {
       gone.push_back(id);
   }
   for (const InterfaceId id : gone) remove(id);
-  update_mtus(*port);  // those that Linux made
+  if (!gone.empty()) update_twins();  // the slow path lets go of their TAPs
+  update_mtus(*port);                 // those that Linux made
   for (const config::VlanConfig& vlan : wanted.vlans) {
     if (table_.find(port->id, vlan.id) != nullptr) continue;
-    if (auto added = add(tagged(*table_.find(port->id, 0), *port, vlan)); !added)
-      notes_.add(added.error().message);
+    if (auto added = add(tagged(*table_.find(port->id, 0), *port, vlan)); !added) return added;
   }
+  return {};
 }
 
 void InterfaceControl::change(Interface& interface, const PortStatus& port,
@@ -177,23 +189,32 @@ void InterfaceControl::remove_neighbor(const config::NeighborConfig& neighbor) {
   if (linux_ != nullptr) (void)linux_->remove_neighbor(interface->ifindex, neighbor.address);
 }
 
-void InterfaceControl::write_to_linux() {
-  for (const auto& [id, interface] : table_.all()) write_to_linux(interface);
+std::vector<std::string> InterfaceControl::write_to_linux() {
+  std::vector<std::string> refused;
+  for (const auto& [id, interface] : table_.all())
+    for (std::string& line : write_to_linux(interface)) refused.push_back(std::move(line));
+  return refused;
 }
 
-void InterfaceControl::write_to_linux(const Interface& interface) {
-  if (linux_ == nullptr || interface.made_by_linux) return;
+std::vector<std::string> InterfaceControl::write_to_linux(const Interface& interface) {
+  std::vector<std::string> refused;
+  if (linux_ == nullptr || interface.made_by_linux || interface.twin_gone) return refused;
   for (const IpPrefix& address : interface.addresses)
     if (auto done = linux_->add_address(interface.ifindex, address); !done)
-      notes_.add(fmt::format("interface {}: address {}: {}", interface.name, address.to_string(),
-                             done.error().message));
+      refused.push_back(fmt::format("interface {}: address {}: {}", interface.name,
+                                    address.to_string(), done.error().message));
   for (const config::NeighborConfig& neighbor : running_.config.neighbors) {
     if (neighbor.interface != interface.name) continue;
     if (auto done =
             linux_->set_permanent_neighbor(interface.ifindex, neighbor.address, neighbor.mac);
         !done)
-      notes_.add(done.error().message);
+      refused.push_back(done.error().message);
   }
+  return refused;
+}
+
+void InterfaceControl::note_refusals(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) notes_.add(line);
 }
 
 void InterfaceControl::poll_links() {
@@ -207,23 +228,6 @@ void InterfaceControl::poll_links() {
       if (interface.has_twin) linux_->set_twin_carrier(id, up);
       refresh(interface);
     }
-  }
-}
-
-void InterfaceControl::watch() {
-  for (const PortStatus& port : plane_.ports()) {
-    bool& gone = port_gone_[port.name()];
-    if (!port.present && !gone)
-      notes_.add(fmt::format("port {}: {} is gone; its interfaces are down, the other ports go on",
-                             port.name(), port.config.device));
-    gone = !port.present;
-  }
-  for (auto& [id, interface] : table_.all()) {
-    if (!interface.has_twin || interface.twin_gone) continue;
-    interface.twin_gone = linux_->twin_gone(id);
-    if (interface.twin_gone)
-      notes_.add(fmt::format("interface {}: its TAP was deleted; nothing is punted there any more",
-                             interface.name));
   }
 }
 
@@ -287,7 +291,7 @@ void InterfaceControl::take_mtu(const Interface& interface, uint16_t mtu) {
 }
 
 bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
-  const Interface* interface = table_.by_ifindex(link.ifindex);
+  Interface* interface = table_.by_ifindex(link.ifindex);
   if (interface == nullptr) {
     if (!removed && link.vlan != 0) adopt_vlan_device(link);
     return false;
@@ -298,13 +302,15 @@ bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
     update_twins();
     return false;
   }
-  if (!removed && interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535)
+  if (removed) return lose_twin(*interface);
+  follow_twin(*interface, link);
+  if (interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535)
     take_mtu(*interface, static_cast<uint16_t>(link.mtu));
   const bool was_up = plane_.interface_up(interface->id);
   refresh(*interface);
   // Setting a link down makes Linux forget IPv6 addresses and routes: the file's come back.
-  if (removed || was_up || !link.up || !link.carrier) return false;
-  write_to_linux(*interface);
+  if (was_up || !link.up || !link.carrier) return false;
+  note_refusals(write_to_linux(*interface));
   return true;
 }
 

@@ -9,12 +9,15 @@
 // Control only.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "config/file/config.hpp"
 #include "router/control/interface_table.hpp"
+#include "router/linux/backoff.hpp"
 
 namespace hecto::config {
 struct Placement;
@@ -47,7 +50,8 @@ class InterfaceControl {
   // A port and its interfaces, all or none.
   Result<void> add_port(const config::PortConfig& config, const config::Placement& placement);
   // What a running port can change: addresses, VLANs, uRPF, counters. The MTU is set already.
-  void change_port(const config::PortConfig& wanted);
+  // An error: part of it is done.
+  Result<void> change_port(const config::PortConfig& wanted);
   void remove_port(const std::string& name);
   // The slow path delivers to the twins that there are now.
   void update_twins();
@@ -55,14 +59,16 @@ class InterfaceControl {
   // Neighbors of the file.
   Result<void> add_neighbor(const config::NeighborConfig& neighbor);
   void remove_neighbor(const config::NeighborConfig& neighbor);
-  // Addresses and neighbors of the file, written into Linux.
-  void write_to_linux();
+  // Addresses and neighbors of the file, written into Linux; what it refused, a line each.
+  std::vector<std::string> write_to_linux();
 
   // What Linux says of a link, after Routing has looked at it. True: an interface came up, and
   // what Linux has forgotten meanwhile must be written again (its addresses are).
   bool follow_link(const LinuxLink& link, bool removed);
-  void poll_links();         // of the ports
-  void watch();              // once a second: what went away without a word
+  void poll_links();  // of the ports
+  // Once a second: what went away without a word, and what can be mended now. True: routes of the
+  // file are to be written again.
+  bool watch();
   void refresh_addresses();  // those that Linux changed, for who answers from them
 
  private:
@@ -76,7 +82,22 @@ class InterfaceControl {
   void update_mtus(const PortStatus& port);
   void take_mtu(const Interface& interface, uint16_t mtu);
   void adopt_vlan_device(const LinuxLink& link);
-  void write_to_linux(const Interface& interface);
+  std::vector<std::string> write_to_linux(const Interface& interface);
+  void note_refusals(const std::vector<std::string>& lines);
+
+  // interface_mending.cpp
+  struct Mending {
+    Backoff pause{std::chrono::milliseconds(50), std::chrono::seconds(30)};
+    std::chrono::steady_clock::time_point due{};
+  };
+  void follow_twin(Interface& interface, const LinuxLink& link);
+  bool lose_twin(Interface& interface);
+  bool mend(Interface& interface);
+  bool remake_twin(Interface& interface);
+  Result<void> restore_twin(Interface& interface);
+  void trouble(Interface& interface, const std::string& words, const std::string& line);
+  bool reopen(const PortStatus& gone);
+  bool retry_ports();
 
   const Running& running_;
   Routing& routing_;
@@ -86,6 +107,9 @@ class InterfaceControl {
   LinuxSide* linux_ = nullptr;  // null: static mode
   InterfaceTable table_;
   std::map<std::string, bool> port_gone_;  // and said so
+  std::map<InterfaceId, Mending> mending_;
+  std::map<std::string, Mending> reopening_;
+  std::map<std::string, config::PortConfig> lost_ports_;  // whose device is back but refused
 };
 
 }  // namespace hecto::router

@@ -1,5 +1,7 @@
 #include "router/control/interface_table.hpp"
 
+#include <utility>
+
 namespace hecto::router {
 
 InterfaceId InterfaceTable::free_id() const {
@@ -42,6 +44,11 @@ const Interface* InterfaceTable::by_ifindex(int ifindex) const {
   for (const auto& [id, interface] : interfaces_)
     if (interface.ifindex == ifindex && ifindex != 0) return &interface;
   return nullptr;
+}
+
+Interface* InterfaceTable::by_ifindex(int ifindex) {
+  const Interface* found = std::as_const(*this).by_ifindex(ifindex);
+  return found == nullptr ? nullptr : find(found->id);
 }
 
 InterfaceId InterfaceTable::twin_of(const Interface& interface) const {

@@ -18,7 +18,12 @@ struct Interface : InterfaceState {
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
   bool has_twin = false;   // a TAP of its own
-  bool twin_gone = false;  // deleted in Linux, and said so
+  bool twin_gone = false;  // deleted in Linux or moved elsewhere, and not made again yet
+  // What Linux said last of its twin; empty and zero: nothing yet.
+  std::string twin_name;
+  MacAddress twin_mac{};
+  bool twin_down = false;  // somebody set it down
+  std::string trouble;     // with its twin, in words; empty: none
 };
 
 class InterfaceTable {
@@ -31,6 +36,7 @@ class InterfaceTable {
   const Interface* find(const std::string& name) const;
   const Interface* find(uint16_t port, uint16_t vlan) const;
   const Interface* by_ifindex(int ifindex) const;
+  Interface* by_ifindex(int ifindex);
   Interface* find(InterfaceId id);
   const std::map<InterfaceId, Interface>& all() const { return interfaces_; }
   std::map<InterfaceId, Interface>& all() { return interfaces_; }

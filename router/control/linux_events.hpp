@@ -29,6 +29,9 @@ class LinuxEventFanOut final : public LinuxEvents {
   void address(const LinuxAddress& address, bool removed) override;
   void neighbor(const LinuxNeighbor& neighbor, bool removed) override;
   void nexthop_object(const NextHopObject& object, bool removed) override;
+  bool names_nexthop_object(uint32_t id) const override {
+    return routing_.names_nexthop_object(id);
+  }
   void route(const Route& route, bool removed, bool replace) override;
   void resync_begin(const std::string& why) override;
   void resync_end() override;

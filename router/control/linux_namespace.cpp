@@ -1,9 +1,15 @@
 #include "router/control/linux_namespace.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "router/control/notes.hpp"
 #include "router/dataplane/dataplane.hpp"
+#include "router/linux/stale_routes.hpp"
 #include "router/linux/xfrm/requests.hpp"
 
 namespace hecto::router {
@@ -25,17 +31,33 @@ Result<std::unique_ptr<LinuxNamespace>> LinuxNamespace::open(const config::Linux
   if (auto done = space->enable_forwarding(); !done) return tl::unexpected(done.error());
   auto requests = NetlinkRequests::open(*space);
   if (!requests) return tl::unexpected(requests.error());
-  auto mirror = NetlinkMirror::open(*space, events);
-  if (!mirror) return tl::unexpected(mirror.error());
+  // What an earlier run left would stand beside, or before, what the file says now.
+  if (auto removed = remove_routes_of_protocol(*space, kRouteProtocol); !removed)
+    notes.add("Linux side: " + removed.error().message);
+  else if (*removed > 0)
+    spdlog::info("Linux side: {} routes of an earlier run are removed", *removed);
   std::unique_ptr<LinuxNamespace> side(
       new LinuxNamespace(std::move(*space), std::move(*requests), dataplane, notes));
+  MirrorOptions options;
+  options.tell = [&notes](const std::string& line) { notes.add("mirror: " + line); };
+  auto mirror = NetlinkMirror::open(side->space_, events, options);
+  if (!mirror) return tl::unexpected(mirror.error());
   side->mirror_ = std::move(*mirror);
   return side;
 }
 
 Result<int> LinuxNamespace::make_twin(const Interface& interface) {
-  auto tap = Tap::create(space_, {interface.name, interface.mac, interface.mtu});
+  const TapOptions options{interface.name, interface.mac, interface.mtu};
+  auto tap = Tap::create(space_, options);
+  // One of that name that went just now: the slow path lets go of it within a turn.
+  for (int i = 0; i < 50 && !tap && tap.error().error_number == EBUSY; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    tap = Tap::create(space_, options);
+  }
   if (!tap) return tl::unexpected(tap.error());
+  // Without a wait for its own link-local address (RFC 4862 §5.4) the first packet that is to cross
+  // finds its neighbor. A kernel without IPv6 has no such file.
+  (void)space_.set_sysctl(fmt::format("net/ipv6/conf/{}/accept_dad", interface.name), "0");
   if (auto done = tap->set_up(true); !done) return tl::unexpected(done.error());
   auto twin = std::make_shared<Twin>(std::move(*tap));
   twin->interface = interface.id;
@@ -50,6 +72,28 @@ Result<int> LinuxNamespace::make_twin(const Interface& interface) {
   return ifindex;
 }
 
+Result<void> LinuxNamespace::set_twin_name(const Interface& interface) {
+  return requests_.set_link_name(interface.ifindex, interface.name);
+}
+
+Result<void> LinuxNamespace::set_twin_mac(const Interface& interface) {
+  return requests_.set_link_mac(interface.ifindex, interface.mac);
+}
+
+void LinuxNamespace::remove_twin(InterfaceId id) {
+  twins_.erase(id);
+  suspended_.erase(id);
+}
+
+// Nobody but control looks at a twin that is suspended.
+void LinuxNamespace::resume_twin(const Interface& interface) {
+  suspended_.erase(interface.id);
+  const auto twin = twins_.find(interface.id);
+  if (twin == twins_.end()) return;
+  twin->second->port = interface.port;
+  twin->second->pool = dataplane_.pool_of(interface.port_name)->get();
+}
+
 void LinuxNamespace::set_twin_mtu(InterfaceId id, uint16_t mtu) {
   if (const auto twin = twins_.find(id); twin != twins_.end()) (void)twin->second->tap.set_mtu(mtu);
 }
@@ -57,6 +101,11 @@ void LinuxNamespace::set_twin_mtu(InterfaceId id, uint16_t mtu) {
 void LinuxNamespace::set_twin_carrier(InterfaceId id, bool carrier) {
   if (const auto twin = twins_.find(id); twin != twins_.end())
     (void)twin->second->tap.set_carrier(carrier);
+}
+
+std::optional<TapState> LinuxNamespace::twin_state(InterfaceId id) const {
+  const auto twin = twins_.find(id);
+  return twin == twins_.end() ? std::nullopt : twin->second->tap.state();
 }
 
 bool LinuxNamespace::twin_gone(InterfaceId id) const {
@@ -67,10 +116,13 @@ bool LinuxNamespace::twin_gone(InterfaceId id) const {
 void LinuxNamespace::deliver(const InterfaceTable& interfaces) {
   auto list = std::make_shared<TwinList>();
   list->by_interface.assign(kMaxInterfaceId + 1, nullptr);
-  for (const auto& [id, twin] : twins_) list->twins.push_back(twin);
-  for (const auto& [id, interface] : interfaces.all())
-    if (const auto twin = twins_.find(interfaces.twin_of(interface)); twin != twins_.end())
+  for (const auto& [id, twin] : twins_)
+    if (!suspended_.contains(id)) list->twins.push_back(twin);
+  for (const auto& [id, interface] : interfaces.all()) {
+    const auto twin = twins_.find(interfaces.twin_of(interface));
+    if (twin != twins_.end() && !suspended_.contains(twin->first))
       list->by_interface[id] = twin->second.get();
+  }
   dataplane_.set_twins(std::move(list));
 }
 

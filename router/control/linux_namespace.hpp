@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "config/file/config.hpp"
 #include "router/control/linux_side.hpp"
@@ -33,10 +34,15 @@ class LinuxNamespace final : public LinuxSide {
   void exempt_twins_from_xfrm() { exempt_from_xfrm_ = true; }
 
   Result<int> make_twin(const Interface& interface) override;
-  void remove_twin(InterfaceId id) override { twins_.erase(id); }
+  Result<void> set_twin_name(const Interface& interface) override;
+  Result<void> set_twin_mac(const Interface& interface) override;
+  void suspend_twin(InterfaceId id) override { suspended_.insert(id); }
+  void resume_twin(const Interface& interface) override;
+  void remove_twin(InterfaceId id) override;
   void set_twin_mtu(InterfaceId id, uint16_t mtu) override;
   void set_twin_carrier(InterfaceId id, bool carrier) override;
   bool twin_gone(InterfaceId id) const override;
+  std::optional<TapState> twin_state(InterfaceId id) const override;
   void deliver(const InterfaceTable& interfaces) override;
 
   Result<void> add_address(int ifindex, const IpPrefix& address) override;
@@ -51,6 +57,7 @@ class LinuxNamespace final : public LinuxSide {
   Result<void> check() const override { return space_.check(); }
   const MirrorStats& mirror_stats() const override { return mirror_->stats(); }
   bool mirror_synchronized() const override { return mirror_->synchronized(); }
+  bool mirror_known() const { return mirror_->known(); }  // its first reading has ended
   uint64_t frames_without_mbuf(const rte_mempool* pool) const override;
 
  private:
@@ -63,6 +70,7 @@ class LinuxNamespace final : public LinuxSide {
   Notes& notes_;
   bool exempt_from_xfrm_ = false;
   std::map<InterfaceId, std::shared_ptr<Twin>> twins_;
+  std::set<InterfaceId> suspended_;
   std::unique_ptr<NetlinkMirror> mirror_;
 };
 

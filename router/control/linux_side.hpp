@@ -3,11 +3,13 @@
 // Control only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "router/control/interface_table.hpp"
+#include "router/linux/tap.hpp"
 
 struct rte_mempool;
 
@@ -21,11 +23,20 @@ class LinuxSide {
 
   // A TAP for the interface, up, with its MAC and MTU; its ifindex.
   virtual Result<int> make_twin(const Interface& interface) = 0;
+  // Back to what it was made with, by its index.
+  virtual Result<void> set_twin_name(const Interface& interface) = 0;
+  virtual Result<void> set_twin_mac(const Interface& interface) = 0;
+  // While its port is opened anew: out of the slow path with the next deliver(), and back with the
+  // one after resume_twin(), over the port that the interface has then.
+  virtual void suspend_twin(InterfaceId id) = 0;
+  virtual void resume_twin(const Interface& interface) = 0;
   // The device goes once the slow path has let go of it, too: after the next deliver().
   virtual void remove_twin(InterfaceId id) = 0;
   virtual void set_twin_mtu(InterfaceId id, uint16_t mtu) = 0;
   virtual void set_twin_carrier(InterfaceId id, bool carrier) = 0;
   virtual bool twin_gone(InterfaceId id) const = 0;  // somebody deleted it
+  // As it is now: news of it may be older. Empty: there is none in the namespace.
+  virtual std::optional<TapState> twin_state(InterfaceId id) const = 0;
   // The slow path delivers to these interfaces' twins from now on.
   virtual void deliver(const InterfaceTable& interfaces) = 0;
 

@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
-#include <map>
+#include <fstream>
 
 #include "config/file/diff.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -17,55 +19,6 @@
 
 namespace hecto::router {
 namespace {
-
-using RouteTables = std::map<std::string, std::shared_ptr<const RouteTable>>;  // by file
-
-// What can fail. Takes itself back unless it is kept.
-class Preparation {
- public:
-  explicit Preparation(const Parts& parts) : parts_(parts), placement_(parts.running.placement) {}
-  ~Preparation() {
-    if (kept_) return;
-    for (const std::string& name : added_) parts_.interfaces.remove_port(name);
-    parts_.running.placement = std::move(placement_);
-    for (const auto& [name, mtu] : mtus_) (void)parts_.plane.set_mtu(name, mtu);
-  }
-  Preparation(const Preparation&) = delete;
-  Preparation& operator=(const Preparation&) = delete;
-
-  Result<void> add_port(const config::Config& wanted, const config::PortConfig& port);
-  Result<void> change_mtu(const config::PortConfig& wanted);
-  void keep() { kept_ = true; }
-
- private:
-  const Parts& parts_;
-  config::Placement placement_;
-  std::vector<std::string> added_;
-  std::vector<std::pair<std::string, uint16_t>> mtus_;  // as they were
-  bool kept_ = false;
-};
-
-Result<void> Preparation::add_port(const config::Config& wanted, const config::PortConfig& port) {
-  auto placement = place_beside(parts_.running, wanted, port.name);
-  if (!placement) return tl::unexpected(placement.error());
-  if (auto done = parts_.interfaces.add_port(port, *placement); !done) return done;
-  added_.push_back(port.name);
-  parts_.running.placement = std::move(*placement);
-  return {};
-}
-
-Result<void> Preparation::change_mtu(const config::PortConfig& wanted) {
-  // One that the port refused at its start, or that Linux changed, is no matter of this reload.
-  const auto& ports = parts_.running.config.ports;
-  const auto running = std::find_if(ports.begin(), ports.end(),
-                                    [&](const auto& p) { return p.name == wanted.name; });
-  const auto port = parts_.plane.port(wanted.name);
-  if (!port || port->mtu == wanted.mtu) return {};
-  if (running != ports.end() && running->mtu == wanted.mtu) return {};
-  if (auto done = parts_.plane.set_mtu(wanted.name, wanted.mtu); !done) return done;
-  mtus_.emplace_back(wanted.name, port->mtu);
-  return {};
-}
 
 // Names and gateways of routes and neighbors, against the wanted ports and what Linux has on ours.
 class References {
@@ -116,84 +69,271 @@ class References {
   const config::Config& wanted_;
 };
 
-RouteTables read_route_files(const Parts& parts, const config::Difference& difference,
-                             std::vector<std::string>& problems) {
-  RouteTables tables;
-  for (const std::string& file : difference.route_files_added) {
-    auto table = parts.routes.read_file(file);
-    if (table)
-      tables[file] = *table;
-    else
-      problems.push_back(table.error().message);
-  }
-  return tables;
+void check_devices(const Parts& parts, const config::Difference& difference,
+                   std::vector<std::string>& problems) {
+  for (const config::PortConfig& port : difference.ports_added)
+    if (auto there = parts.plane.check_device(port); !there)
+      problems.push_back(there.error().message);
 }
 
-void take_away(const Parts& parts, const config::Difference& difference) {
-  parts.routes.remove_from_linux(difference.routes_removed);
-  for (const config::RouteConfig& route : difference.routes_removed)
-    (void)parts.routes.remove(route.to, route.metric, RouteOrigin::kFile);
-  for (const config::NeighborConfig& neighbor : difference.neighbors_removed)
-    parts.interfaces.remove_neighbor(neighbor);
-  for (const std::string& file : difference.route_files_removed) parts.routes.unload_file(file);
-  for (const config::PortConfig& port : difference.ports_changed)
-    parts.interfaces.change_port(port);
-  for (const std::string& name : difference.ports_removed) {
-    parts.interfaces.remove_port(name);
-    remove_port(parts.running.placement, name);
-  }
+void check_route_files(const config::Difference& difference, std::vector<std::string>& problems) {
+  for (const std::string& file : difference.route_files_added)
+    if (!std::ifstream(file))
+      problems.push_back(fmt::format("{}: cannot be opened: {}", file, std::strerror(errno)));
 }
 
-void put_in_place(const Parts& parts, const config::Difference& difference,
-                  const RouteTables& tables) {
-  Notes& notes = parts.notes;
-  for (const config::NeighborConfig& neighbor : difference.neighbors_added) {
+// The steps, each of which can be taken back. Takes all of them back unless they are kept.
+class Application {
+ public:
+  Application(const Parts& parts, const config::Config& wanted,
+              const config::Difference& difference, const ReloadStep& before_step)
+      : parts_(parts), wanted_(wanted), difference_(difference), before_step_(before_step) {}
+  ~Application() {
+    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+  }
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  Result<void> run();
+  void finish();
+
+ private:
+  Result<void> begin(const std::string& step) const {
+    return before_step_ ? before_step_(step) : Result<void>{};
+  }
+  void undo(std::function<void()> back) { undo_.push_back(std::move(back)); }
+  void put_back_into_linux();
+  void settle_gateways();
+
+  Result<void> add_port(const config::PortConfig& port);
+  Result<void> take_away_routes();
+  Result<void> change_port(const config::PortConfig& wanted);
+  Result<void> change_mtu(const config::PortConfig& wanted, const config::PortConfig& running);
+  Result<void> add_routes();
+  Result<void> load_files();
+  Result<void> tell_linux();
+  Result<void> add_policies();
+  Result<void> change_ipsec();
+  void publish_ipsec();
+
+  const Parts& parts_;
+  const config::Config& wanted_;
+  const config::Difference& difference_;
+  const ReloadStep& before_step_;
+  std::vector<std::string> known_;  // what Linux has refused so far
+  std::vector<std::function<void()>> undo_;
+};
+
+Result<void> Application::run() {
+  // What Linux refuses of what runs already is no matter of this reload.
+  known_ = parts_.interfaces.write_to_linux();
+  undo([this] { put_back_into_linux(); });
+  for (const config::PortConfig& port : difference_.ports_added)
+    if (auto done = add_port(port); !done) return done;
+  if (auto done = take_away_routes(); !done) return done;
+  for (const config::PortConfig& port : difference_.ports_changed)
+    if (auto done = change_port(port); !done) return done;
+  // Policies before the routes that they are for.
+  if (auto done = add_policies(); !done) return done;
+  if (auto done = add_routes(); !done) return done;
+  if (auto done = load_files(); !done) return done;
+  undo([this, before = parts_.running.config] { parts_.running.config = before; });
+  parts_.running.config = wanted_;
+  if (auto done = tell_linux(); !done) return done;
+  return change_ipsec();
+}
+
+// What Linux may have lost on the way there and back.
+void Application::put_back_into_linux() {
+  if (undo_.size() == 1) return;
+  for (const std::string& refused : parts_.interfaces.write_to_linux()) parts_.notes.add(refused);
+  parts_.routes.write_to_linux();
+  parts_.interfaces.update_twins();
+  publish_ipsec();
+  parts_.routing.commit();
+  parts_.plane.publish();
+}
+
+Result<void> Application::add_port(const config::PortConfig& port) {
+  if (auto done = begin("port " + port.name); !done) return done;
+  auto placement = place_beside(parts_.running, wanted_, port.name);
+  if (!placement) return tl::unexpected(placement.error());
+  if (auto done = parts_.interfaces.add_port(port, *placement); !done) return done;
+  undo([this, name = port.name, before = parts_.running.placement] {
+    parts_.interfaces.remove_port(name);
+    parts_.running.placement = before;
+  });
+  parts_.running.placement = std::move(*placement);
+  return {};
+}
+
+Result<void> Application::take_away_routes() {
+  if (auto done = begin("routes taken away"); !done) return done;
+  parts_.routes.remove_from_linux(difference_.routes_removed);
+  for (const config::RouteConfig& route : difference_.routes_removed) {
+    (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile);
+    undo([this, route] { (void)parts_.routes.add(route, RouteOrigin::kFile); });
+  }
+  for (const config::NeighborConfig& neighbor : difference_.neighbors_removed) {
+    parts_.interfaces.remove_neighbor(neighbor);
+    undo([this, neighbor] { (void)parts_.interfaces.add_neighbor(neighbor); });
+  }
+  return {};
+}
+
+Result<void> Application::change_port(const config::PortConfig& wanted) {
+  if (auto done = begin("port " + wanted.name); !done) return done;
+  const auto& ports = parts_.running.config.ports;
+  const auto running = std::find_if(ports.begin(), ports.end(),
+                                    [&](const auto& p) { return p.name == wanted.name; });
+  if (running == ports.end()) return {};
+  if (auto done = change_mtu(wanted, *running); !done) return done;
+  undo([this, before = *running] {
+    if (auto back = parts_.interfaces.change_port(before); !back)
+      parts_.notes.add("reload: not all could be put back: " + back.error().message);
+  });
+  return parts_.interfaces.change_port(wanted);
+}
+
+Result<void> Application::change_mtu(const config::PortConfig& wanted,
+                                     const config::PortConfig& running) {
+  // One that the port refused at its start, or that Linux changed, is no matter of this reload.
+  const auto port = parts_.plane.port(wanted.name);
+  if (!port || port->mtu == wanted.mtu || running.mtu == wanted.mtu) return {};
+  if (auto done = parts_.plane.set_mtu(wanted.name, wanted.mtu); !done) return done;
+  // The interfaces follow, also where nothing else of the port was changed.
+  undo([this, running, mtu = port->mtu] {
+    (void)parts_.plane.set_mtu(running.name, mtu);
+    (void)parts_.interfaces.change_port(running);
+  });
+  return {};
+}
+
+Result<void> Application::add_routes() {
+  for (const config::NeighborConfig& neighbor : difference_.neighbors_added) {
     // A VLAN device of Linux may have gone with its port.
-    if (parts.interfaces.table().find(neighbor.interface) == nullptr) continue;
-    if (auto done = parts.interfaces.add_neighbor(neighbor); !done) notes.add(done.error().message);
+    if (parts_.interfaces.table().find(neighbor.interface) == nullptr) continue;
+    if (auto done = begin("neighbor " + neighbor.address.to_string()); !done) return done;
+    if (auto done = parts_.interfaces.add_neighbor(neighbor); !done) return done;
+    undo([this, neighbor] { parts_.interfaces.remove_neighbor(neighbor); });
   }
-  for (const config::RouteConfig& route : difference.routes_added)
-    if (auto done = parts.routes.add(route, RouteOrigin::kFile); !done)
-      notes.add(done.error().message);
-  parts.interfaces.write_to_linux();
-  parts.routes.write_to_linux();
-  for (const auto& [file, table] : tables)
-    if (auto done = parts.routes.load_file(file, table); !done) notes.add(done.error().message);
-  for (const std::string& refused : apply_ipsec(parts.ipsec, difference)) notes.add(refused);
-  parts.interfaces.update_twins();
+  for (const config::RouteConfig& route : difference_.routes_added) {
+    if (auto done = begin("route " + route.to.to_string()); !done) return done;
+    if (auto done = parts_.routes.add(route, RouteOrigin::kFile); !done)
+      return tl::unexpected(done.error());
+    undo([this, route] { (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile); });
+  }
+  return {};
+}
+
+Result<void> Application::load_files() {
+  for (const std::string& file : difference_.route_files_added) {
+    if (auto done = begin("route file " + file); !done) return done;
+    auto table = parts_.routes.read_file(file);
+    if (!table) return tl::unexpected(table.error());
+    if (auto done = parts_.routes.begin_file(file, *table); !done) return done;
+    undo([this, file] { parts_.routes.unload_file(file); });
+  }
+  return {};
+}
+
+Result<void> Application::tell_linux() {
+  if (auto done = begin("Linux"); !done) return done;
+  undo([this] { parts_.routes.remove_from_linux(difference_.routes_added); });
+  for (const std::string& refused : parts_.interfaces.write_to_linux())
+    if (std::find(known_.begin(), known_.end(), refused) == known_.end()) return fail(refused);
+  parts_.routes.write_to_linux();
+  return {};
+}
+
+Result<void> Application::add_policies() {
+  undo([this] { undo_ipsec(parts_.ipsec, difference_); });
+  if (const auto refused = add_new_policies(parts_.ipsec, difference_); !refused.empty())
+    return fail(refused.front());
+  publish_ipsec();
+  return {};
+}
+
+// The last step: an SA that was replaced is not put back, as its numbers would begin anew.
+Result<void> Application::change_ipsec() {
+  if (auto done = begin("ipsec"); !done) return done;
+  undo([this] { undo_ipsec(parts_.ipsec, difference_); });
+  if (const auto refused = apply_ipsec(parts_.ipsec, difference_); !refused.empty())
+    return fail(refused.front());
+  publish_ipsec();
+  return {};
+}
+
+// Nothing that follows is forwarded past it.
+void Application::publish_ipsec() {
+  parts_.ipsec.commit();
+  if (parts_.ipsec.empty() || parts_.plane.uses_ipsec()) return;
+  parts_.plane.use_ipsec(true);
+  parts_.plane.publish();
+}
+
+// Nothing of this can fail.
+void Application::finish() {
+  undo_.clear();
+  for (const std::string& file : difference_.route_files_removed) parts_.routes.unload_file(file);
+  for (const std::string& name : difference_.ports_removed) {
+    parts_.interfaces.remove_port(name);
+    remove_port(parts_.running.placement, name);
+  }
+  if (!difference_.ports_removed.empty()) settle_gateways();
+  parts_.running.loaded_unix_s = std::time(nullptr);
+  parts_.plane.configure(wanted_);
+  spdlog::set_level(spdlog::level::from_str(wanted_.log_level));
+  parts_.interfaces.update_twins();
+  parts_.routing.commit();
+  parts_.plane.publish();
+}
+
+// A port that went may have had the subnet that one that came has: gateways are looked for again.
+void Application::settle_gateways() {
+  for (const config::RouteConfig& route : wanted_.routes)
+    if (auto done = parts_.routes.add(route, RouteOrigin::kFile); !done)
+      parts_.notes.add(done.error().message);
+  parts_.routes.write_to_linux();
+}
+
+// All new ports are found, or none is kept.
+std::vector<std::string> probe(const Parts& parts, const config::Difference& difference) {
+  std::vector<std::string> problems;
+  for (const config::PortConfig& port : difference.ports_added)
+    if (auto found = parts.plane.probe(port); !found) problems.push_back(found.error().message);
+  if (!problems.empty())
+    for (const config::PortConfig& port : difference.ports_added)
+      parts.plane.forget_probed(port.name);
+  return problems;
 }
 
 }  // namespace
 
 tl::expected<std::vector<std::string>, std::vector<std::string>> reload(
-    const Parts& parts, const config::Config& wanted) {
-  const auto refused = [](const Error& error) {
-    return tl::unexpected(std::vector<std::string>{error.message});
-  };
+    const Parts& parts, const config::Config& wanted, const ReloadStep& before_step) {
   auto difference = config::diff(parts.running.config, wanted);
   if (!difference) return tl::unexpected(difference.error());
 
-  Preparation preparation(parts);
-  for (const config::PortConfig& port : difference->ports_added)
-    if (auto done = preparation.add_port(wanted, port); !done) return refused(done.error());
-  for (const config::PortConfig& port : difference->ports_changed)
-    if (auto done = preparation.change_mtu(port); !done) return refused(done.error());
   std::vector<std::string> problems;
+  check_devices(parts, *difference, problems);
   References(parts, wanted).check(*difference, problems);
-  const RouteTables tables = read_route_files(parts, *difference, problems);
+  check_route_files(*difference, problems);
   for (std::string& problem : check_ipsec(parts.ipsec, *difference))
     problems.push_back(std::move(problem));
+  if (!parts.plane.has_ipsec() && !(wanted.ipsec.sas.empty() && wanted.ipsec.policies.empty()))
+    problems.push_back("ipsec: nothing here can hold SAs and policies, as hectod's log says");
+  if (problems.empty()) problems = probe(parts, *difference);
   if (!problems.empty()) return tl::unexpected(problems);
-  preparation.keep();
 
-  take_away(parts, *difference);
-  parts.running.config = wanted;
-  parts.running.loaded_unix_s = std::time(nullptr);
-  parts.plane.configure(wanted);
-  spdlog::set_level(spdlog::level::from_str(wanted.log_level));
-  put_in_place(parts, *difference, tables);
-  parts.routing.commit();
-  parts.plane.publish();
+  Application application(parts, wanted, *difference, before_step);
+  if (auto done = application.run(); !done) {
+    for (const config::PortConfig& port : difference->ports_added)
+      parts.plane.forget_probed(port.name);
+    return tl::unexpected(
+        std::vector<std::string>{done.error().message + "; all is as it was before"});
+  }
+  application.finish();
   for (const std::string& line : difference->lines) spdlog::info("reload: {}", line);
   return difference->lines;
 }

@@ -13,7 +13,8 @@ namespace hecto::router {
 namespace {
 
 constexpr uint8_t kProtocolStatic = 4;   // RTPROT_STATIC
-constexpr size_t kLoadStep = 16384;      // routes a turn, some milliseconds
+constexpr size_t kLoadStep = 4096;       // routes a turn, some milliseconds
+constexpr size_t kSweepStep = 32768;     // units of Sweep a turn, some milliseconds
 constexpr size_t kFileLoadStep = 65536;  // nobody waits meanwhile
 
 }  // namespace
@@ -109,17 +110,45 @@ Result<void> RouteControl::load_file(const std::string& path,
   if (!id) return fail(fmt::format("{}: {}", path, id.error().message));
   while (routing_.continue_load(*id, kFileLoadStep) > 0) {
   }
-  const LoadCounts counts = routing_.end_load(*id);
+  file_loads_[path] = *id;
+  file_loaded(path, routing_.end_load(*id));
+  return {};
+}
+
+void RouteControl::file_loaded(const std::string& path, const LoadCounts& counts) {
   if (counts.refused > 0)
     notes_.add(
         fmt::format("{}: {} routes did not fit: {}", path, counts.refused, counts.first_error));
-  file_loads_[path] = *id;
   spdlog::info("routes: {} of {}", counts.added + counts.replaced + counts.unchanged, path);
+}
+
+Result<void> RouteControl::begin_file(const std::string& path,
+                                      std::shared_ptr<const RouteTable> table) {
+  LoadOptions options;
+  options.origin = RouteOrigin::kFile;
+  auto id = routing_.begin_load(std::move(table), options);
+  if (!id) return fail(fmt::format("{}: {}", path, id.error().message));
+  file_loads_[path] = *id;
+  jobs_.push_back({[this, id = *id] { return routing_.continue_load(id, kLoadStep) > 0; },
+                   [this, id = *id, path](Result<void> done) {
+                     if (done)
+                       file_loaded(path, routing_.end_load(id));
+                     else
+                       notes_.add(fmt::format("{}: {}", path, done.error().message));
+                   },
+                   *id});
   return {};
 }
 
 void RouteControl::unload_file(const std::string& path) {
-  if (auto load = file_loads_.extract(path); !load.empty()) routing_.remove_load(load.mapped());
+  auto load = file_loads_.extract(path);
+  if (load.empty()) return;
+  jobs_.remove_if([&](const Job& job) { return job.load == load.mapped(); });
+  auto sweep = std::make_shared<Sweep>(routing_.sweep_load(load.mapped()));
+  unloads_.push_back({[sweep] { return sweep->step(kSweepStep); },
+                      [this, path](Result<void> done) {
+                        if (!done) notes_.add(fmt::format("{}: {}", path, done.error().message));
+                      }});
 }
 
 void RouteControl::load(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
@@ -129,17 +158,66 @@ void RouteControl::load(std::shared_ptr<const RouteTable> table, const LoadOptio
     done(tl::unexpected(id.error()));
     return;
   }
-  loads_.push_back({*id, std::move(done)});
+  jobs_.push_back({[this, id = *id] { return routing_.continue_load(id, kLoadStep) > 0; },
+                   [this, id = *id, done = std::move(done)](Result<void> loaded) {
+                     if (!loaded) return done(tl::unexpected(loaded.error()));
+                     const LoadCounts counts = routing_.end_load(id);
+                     routing_.commit();
+                     done(counts);
+                   },
+                   *id});
+}
+
+void RouteControl::remove_all(RouteOrigin origin, std::function<void(Result<size_t>)> done) {
+  auto sweep = std::make_shared<Sweep>(routing_.sweep_origin(origin));
+  jobs_.push_back({[sweep] { return sweep->step(kSweepStep); },
+                   [sweep, done = std::move(done)](const Result<void>& swept) {
+                     done(swept.map([&] { return sweep->erased(); }));
+                   }});
+}
+
+void RouteControl::remove_listed(std::shared_ptr<const RouteTable> table, RouteOrigin origin,
+                                 std::function<void(Result<size_t>)> done) {
+  struct Progress {
+    size_t at = 0, removed = 0;
+  };
+  auto progress = std::make_shared<Progress>();
+  jobs_.push_back({[this, table = std::move(table), origin, progress] {
+                     progress->removed +=
+                         routing_.remove_listed(*table, origin, 0, progress->at, kLoadStep);
+                     progress->at += kLoadStep;
+                     return progress->at < table->entries.size();
+                   },
+                   [progress, done = std::move(done)](const Result<void>& removed) {
+                     done(removed.map([&] { return progress->removed; }));
+                   }});
+}
+
+void RouteControl::when_done(std::function<void(Result<void>)> done) {
+  unloads_.push_back({[] { return false; }, std::move(done)});
 }
 
 void RouteControl::continue_loads() {
-  if (loads_.empty()) return;
-  PendingLoad& load = loads_.front();
-  if (routing_.continue_load(load.id, kLoadStep) > 0) return;
-  const LoadCounts counts = routing_.end_load(load.id);
+  routing_.continue_sweep(kSweepStep);
+  if (!jobs_.empty())
+    step(jobs_);
+  else if (!unloads_.empty())
+    step(unloads_);
+}
+
+void RouteControl::step(std::list<Job>& jobs) {
+  Result<void> result;
+  try {
+    if (jobs.front().step()) return;
+  } catch (const std::exception& problem) {
+    result = fail(fmt::format("internal error: {}; a part of the routes is done", problem.what()),
+                  ENOTRECOVERABLE);
+    spdlog::error("routes: {}", result.error().message);
+  }
+  const Job job = std::move(jobs.front());
+  jobs.pop_front();
   routing_.commit();
-  load.done(counts);
-  loads_.pop_front();
+  job.done(std::move(result));
 }
 
 }  // namespace hecto::router

@@ -40,21 +40,39 @@ class RouteControl {
 
   // Route files of the configuration.
   Result<std::shared_ptr<const RouteTable>> read_file(const std::string& path) const;
+  // At once: before the workers run.
   Result<void> load_file(const std::string& path, std::shared_ptr<const RouteTable> table);
+  // The same two over several turns. What is unloaded goes when all that was begun is loaded, so
+  // that a route that another file has as well is never missing.
+  Result<void> begin_file(const std::string& path, std::shared_ptr<const RouteTable> table);
   void unload_file(const std::string& path);
 
-  // Goes on over several turns; `done` runs on the control thread.
+  // These go on over several turns, in the order of the calls; `done` runs on the control thread,
+  // with what was counted.
   void load(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
             std::function<void(Result<LoadCounts>)> done);
-  bool loading() const { return !loads_.empty(); }
-  void continue_loads();                 // one step of the oldest
-  void drop_loads() { loads_.clear(); }  // who waits for one is told, and the API can end
+  void remove_all(RouteOrigin origin, std::function<void(Result<size_t>)> done);
+  void remove_listed(std::shared_ptr<const RouteTable> table, RouteOrigin origin,
+                     std::function<void(Result<size_t>)> done);
+  // Behind all that is under way now.
+  void when_done(std::function<void(Result<void>)> done);
+  bool loading() const { return !jobs_.empty() || !unloads_.empty() || routing_.sweeping(); }
+  void continue_loads();  // one step of the oldest; nothing escapes of what it throws
+  void drop_loads() {     // who waits for one is told, and the API can end
+    jobs_.clear();
+    unloads_.clear();
+  }
 
  private:
-  struct PendingLoad {
-    LoadId id;
-    std::function<void(Result<LoadCounts>)> done;
+  // Work of several turns.
+  struct Job {
+    std::function<bool()> step;              // true: there is more
+    std::function<void(Result<void>)> done;  // an error: a step threw
+    LoadId load = 0;                         // of a load
   };
+
+  void step(std::list<Job>& jobs);
+  void file_loaded(const std::string& path, const LoadCounts& counts);
 
   Result<Route> route_of(const config::RouteConfig& config, RouteOrigin origin) const;
   void write(const std::vector<config::RouteConfig>& routes, bool remove) const;
@@ -64,7 +82,7 @@ class RouteControl {
   const InterfaceTable& interfaces_;
   Notes& notes_;
   LinuxSide* linux_ = nullptr;  // null: static mode
-  std::list<PendingLoad> loads_;
+  std::list<Job> jobs_, unloads_;
   std::map<std::string, LoadId> file_loads_;  // by route file
 };
 

@@ -11,11 +11,14 @@
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
+#include "router/control/gate.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
+#include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/punt_control.hpp"
 #include "router/control/reload.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/running.hpp"
@@ -24,8 +27,10 @@
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/sampler.hpp"
 #include "router/dataplane/tables/tables.hpp"
+#include "router/privileges/privileges.hpp"
 
 namespace hecto::router {
 namespace {
@@ -33,11 +38,13 @@ namespace {
 constexpr int kTick_ms = 50;
 constexpr int kSoon_ms = 1;  // while a device takes updates
 constexpr unsigned kTicksPerSecond = 1000 / kTick_ms;
-constexpr unsigned kLinkTicks = 4;                      // ports are asked for their link
-constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;  // stale neighbors are confirmed
-constexpr size_t kMirrorBudget = 4096;                  // netlink messages a turn
-constexpr uint64_t kUnfinishedChecksums = 3;            // so many are no accident
-constexpr uint16_t kNudStale = 0x04;
+constexpr unsigned kLinkTicks = 4;                        // ports are asked for their link
+constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;    // stale neighbors are confirmed
+constexpr unsigned kNeighborTicks = 5 * kTicksPerSecond;  // Linux's table is looked at
+constexpr unsigned kRoomTicks = 10 * kTicksPerSecond;     // room for policies that were left out
+constexpr std::chrono::seconds kFirstAnswer{2};           // to the API, where not all is known yet
+constexpr size_t kMirrorBudget = 4096;                    // netlink messages a turn
+constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no accident
 
 void log_routing(LogLevel level, const std::string& line) {
   spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
@@ -45,30 +52,33 @@ void log_routing(LogLevel level, const std::string& line) {
 
 }  // namespace
 
-Result<std::unique_ptr<Router>> Router::create(const config::Config& config) {
+Result<std::unique_ptr<Router>> Router::create(const config::Config& config, InstanceLocks* locks) {
   auto topology = config::read_topology();
   if (!topology) return fail("topology: " + topology.error());
-  return create(config, std::move(*topology));
+  return create(config, std::move(*topology), locks);
 }
 
 Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
-                                               config::Topology topology) {
+                                               config::Topology topology, InstanceLocks* locks) {
   std::unique_ptr<Router> router(new Router(config, std::move(topology)));
   if (auto done = router->start_environment(); !done) return tl::unexpected(done.error());
-  router->plane_ = std::make_unique<DpdkForwardingPlane>();
+  router->plane_ = std::make_unique<DpdkForwardingPlane>(locks);
   if (auto done = probe_ports(*router->running_, *router->plane_); !done)
     return tl::unexpected(done.error());
   if (auto done = router->start_tables(); !done) return tl::unexpected(done.error());
   router->start_interfaces();
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
   if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
+  router->publish_ipsec();
   router->sampler_->sample();
   router->log_start();
   return router;
 }
 
 Router::Router(const config::Config& config, config::Topology topology)
-    : running_(std::make_unique<Running>()), notes_(std::make_unique<Notes>()) {
+    : running_(std::make_unique<Running>()),
+      notes_(std::make_unique<Notes>()),
+      gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);
@@ -104,6 +114,7 @@ Result<void> Router::start_tables() {
   const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
   try {
     tables_ = std::make_unique<Tables>(config.tables, placement.sockets, threads, log_routing);
+    memif_guard_ = std::make_unique<MemifGuard>([qsbr = &tables_->qsbr()] { qsbr->synchronize(); });
     auto offload = Offload::create(config.offload, placement, *tables_, offload_found_);
     if (!offload) return tl::unexpected(offload.error());
     offload_ = std::move(*offload);
@@ -117,6 +128,12 @@ Result<void> Router::start_tables() {
   } catch (const std::exception& error) {
     return fail(error.what());
   }
+  plane_->close(true);
+  if (!plane_->has_ipsec() && !(config.ipsec.sas.empty() && config.ipsec.policies.empty()))
+    return fail(
+        fmt::format("ipsec: the file has SAs or policies, and nothing here can hold them: "
+                    "{}",
+                    ipsec_->found()));
   return {};
 }
 
@@ -136,17 +153,16 @@ void Router::start_interfaces() {
 Result<void> Router::start_linux_side() {
   const config::LinuxConfig& config = running_->config.linux_side;
   if (!config.enabled) return {};
-  if (geteuid() != 0)
-    return fail(
-        "the Linux side needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run as root, or "
-        "write \"linux: off\" for a router that runs from its file alone",
-        EPERM);
+  if (auto done = check_user(running_->config); !done) return done;
   auto linux_side = LinuxNamespace::open(config, dataplane(), *notes_, *linux_events_);
   if (!linux_side) return tl::unexpected(linux_side.error());
   linux_ = std::move(*linux_side);
   interfaces_->attach(*linux_);
   routes_->attach(*linux_);
   watch(linux_->fd());
+  neighbors_ = std::make_unique<NeighborControl>(*linux_, routing(), *notes_);
+  neighbors_->raise_limits();
+  punt_ = std::make_unique<PuntControl>(linux_->space(), *plane_, *notes_);
   return config.mirror_ipsec && plane_->has_ipsec() ? start_xfrm() : Result<void>{};
 }
 
@@ -194,23 +210,25 @@ void Router::watch(int fd) {
   epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-void Router::forget(int fd) {
-  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-}
-
 void Router::stop() noexcept {
   stop_.store(true, std::memory_order_relaxed);
 }
 
 void Router::run() {
+  // However it ends: who waits for an answer gets one, so that the API can end, too.
+  struct End {
+    Router& router;
+    ~End() {
+      router.commands_.close();
+      router.routes_->drop_loads();
+    }
+  } end{*this};
   dataplane().start();
   bool soon = false;
   while (!stop_.load(std::memory_order_relaxed)) {
     turn(routes_->loading() ? 0 : soon ? kSoon_ms : kTick_ms);
     soon = offload_ && offload_->tick();
   }
-  commands_.close();
-  routes_->drop_loads();
 }
 
 void Router::turn(int timeout_ms) {
@@ -219,20 +237,15 @@ void Router::turn(int timeout_ms) {
   for (int i = 0; i < count; ++i) {
     const int fd = events[i].data.fd;
     if (fd == commands_.fd()) {
-      commands_.run_pending();
+      // Who is answered takes it that packets flow.
+      if (gate_->open() || uptime() >= kFirstAnswer) commands_.run_pending();
     } else if (fd == timer_.get()) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
     } else if (linux_ && fd == linux_->fd()) {
-      if (auto done = linux_->process(kMirrorBudget); !done) {
-        notes_->add("mirror: " + done.error().message + "; routing goes on with what is known");
-        forget(fd);
-      }
+      read_mirror(*linux_);
     } else if (xfrm_ && fd == xfrm_->fd()) {
-      if (auto done = xfrm_->process(kMirrorBudget); !done) {
-        notes_->add("ipsec: " + done.error().message + "; it goes on with the SAs that are known");
-        forget(fd);
-      }
+      read_mirror(*xfrm_);
     }
   }
   routes_->continue_loads();
@@ -240,9 +253,24 @@ void Router::turn(int timeout_ms) {
   publish_ipsec();
 }
 
+// The mirrors mend themselves and say so (MirrorBase): what they could not read they try again.
+template <typename Mirror>
+void Router::read_mirror(Mirror& mirror) {
+  if (auto done = mirror.process(kMirrorBudget); !done) notes_->add(done.error().message);
+}
+
 void Router::publish_ipsec() {
   ipsec_->commit(*plane_);
+  update_gate();
   plane_->publish_changes();
+}
+
+void Router::update_gate() {
+  Gate::Known known;
+  known.routes = !linux_ || linux_->mirror_known();
+  known.policies = !xfrm_ || xfrm_->whole();
+  known.policies_wanted = xfrm_ || !ipsec().empty();
+  plane_->close(!gate_->update(known, Gate::Clock::now()));
 }
 
 void Router::housekeeping() {
@@ -252,20 +280,19 @@ void Router::housekeeping() {
     sampler_->sample();
     watch_for_trouble();
     captures_->watch();
+    // Also where nothing is to be read: a socket that has gone wakes nobody.
+    if (linux_) read_mirror(*linux_);
+    if (xfrm_) read_mirror(*xfrm_);
     watch_ipsec();
   }
-  if (ticks_ % kProbeTicks == 0) probe_stale_neighbors();
-  plane_->reclaim();
-}
-
-// The fast path does not tell Linux which neighbors it uses: Linux is asked to confirm those that
-// it thinks idle, so that a host that changed its MAC without a word is noticed.
-void Router::probe_stale_neighbors() {
-  if (!linux_) return;
-  for (const NeighborView& neighbor : routing().neighbors()) {
-    if (neighbor.configured || neighbor.state != kNudStale || neighbor.ifindex == 0) continue;
-    (void)linux_->probe_neighbor(neighbor.ifindex, neighbor.address);
+  if (punt_) punt_->tick(running_->config);
+  if (neighbors_) {
+    if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();
+    if (ticks_ % kNeighborTicks == 0) neighbors_->watch();
+    neighbors_->probe_some();
   }
+  if (ticks_ % kRoomTicks == 0) read_left_out_policies();
+  plane_->reclaim();
 }
 
 void Router::watch_ipsec() {
@@ -276,7 +303,14 @@ void Router::watch_ipsec() {
   if (plane_->uses_ipsec()) interfaces_->refresh_addresses();
 }
 
+void Router::read_left_out_policies() {
+  if (xfrm_ && ipsec().may_have_room())
+    xfrm_->read_again("there may be room for policies that were left out");
+}
+
 void Router::watch_for_trouble() {
+  for (const std::string& call : refused_calls())
+    spdlog::warn("privileges: the system call {} is not on the list and was refused", call);
   if (linux_ && !namespace_lost_) {
     if (auto held = linux_->check(); !held) {
       namespace_lost_ = true;
@@ -284,7 +318,7 @@ void Router::watch_for_trouble() {
                   "; forwarding goes on, restart hectod to be seen under that name again");
     }
   }
-  interfaces_->watch();
+  if (interfaces_->watch()) routes_->write_to_linux();
   if (checksums_told_ || plane_->unfinished_checksums() < kUnfinishedChecksums) return;
   checksums_told_ = true;
   notes_->add(

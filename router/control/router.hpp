@@ -33,13 +33,18 @@ class CaptureControl;
 class Dataplane;
 class DpdkForwardingPlane;
 class Eal;
+class Gate;
+class InstanceLocks;
 class InterfaceControl;
 class Ipsec;
 class IpsecControl;
 class LinuxEventFanOut;
 class LinuxNamespace;
+class MemifGuard;
+class NeighborControl;
 class Notes;
 class Offload;
+class PuntControl;
 class RouteControl;
 class Routing;
 class Sampler;
@@ -52,9 +57,12 @@ class Router {
  public:
   // Brings everything up but the workers. Errors are one line for the operator. `topology`: the
   // box, for who wants another view of it than this machine's.
-  static Result<std::unique_ptr<Router>> create(const config::Config& config);
+  // `locks`, those of the configuration (instance.hpp), outlives it; null: nothing is locked.
   static Result<std::unique_ptr<Router>> create(const config::Config& config,
-                                                config::Topology topology);
+                                                InstanceLocks* locks = nullptr);
+  static Result<std::unique_ptr<Router>> create(const config::Config& config,
+                                                config::Topology topology,
+                                                InstanceLocks* locks = nullptr);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -103,14 +111,17 @@ class Router {
   void turn(int timeout_ms);
   void housekeeping();
   void watch(int fd);
-  void forget(int fd);
+  template <typename Mirror>
+  void read_mirror(Mirror& mirror);
   void watch_ipsec();
+  void read_left_out_policies();
+  void update_gate();
   void watch_for_trouble();
-  void probe_stale_neighbors();
   Parts parts();
 
   std::unique_ptr<Running> running_;
   std::unique_ptr<Notes> notes_;
+  std::unique_ptr<Gate> gate_;
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;
@@ -120,6 +131,7 @@ class Router {
   // In the order of birth: what comes later goes first.
   std::unique_ptr<Eal> eal_;
   std::unique_ptr<Tables> tables_;
+  std::unique_ptr<MemifGuard> memif_guard_;
   std::unique_ptr<Offload> offload_;  // null without a device
   std::string offload_found_;         // devices, or why there is none
   std::unique_ptr<IpsecControl> ipsec_;
@@ -129,8 +141,10 @@ class Router {
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;
-  std::unique_ptr<LinuxNamespace> linux_;  // null: static mode
-  std::unique_ptr<XfrmControl> xfrm_;      // null where Linux has none, or it is not wanted
+  std::unique_ptr<LinuxNamespace> linux_;       // null: static mode
+  std::unique_ptr<NeighborControl> neighbors_;  // null: static mode
+  std::unique_ptr<PuntControl> punt_;           // null: static mode
+  std::unique_ptr<XfrmControl> xfrm_;           // null where Linux has none, or it is not wanted
 };
 
 }  // namespace hecto::router

@@ -1,9 +1,11 @@
 #include "router/control/startup.hpp"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_control.hpp"
+#include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/running.hpp"
 #include "router/ipsec/ipsec_config.hpp"
@@ -27,7 +29,7 @@ Result<void> apply_static_state(const Parts& parts) {
   for (const config::RouteConfig& route : config.routes)
     if (auto done = parts.routes.add(route, RouteOrigin::kFile); !done)
       return tl::unexpected(done.error());
-  parts.interfaces.write_to_linux();
+  for (const std::string& refused : parts.interfaces.write_to_linux()) parts.notes.add(refused);
   parts.routes.write_to_linux();
   if (auto done = load_route_files(parts); !done) return done;
   if (const auto refused = apply_ipsec(parts.ipsec, config.ipsec); !refused.empty())
@@ -37,6 +39,14 @@ Result<void> apply_static_state(const Parts& parts) {
 }
 
 }  // namespace
+
+Result<void> check_user(const config::Config& config) {
+  if (!config.linux_side.enabled || geteuid() == 0) return {};
+  return fail(
+      "the Linux side needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run as root, or "
+      "write \"linux: off\" for a router that runs from its file alone",
+      EPERM);
+}
 
 Result<void> probe_ports(Running& running, ForwardingPlane& plane) {
   std::vector<config::PortCapability> capabilities;

@@ -9,9 +9,13 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "config/file/config.hpp"
 #include "router/control/parts.hpp"
 
 namespace hecto::router {
+
+// Whether this user may have what the configuration asks for; one line, before anything is touched.
+Result<void> check_user(const config::Config& config);
 
 // The ports' devices are found, all of them, and the placement is made again with what they can do.
 Result<void> probe_ports(Running& running, ForwardingPlane& plane);

@@ -108,8 +108,10 @@ XfrmControl::~XfrmControl() = default;
 
 Result<std::unique_ptr<XfrmControl>> XfrmControl::open(const NetworkNamespace& space, Ipsec& ipsec,
                                                        Notes& notes) {
-  auto mirror = XfrmMirror::open(
-      space, ipsec, [&notes](const std::string& line) { notes.add("ipsec: " + line); });
+  const auto tell = [&notes](const std::string& line) { notes.add("ipsec: " + line); };
+  MirrorOptions options;
+  options.tell = tell;
+  auto mirror = XfrmMirror::open(space, ipsec, tell, options);
   if (!mirror && mirror.error().error_number == EPROTONOSUPPORT) return nullptr;
   if (!mirror) return tl::unexpected(mirror.error());
   auto requests = XfrmRequests::open(space);
@@ -126,6 +128,14 @@ Result<std::unique_ptr<XfrmControl>> XfrmControl::open(const NetworkNamespace& s
 
 int XfrmControl::fd() const {
   return mirror_->fd();
+}
+
+bool XfrmControl::whole() const {
+  return mirror_->whole();
+}
+
+void XfrmControl::read_again(const std::string& why) {
+  mirror_->request_resync(why);
 }
 
 Result<size_t> XfrmControl::process(size_t messages) {

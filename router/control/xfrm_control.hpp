@@ -66,6 +66,8 @@ class XfrmControl {
   int fd() const;  // readable when process() has something to do
   Result<size_t> process(size_t messages);
   XfrmUsage& usage() { return usage_; }
+  bool whole() const;  // all SAs and policies of the kernel's are told, and no change was lost
+  void read_again(const std::string& why);
 
  private:
   XfrmControl(std::unique_ptr<XfrmKernel> kernel, std::unique_ptr<XfrmMirror> mirror,
