@@ -12,19 +12,18 @@
 
 #include "config/file/load.hpp"
 #include "router/api/backend/router_backend.hpp"
+#include "router/api/roles.hpp"
 #include "router/api/server.hpp"
+#include "router/control/instance.hpp"
 #include "router/control/router.hpp"
+#include "router/control/startup.hpp"
+#include "router/log/bounded_sink.hpp"
+#include "router/privileges/privileges.hpp"
 
 namespace {
 
 using namespace hecto;
 using namespace hecto::router;
-
-void set_up_log(const std::string& level) {
-  spdlog::set_pattern(isatty(STDERR_FILENO) ? "%T %^%-5l%$ %v" : "%Y-%m-%dT%T.%e %-5l %v");
-  spdlog::set_level(spdlog::level::from_str(level));
-  spdlog::flush_on(spdlog::level::info);
-}
 
 // Signals are taken by a thread of their own; SIGHUP reloads the running file.
 class Signals {
@@ -37,6 +36,7 @@ class Signals {
   }
   void serve(Router& router, RouterBackend& backend) {
     thread_ = std::thread([this, &router, &backend] {
+      confine_service();
       while (!done_.load()) {
         const timespec wait{0, 200'000'000};
         const int signal = sigtimedwait(&set_, nullptr, &wait);
@@ -46,7 +46,9 @@ class Signals {
       }
     });
   }
-  ~Signals() {
+  ~Signals() { end(); }
+  // What serve() was given is used no more.
+  void end() {
     done_.store(true);
     if (thread_.joinable()) thread_.join();
   }
@@ -57,21 +59,59 @@ class Signals {
   std::thread thread_;
 };
 
-int run(const config::Config& config, const std::optional<std::string>& log_level) {
+// What is not needed any more goes before the first byte of a stranger is read.
+void give_up_privileges(const config::Config& config, bool unconfined) {
+  if (unconfined) {
+    spdlog::warn("privileges: --unconfined: all are kept, and no system call is refused");
+    return;
+  }
+  const auto kept = confine({.namespaces = config.linux_side.enabled, .devices = true});
+  if (kept)
+    spdlog::info("privileges: {}", *kept);
+  else
+    spdlog::warn("privileges: {}; what could not be given up is kept", kept.error().message);
+}
+
+struct Options {
+  std::optional<std::string> log_level;
+  bool unconfined = false;
+};
+
+int run(const config::Config& config, const Options& options, BoundedSink& log) {
   Signals signals;
-  auto router = Router::create(config);
+  auto rules = AccessRules::from(config);
+  if (!rules) {
+    spdlog::error("{}", rules.error().message);
+    return 1;
+  }
+  if (auto may = check_user(config); !may) {
+    spdlog::error("{}", may.error().message);
+    return 1;
+  }
+  auto locks = lock_instance(config);
+  if (!locks) {
+    spdlog::error("{}", locks.error().message);
+    return 1;
+  }
+  auto router = Router::create(config, locks->get());
   if (!router) {
     spdlog::error("{}", router.error().message);
     return 1;
   }
-  RouterBackend backend(**router, log_level);
-  auto api = ApiServer::start(backend, config.api_socket);
+  log.run_where_i_may();
+  give_up_privileges(config, options.unconfined);
+  RouterBackend backend(**router, options.log_level);
+  auto api = ApiServer::start(backend, config.api_socket, *rules, {}, confine_service);
   if (!api) {
     spdlog::error("{}", api.error().message);
     return 1;
   }
   spdlog::info("API: {}; ready", config.api_socket);
   signals.serve(**router, backend);
+  struct End {
+    Signals& signals;
+    ~End() { signals.end(); }
+  } end{signals};
   (*router)->run();
   (*api)->stop();
   return 0;
@@ -83,10 +123,12 @@ int main(int argc, char** argv) {
   CLI::App app{"hectod, a software router. `hecto` asks it and changes it while it runs."};
   std::string file = "/etc/hecto/hecto.yaml";
   std::optional<std::string> level;
-  bool check = false;
+  bool check = false, unconfined = false;
   app.add_option("config", file, "the configuration file")->capture_default_str();
   app.add_option("--log-level", level, "trace, debug, info, warn or error; default: the file's");
   app.add_flag("--check", check, "check the file and end");
+  app.add_flag("--unconfined", unconfined,
+               "for debuggers: keep all capabilities, filter no system calls");
   app.set_version_flag("--version", HECTO_VERSION);
   try {
     app.parse(argc, argv);
@@ -102,9 +144,9 @@ int main(int argc, char** argv) {
   if (level) config->log_level = *level;
   std::error_code error;
   config->file = std::filesystem::absolute(file, error);
-  set_up_log(config->log_level);
+  const auto log = start_log(config->log_level);
   try {
-    return run(*config, level);
+    return run(*config, {level, unconfined}, *log);
   } catch (const std::exception& failure) {
     spdlog::error("{}", failure.what());
     return 1;

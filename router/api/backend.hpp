@@ -14,6 +14,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/byte_budget.hpp"
 #include "base/secret_memory.hpp"
 #include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
@@ -43,6 +44,7 @@ enum class Noun : uint8_t {
   kOffload,
   kIpsec,
   kDrops,
+  kPunt,
   kPools,
   kConfig,
   kPlan,
@@ -69,7 +71,8 @@ struct ApiLoadOptions {
   std::vector<config::NextHopConfig> via;  // empty: every line says its own
   uint32_t metric = 0;
   bool replace = false;
-  bool skip_bad = false;  // what is malformed is passed over and told
+  bool skip_bad = false;              // what is malformed is passed over and told
+  ByteReservation* memory = nullptr;  // that unpacking and reading take of, where not null
 };
 
 struct PacketFilter {
@@ -103,8 +106,8 @@ class ApiBackend {
   virtual ApiResult add_route(const config::RouteConfig& route) = 0;
   virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
   virtual ApiResult delete_all_routes() = 0;
-  // `body`: a route file as it came, not looked at.
-  virtual ApiResult delete_routes(std::string body) = 0;
+  // `body`: a route file as it came, not looked at. `memory`: as in ApiLoadOptions.
+  virtual ApiResult delete_routes(std::string body, ByteReservation* memory) = 0;
   virtual ApiResult load_routes(std::string body, const ApiLoadOptions& options) = 0;
   // SAs and policies of origin api. A policy is found by direction, selector and if_id.
   virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) = 0;

@@ -66,7 +66,7 @@ HttpAnswer get_capture(ApiBackend& backend, uint32_t id) {
 
 HttpAnswer get_keys(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
-  auto keys = backend.esp_keys(request.peer_uid);
+  auto keys = backend.esp_keys(request.peer.uid);
   if (!keys) return to_answer(tl::unexpected(keys.error()));
   return {200, "", "text/plain", std::move(*keys)};
 }

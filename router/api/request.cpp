@@ -83,12 +83,18 @@ std::optional<lookup::IpPrefix> Parameters::prefix(const char* key) const {
   return prefix;
 }
 
+void reserve_for_parser(const HttpRequest& request, size_t bytes_per_byte) {
+  if (request.memory != nullptr && !request.memory->grow(request.body.size() * bytes_per_byte))
+    throw Wrong{503, "no memory is left for the body beside what other requests take; try again"};
+}
+
 json body_json(const HttpRequest& request) {
   if (request.body.empty()) return json::object();
   if (request.body.size() > kLargestJson) throw Wrong{413, "the body is too large for this path"};
   size_t depth = 0;
   for (const char c : request.body) depth += c == '[' || c == '{';  // bounds the parser's recursion
   if (depth > 4096) throw Wrong{400, "the body nests or lists too much"};
+  reserve_for_parser(request, kJsonBytesPerByte);
   json body = json::parse(request.body, nullptr, false);
   if (!body.is_object()) throw Wrong{400, "the body is no JSON object"};
   return body;

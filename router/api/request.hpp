@@ -15,6 +15,10 @@
 namespace hecto::router {
 
 inline constexpr size_t kLargestJson = 1 << 20;
+inline constexpr size_t kLargestItem = 64 << 10;  // of one SA or policy
+// What a parser makes of a byte at worst: measured with lists of one letter each.
+inline constexpr size_t kJsonBytesPerByte = 32;
+inline constexpr size_t kYamlBytesPerByte = 256;
 
 // What is wrong with a request: thrown by the readers of parameters, caught in answer().
 struct Wrong {
@@ -37,6 +41,8 @@ class Parameters {
   const std::map<std::string, std::string>& query_;
 };
 
+// Takes what the parser may need of the memory of all requests, or refuses with 503.
+void reserve_for_parser(const HttpRequest& request, size_t bytes_per_byte);
 nlohmann::json body_json(const HttpRequest& request);
 bool within(const nlohmann::json& value, Limits limits);  // a whole number between them
 // from, to, port and interface; false: it is none of these.

@@ -52,7 +52,7 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
   if (metric && !to) throw Wrong{400, "metric: goes with to=PREFIX only"};
   if (to) return backend.delete_route(*to, metric);
   if (all) return backend.delete_all_routes();
-  return backend.delete_routes(std::move(request.body));
+  return backend.delete_routes(std::move(request.body), request.memory);
 }
 
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
@@ -64,6 +64,7 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
     options.via = std::move(*hops);
   }
   options.metric = parameters.number("metric", 0, UINT32_MAX).value_or(0);
+  options.memory = request.memory;
   options.replace = parameters.flag("replace");
   options.skip_bad = parameters.flag("skip_bad");
   if (request.body.empty()) throw Wrong{400, "the body is empty; send a route file"};
@@ -74,7 +75,8 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
 template <typename Read>
 auto ipsec_body(const HttpRequest& request, Read read) {
   if (request.body.empty()) throw Wrong{400, "the body is empty; send one as the file has it"};
-  if (request.body.size() > kLargestJson) throw Wrong{413, "the body is too large for this path"};
+  if (request.body.size() > kLargestItem) throw Wrong{413, "the body is too large for this path"};
+  reserve_for_parser(request, kYamlBytesPerByte);
   auto item = read(request.body, "body");
   if (!item) throw Wrong{400, item.error().front()};
   return std::move(*item);
@@ -150,12 +152,19 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},       {"/v1/ports", Noun::kPorts},
-    {"/v1/interfaces", Noun::kInterfaces}, {"/v1/neighbors", Noun::kNeighbors},
-    {"/v1/nexthops", Noun::kNextHops},     {"/v1/workers", Noun::kWorkers},
-    {"/v1/offload", Noun::kOffload},       {"/v1/ipsec", Noun::kIpsec},
-    {"/v1/drops", Noun::kDrops},           {"/v1/pools", Noun::kPools},
-    {"/v1/config", Noun::kConfig},         {"/v1/plan", Noun::kPlan},
+    {"/v1/summary", Noun::kSummary},
+    {"/v1/ports", Noun::kPorts},
+    {"/v1/interfaces", Noun::kInterfaces},
+    {"/v1/neighbors", Noun::kNeighbors},
+    {"/v1/nexthops", Noun::kNextHops},
+    {"/v1/workers", Noun::kWorkers},
+    {"/v1/offload", Noun::kOffload},
+    {"/v1/ipsec", Noun::kIpsec},
+    {"/v1/drops", Noun::kDrops},
+    {"/v1/pools", Noun::kPools},
+    {"/v1/config", Noun::kConfig},
+    {"/v1/plan", Noun::kPlan},
+    {"/v1/punt", Noun::kPunt},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
@@ -198,7 +207,10 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
 
 }  // namespace
 
-HttpAnswer answer(ApiBackend& backend, HttpRequest& request) {
+HttpAnswer answer(ApiBackend& backend, HttpRequest& request, Role role) {
+  if (const Role least = needed(request); role < least)
+    return {403, error_body(fmt::format("{} {} needs the role {}; yours is {}", request.method,
+                                        request.path, to_string(least), to_string(role)))};
   try {
     if (auto capture = answer_capture(backend, request)) return std::move(*capture);
     return to_answer(dispatch(backend, request));
@@ -208,9 +220,21 @@ HttpAnswer answer(ApiBackend& backend, HttpRequest& request) {
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiBackend& backend, const std::string& socket,
-                                                    const HttpLimits& limits) {
+                                                    const AccessRules& rules,
+                                                    const HttpLimits& limits,
+                                                    std::function<void()> thread_begins) {
+  HttpDoor door;
+  door.thread_begins = std::move(thread_begins);
+  if (rules.by_groups()) {
+    door.mode = 0666;
+    door.admits = [rules](const HttpPeer& peer) { return rules.of(peer) != Role::kNone; };
+  }
   auto server = HttpServer::start(
-      socket, limits, [&backend](HttpRequest& request) { return answer(backend, request); });
+      socket, limits,
+      [&backend, rules](HttpRequest& request) {
+        return answer(backend, request, rules.of(request.peer));
+      },
+      std::move(door));
   if (!server) return tl::unexpected<Error>(server.error());
   return std::unique_ptr<ApiServer>(new ApiServer(std::move(*server)));
 }

@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "router/api/backend.hpp"
 #include "router/api/http/http.hpp"
+#include "router/api/roles.hpp"
 
 namespace hecto::router {
 
@@ -16,8 +17,11 @@ class ApiServer {
  public:
   // `backend` outlives the server. Fails when the socket cannot be had: another router serves it,
   // the directory is not writable, the path is too long or is something else than a socket.
+  // `rules`: who may do what. `thread_begins`: on the thread whose children all others are.
   static Result<std::unique_ptr<ApiServer>> start(ApiBackend& backend, const std::string& socket,
-                                                  const HttpLimits& limits = {});
+                                                  const AccessRules& rules = {},
+                                                  const HttpLimits& limits = {},
+                                                  std::function<void()> thread_begins = {});
   // Waits for the calls to the backend that are under way, closes connections, removes the socket.
   void stop() { server_->stop(); }
   const std::string& socket() const { return server_->socket(); }
@@ -27,7 +31,7 @@ class ApiServer {
   std::unique_ptr<HttpServer> server_;
 };
 
-// One request to its answer, without any socket.
-HttpAnswer answer(ApiBackend& backend, HttpRequest& request);
+// One request to its answer, without any socket; for who has the role, or 403.
+HttpAnswer answer(ApiBackend& backend, HttpRequest& request, Role role = Role::kAdmin);
 
 }  // namespace hecto::router

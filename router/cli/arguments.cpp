@@ -49,6 +49,8 @@ constexpr Noun kNouns[] = {
      {{{"", "devices; what goes there and what stays, why, and what the other would cost"}}}},
     {"drops",
      {{{"", "losses and punts by reason, with an example, and the balance of all packets"}}}},
+    {"punt",
+     {{{"", "what goes to Linux by class: rates, what passed, what was dropped and where"}}}},
     {"pools", {{{"", "mbufs in use and exhaustion, the fullest first"}}}},
     {"config", {{{"", "what runs, as a file that can be loaded"}}}},
     {"plan", {{{"", "who polls what from where, and the warnings"}}}},

@@ -21,6 +21,7 @@ std::string render_workers(const json& answer, Style style);
 std::string render_ipsec(const json& answer, Style style);
 std::string render_offload(const json& answer, Style style);
 std::string render_drops(const json& answer, Style style);
+std::string render_punt(const json& answer, Style style);
 std::string render_pools(const json& answer, Style style);
 std::string render_config(const json& answer, Style style);
 std::string render_plan(const json& answer, Style style);

@@ -51,6 +51,7 @@ std::string details(const json& port) {
   line("asked", joined(list(offloads, "asked"), " "));
   line("given", joined(list(offloads, "given"), " "));
   for (const json& sentence : list(port, "refused")) line("refused", plain(sentence));
+  for (const json& sentence : list(port, "trouble")) line("trouble", plain(sentence));
   line("lost", lost_words(port));
   return out;
 }

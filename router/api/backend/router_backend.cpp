@@ -32,6 +32,17 @@ ApiResult stopping() {
   return api_fail(503, "the router is stopping; try again");
 }
 
+// Of what control could not do; RouteControl says of its own faults that they are none of the
+// client's.
+int status_of(const Error& error) {
+  return error.error_number == ENOTRECOVERABLE ? 500 : 409;
+}
+
+tl::unexpected<ApiError> body_refused(const Error& error) {
+  const int status = error.error_number == EFBIG ? 413 : error.error_number == ENOBUFS ? 503 : 400;
+  return api_fail(status, error.message);
+}
+
 json changed(size_t count, Router& router) {
   return {{"changed", count},
           {"routes", router.routing().counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)]}};
@@ -43,6 +54,9 @@ TableUse table_use(const Tables& tables) {
 }
 
 }  // namespace
+
+RouterBackend::RouterBackend(Router& router, std::optional<std::string> log_level)
+    : router_(router), log_level_(std::move(log_level)), limits_(router.config()) {}
 
 ApiResult RouterBackend::on_control(std::function<ApiResult()> work) {
   auto answer = router_.commands().call<ApiResult>(std::move(work));
@@ -66,7 +80,7 @@ json RouterBackend::answer(Noun noun) {
       return show_summary({r.running(), r.plane(), r.sampler(), table_use(r.tables()),
                            r.linux_side(), r.uptime(), r.warnings()});
     case Noun::kPorts:
-      return show_ports(r.plane(), r.sampler());
+      return show_ports(r.plane(), r.sampler(), r.interfaces().table());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:
@@ -81,6 +95,8 @@ json RouterBackend::answer(Noun noun) {
       return show_ipsec(r.ipsec(), r.ipsec_control().found(), r.ipsec_control().nic());
     case Noun::kDrops:
       return show_drops(r.plane(), interfaces, r.sampler());
+    case Noun::kPunt:
+      return show_punt(r.plane(), interfaces, r.sampler());
     case Noun::kPools:
       return show_pools(r.plane(), r.linux_side());
     case Noun::kConfig:
@@ -117,18 +133,29 @@ ApiResult RouterBackend::reload(const std::optional<std::string>& file) {
                                 problems.size(), problems.size() == 1 ? "" : "s"),
                     problems);
   };
-  auto wanted = config::load(path);
+  auto wanted = config::load(path, limits_.of_load());
   if (!wanted) return refused(wanted.error());
   if (log_level_) wanted->log_level = *log_level_;
-  return on_control([&]() -> ApiResult {
-    auto changes = router_.reload(*wanted);
-    if (!changes) return refused(changes.error());
-    return json{{"file", path}, {"changes", *changes}};
-  });
+  // Answered when the route files are in, which takes several turns.
+  auto answer = router_.commands().call_over_turns<ApiResult>(
+      [this, &refused, &path, &wanted](std::function<void(ApiResult)> keep) {
+        auto changes = router_.reload(*wanted);
+        if (!changes) return keep(refused(changes.error()));
+        router_.routes().when_done(
+            [keep = std::move(keep), done = json{{"file", path}, {"changes", *changes}}](
+                const Result<void>&) { keep(done); });
+      });
+  return answer ? std::move(*answer) : stopping();
 }
 
 void RouterBackend::reload_running_file() {
-  auto done = reload(std::nullopt);
+  const auto done = [this]() -> ApiResult {
+    try {
+      return reload(std::nullopt);
+    } catch (const std::exception& thrown) {  // there is nobody above who would catch it
+      return api_fail(500, thrown.what());
+    }
+  }();
   if (done) return;
   spdlog::error("reload: {}", done.error().message);
   for (const std::string& problem : done.error().problems) spdlog::error("{}", problem);
@@ -152,6 +179,8 @@ ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<
 
 namespace {
 
+constexpr const char* kNoIpsec = "ipsec: nothing here can hold SAs and policies, as the log says";
+
 ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int status) {
   if (!done) return api_fail(status, done.error().message);
   ipsec.commit();
@@ -163,6 +192,7 @@ ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int
 
 ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa) {
   return on_control([&]() -> ApiResult {
+    if (!router_.plane().has_ipsec()) return api_fail(409, kNoIpsec);
     auto state = sa_state(sa, RouteOrigin::kApi);
     if (!state) return api_fail(400, state.error().message);
     auto added = router_.ipsec().add_sa(std::move(*state));
@@ -179,6 +209,7 @@ ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, u
 
 ApiResult RouterBackend::add_ipsec_policy(const config::IpsecPolicyConfig& policy) {
   return on_control([&]() -> ApiResult {
+    if (!router_.plane().has_ipsec()) return api_fail(409, kNoIpsec);
     auto added = router_.ipsec().add_policy(ipsec_policy(policy, RouteOrigin::kApi));
     return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
   });
@@ -192,21 +223,35 @@ ApiResult RouterBackend::delete_ipsec_policy(const config::IpsecPolicyConfig& po
   });
 }
 
+// Over several turns of control.
+ApiResult RouterBackend::removed(
+    const std::function<void(std::function<void(Result<size_t>)>)>& begin) {
+  auto answer = router_.commands().call_over_turns<ApiResult>(
+      [this, begin](std::function<void(ApiResult)> keep) {
+        begin([this, keep = std::move(keep)](Result<size_t> count) {
+          keep(count ? ApiResult(changed(*count, router_)) : api_fail(500, count.error().message));
+        });
+      });
+  return answer ? std::move(*answer) : stopping();
+}
+
 ApiResult RouterBackend::delete_all_routes() {
-  return on_control([this]() -> ApiResult {
-    return changed(router_.routing().remove_origin(RouteOrigin::kApi), router_);
+  return removed([this](std::function<void(Result<size_t>)> done) {
+    router_.routes().remove_all(RouteOrigin::kApi, std::move(done));
   });
 }
 
-ApiResult RouterBackend::delete_routes(std::string body) {
+ApiResult RouterBackend::delete_routes(std::string body, ByteReservation* memory) {
   RouteFileOptions options;
   options.via = {NextHop{IpAddress::from(lookup::Ipv4Address{1})},
                  NextHop{IpAddress::from(lookup::Ipv6Address{})}};  // not looked at
   options.max_bytes = kMaxRouteFileBytes;
+  options.memory = memory;
   auto file = parse_routes(body, options, "body");
-  if (!file) return api_fail(400, file.error().message);
-  return on_control([&]() -> ApiResult {
-    return changed(router_.routing().remove_listed(file->table, RouteOrigin::kApi, 0), router_);
+  if (!file) return body_refused(file.error());
+  auto table = std::make_shared<const RouteTable>(std::move(file->table));
+  return removed([this, table](std::function<void(Result<size_t>)> done) {
+    router_.routes().remove_listed(table, RouteOrigin::kApi, std::move(done));
   });
 }
 
@@ -227,6 +272,7 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   parse.ecmp = true;
   parse.skip_bad = options.skip_bad;
   parse.max_bytes = kMaxRouteFileBytes;
+  parse.memory = options.memory;
   std::map<std::string, InterfaceId, std::less<>> names;
   router_.commands().call<bool>([&] {
     for (const auto& [id, interface] : router_.interfaces().table().all())
@@ -238,26 +284,20 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
     return found == names.end() ? kNoInterface : found->second;
   };
   auto file = parse_routes(body, parse, "body");
-  if (!file) return api_fail(400, file.error().message);
+  if (!file) return body_refused(file.error());
   body = {};
 
   auto table = std::make_shared<const RouteTable>(std::move(file->table));
   LoadOptions load;
   load.metric = options.metric;
   load.replace = options.replace;
-  auto promise = std::make_shared<std::promise<Result<LoadCounts>>>();
-  auto future = promise->get_future();
   const size_t routes = table->entries.size();
-  const bool posted = router_.commands().post([&, table, load, promise] {
-    router_.routes().load(table, load, [promise](Result<LoadCounts> counts) {
-      promise->set_value(std::move(counts));
-    });
-  });
-  promise.reset();
-  if (!posted) return stopping();
-  auto counts = Commands::wait(future);
+  auto counts = router_.commands().call_over_turns<Result<LoadCounts>>(
+      [this, &table, &load](std::function<void(Result<LoadCounts>)> keep) {
+        router_.routes().load(table, load, std::move(keep));
+      });
   if (!counts) return stopping();
-  if (!*counts) return api_fail(409, counts->error().message);
+  if (!*counts) return api_fail(status_of(counts->error()), counts->error().message);
   const LoadCounts& c = **counts;
   std::vector<std::string> problems = file->problems;
   if (c.refused > 0)

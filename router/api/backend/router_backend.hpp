@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/result.hpp"
 #include "router/api/backend.hpp"
+#include "router/control/reload_limits.hpp"
 
 namespace hecto::router {
 
@@ -16,8 +18,7 @@ struct PacketMatch;
 class RouterBackend final : public ApiBackend {
  public:
   // `log_level`: of the command line; it stays whatever a reloaded file says.
-  explicit RouterBackend(Router& router, std::optional<std::string> log_level = {})
-      : router_(router), log_level_(std::move(log_level)) {}
+  explicit RouterBackend(Router& router, std::optional<std::string> log_level = {});
 
   // SIGHUP: as `hecto reload` does; refusals go to the log.
   void reload_running_file();
@@ -29,7 +30,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult add_route(const config::RouteConfig& route) override;
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
   ApiResult delete_all_routes() override;
-  ApiResult delete_routes(std::string body) override;
+  ApiResult delete_routes(std::string body, ByteReservation* memory) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
   ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
@@ -46,12 +47,14 @@ class RouterBackend final : public ApiBackend {
 
  private:
   ApiResult on_control(std::function<ApiResult()> work);
+  ApiResult removed(const std::function<void(std::function<void(Result<size_t>)>)>& begin);
   // Control thread only, these two. Of the second: one line when a name is not known.
   nlohmann::json answer(Noun noun);
   tl::expected<PacketMatch, ApiError> match_of(const PacketFilter& filter);
 
   Router& router_;
   const std::optional<std::string> log_level_;
+  const ReloadLimits limits_;
 };
 
 }  // namespace hecto::router

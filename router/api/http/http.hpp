@@ -8,19 +8,30 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/byte_budget.hpp"
 #include "base/result.hpp"
 #include "base/secret_memory.hpp"
 
 namespace hecto::router {
+
+// The process at the other end, as the kernel knew it when it connected (SO_PEERCRED,
+// SO_PEERGROUPS).
+struct HttpPeer {
+  std::optional<uint32_t> uid;
+  std::vector<uint32_t> groups;
+};
 
 struct HttpRequest {
   std::string method;  // GET, POST or DELETE
   std::string path;    // decoded, without the query
   std::map<std::string, std::string> query;
   std::string body;
-  std::optional<uint32_t> peer_uid =
-      {};  // the user at the other end, as the kernel says; server only
+  HttpPeer peer = {};  // server only
+  // What the request takes of the memory that all requests share; whoever unpacks or parses the
+  // body asks it for more. Server only; the server's, as long as the request is answered.
+  ByteReservation* memory = nullptr;
 };
 
 struct HttpAnswer {
@@ -35,7 +46,7 @@ struct HttpLimits {
   size_t connections = 64;
   size_t head_bytes = 64 << 10;      // request line and headers together
   size_t body_bytes = 256u << 20;    // also after decompression
-  size_t upload_bytes = 512u << 20;  // bodies being received, all connections together
+  size_t upload_bytes = 768u << 20;  // bodies and what becomes of them, all connections together
   unsigned requests_per_connection = 100;
   std::chrono::milliseconds idle{5'000};      // between requests
   std::chrono::milliseconds request{60'000};  // from the first byte to the last
@@ -46,11 +57,20 @@ struct HttpLimits {
 // Called on connection threads, several at once. May throw: the answer is then 500.
 using HttpHandler = std::function<HttpAnswer(HttpRequest&)>;
 
+// Who may come in at all. A peer that is not admitted is answered 403, before anything of his is
+// read.
+struct HttpDoor {
+  unsigned mode = 0660;  // of the socket's file
+  std::function<bool(const HttpPeer&)> admits = {};
+  std::function<void()> thread_begins = {};  // called on the thread whose children all others are
+};
+
 class HttpServer {
  public:
   // Creates the directory; replaces a stale socket; refuses one that somebody serves.
   static Result<std::unique_ptr<HttpServer>> start(const std::string& socket,
-                                                   const HttpLimits& limits, HttpHandler handler);
+                                                   const HttpLimits& limits, HttpHandler handler,
+                                                   HttpDoor door = {});
   virtual ~HttpServer() = default;
   virtual void stop() = 0;  // idempotent; also done by the destructor
   virtual const std::string& socket() const = 0;

@@ -31,20 +31,47 @@ std::string head_of(const HttpAnswer& answer, const HttpLimits* keep_alive) {
                             keep_alive->requests_per_connection);
 }
 
+HttpPeer peer_of(int fd) {
+  HttpPeer peer;
+  ucred user{};
+  socklen_t length = sizeof user;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) return peer;
+  peer.uid = user.uid;
+  peer.groups.resize(64);
+  for (;;) {  // NGROUPS_MAX is 65,536
+    length = static_cast<socklen_t>(peer.groups.size() * sizeof(uint32_t));
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &length) == 0) break;
+    if (errno != ERANGE) length = 0;
+    if (length == 0) break;
+    peer.groups.resize(length / sizeof(uint32_t));
+  }
+  peer.groups.resize(length / sizeof(uint32_t));
+  peer.groups.push_back(user.gid);
+  return peer;
+}
+
 }  // namespace
 
-HttpConnection::HttpConnection(int fd, HttpService& service)
+HttpConnection::HttpConnection(int fd, HttpService& service, ConnectionState& state)
     : fd_(fd),
       service_(service),
+      state_(state),
+      peer_(peer_of(fd)),
       capacity_(std::max(service.limits.head_bytes, kLeastBuffer)),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)) {}
 
 void HttpConnection::serve() {
-  for (unsigned i = 1; i <= service_.limits.requests_per_connection && !service_.stopping; ++i) {
+  if (service_.admits && !service_.admits(peer_)) {
+    send_answer(refusal(403), false, false);
+    if (!peer_gone_) drain();
+    return;
+  }
+  for (unsigned i = 1; i <= service_.limits.requests_per_connection && !ending(); ++i) {
     if (!await_request()) break;
     if (!serve_request(i == service_.limits.requests_per_connection)) break;
   }
-  if (!peer_gone_ && !service_.stopping) drain();
+  if (state_.evicted() && !peer_gone_) turn_away(fd_);
+  if (!peer_gone_ && !ending()) drain();
 }
 
 void HttpConnection::turn_away(int fd) noexcept {
@@ -57,6 +84,7 @@ void HttpConnection::turn_away(int fd) noexcept {
 
 // The first byte may come late; from then on the time of the request runs.
 bool HttpConnection::await_request() {
+  state_.now(Doing::kIdle);
   int status = 0;
   return begin_ < end_ || fill(IoClock::now() + service_.limits.idle, status);
 }
@@ -73,6 +101,7 @@ bool HttpConnection::fill(IoClock::time_point until, int& status) {
 }
 
 int HttpConnection::read_request(RequestParser& parser) {
+  state_.now(Doing::kReading);
   const auto until = IoClock::now() + service_.limits.request;
   bool told_to_continue = false;
   for (;;) {
@@ -98,8 +127,10 @@ bool HttpConnection::serve_request(bool last) {
   } catch (const std::bad_alloc&) {
     status = 503;
   }
+  if (status != 0 && state_.evicted()) return false;  // serve() says so
   if (status != 0) return send_answer(refusal(status), false, false) && false;
-  parser.request().peer_uid = peer_uid();
+  parser.request().peer = peer_;
+  state_.now(Doing::kAnswering);
   const HttpAnswer answer = call_handler(parser.request());
   return send_answer(answer, parser.keep_alive() && !last, parser.head_only());
 }
@@ -114,12 +145,13 @@ HttpAnswer HttpConnection::call_handler(HttpRequest& request) const {
 
 // A secret goes from where it lies to the kernel.
 bool HttpConnection::send_answer(const HttpAnswer& answer, bool keep_alive, bool head_only) {
+  state_.now(Doing::kSending);
   const HttpLimits& limits = service_.limits;
   const IoEnd end = send_all(fd_, head_of(answer, keep_alive ? &limits : nullptr),
                              head_only ? std::string_view() : body_of(answer), limits.stall,
                              IoClock::now() + limits.response);
   peer_gone_ = end != IoEnd::kDone;
-  return keep_alive && !peer_gone_;
+  return keep_alive && !peer_gone_ && !state_.evicted();
 }
 
 // A socket that is closed with something unread resets: the client might not get to read the
@@ -129,13 +161,6 @@ void HttpConnection::drain() {
   const auto until = IoClock::now() + kDrain;
   while (receive(fd_, buffer_.get(), capacity_, until).end == IoEnd::kDone) {
   }
-}
-
-std::optional<uint32_t> HttpConnection::peer_uid() const {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
-  return peer.uid;
 }
 
 }  // namespace hecto::router

@@ -8,9 +8,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/byte_budget.hpp"
+#include "router/api/http/eviction.hpp"
 #include "router/api/http/http.hpp"
 #include "router/api/http/timed_io.hpp"
-#include "router/api/http/upload_budget.hpp"
 
 namespace hecto::router {
 
@@ -18,19 +19,24 @@ class RequestParser;
 
 // What the connections of a server share. Thread-safe.
 struct HttpService {
-  HttpService(const HttpLimits& its_limits, HttpHandler its_handler)
-      : limits(its_limits), handler(std::move(its_handler)), uploads(its_limits.upload_bytes) {}
+  HttpService(const HttpLimits& its_limits, HttpHandler its_handler,
+              std::function<bool(const HttpPeer&)> who_is_admitted)
+      : limits(its_limits),
+        handler(std::move(its_handler)),
+        admits(std::move(who_is_admitted)),
+        uploads(its_limits.upload_bytes) {}
 
   const HttpLimits limits;
   const HttpHandler handler;
-  UploadBudget uploads;
+  const std::function<bool(const HttpPeer&)> admits;
+  ByteBudget uploads;
   std::atomic<bool> stopping{false};  // the request under way is the last
 };
 
 class HttpConnection {
  public:
-  // Neither closes `fd` nor outlives it.
-  HttpConnection(int fd, HttpService& service);
+  // Neither closes `fd` nor outlives it and `state`.
+  HttpConnection(int fd, HttpService& service, ConnectionState& state);
 
   void serve();                            // until one side has enough
   static void turn_away(int fd) noexcept;  // 503 in place of all that; waits for nothing
@@ -43,11 +49,13 @@ class HttpConnection {
   HttpAnswer call_handler(HttpRequest& request) const;
   bool send_answer(const HttpAnswer& answer, bool keep_alive, bool head_only);
   void drain();
-  std::optional<uint32_t> peer_uid() const;
+  bool ending() const { return service_.stopping || state_.evicted(); }
   std::string_view unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
   const int fd_;
   HttpService& service_;
+  ConnectionState& state_;
+  const HttpPeer peer_;
   const size_t capacity_;
   const std::unique_ptr<char[]> buffer_;
   size_t begin_ = 0, end_ = 0;  // of what is unread

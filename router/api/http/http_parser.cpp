@@ -80,12 +80,12 @@ int status_of(BeastError error, std::string_view rest) {
 }  // namespace
 
 struct RequestParser::Impl final : http::basic_parser<true> {
-  Impl(const HttpLimits& limits, UploadBudget& uploads)
-      : head_limit(limits.head_bytes), budget(uploads) {
+  Impl(const HttpLimits& limits, ByteBudget& uploads)
+      : head_limit(limits.head_bytes), memory(uploads) {
+    request.memory = &memory;
     header_limit(static_cast<uint32_t>(std::min<size_t>(head_limit, UINT32_MAX)));
     body_limit(limits.body_bytes);
   }
-  ~Impl() override { budget.give(accounted); }
 
   void refuse(int status, BeastError& error) {
     refusal = status;
@@ -130,11 +130,10 @@ struct RequestParser::Impl final : http::basic_parser<true> {
   }
 
   size_t take(BeastText bytes, BeastError& error) {
-    if (!budget.take(bytes.size())) {
+    if (!memory.grow(bytes.size())) {
       refuse(503, error);
       return 0;
     }
-    accounted += bytes.size();
     request.body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
@@ -148,9 +147,8 @@ struct RequestParser::Impl final : http::basic_parser<true> {
   void on_finish_impl(BeastError&) override {}
 
   const size_t head_limit;
-  UploadBudget& budget;
   HttpRequest request;
-  size_t accounted = 0;   // taken from the budget
+  ByteReservation memory;
   size_t head_bytes = 0;  // taken of the head
   unsigned lengths = 0;
   bool http11 = false, head_only = false, chunked = false, encoded = false;
@@ -158,7 +156,7 @@ struct RequestParser::Impl final : http::basic_parser<true> {
   int refusal = 0;
 };
 
-RequestParser::RequestParser(const HttpLimits& limits, UploadBudget& budget)
+RequestParser::RequestParser(const HttpLimits& limits, ByteBudget& budget)
     : impl_(std::make_unique<Impl>(limits, budget)) {}
 
 RequestParser::~RequestParser() = default;

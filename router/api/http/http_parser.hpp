@@ -9,15 +9,15 @@
 #include <memory>
 #include <string_view>
 
+#include "base/byte_budget.hpp"
 #include "router/api/http/http.hpp"
-#include "router/api/http/upload_budget.hpp"
 
 namespace hecto::router {
 
 class RequestParser {
  public:
   // `budget` outlives the parser, which gives back what the body took of it.
-  RequestParser(const HttpLimits& limits, UploadBudget& budget);
+  RequestParser(const HttpLimits& limits, ByteBudget& budget);
   ~RequestParser();
 
   size_t put(std::string_view bytes);

@@ -11,8 +11,10 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/file_descriptor.hpp"
+#include "router/api/http/eviction.hpp"
 #include "router/api/http/http.hpp"
 #include "router/api/http/http_connection.hpp"
 #include "router/api/http/listener.hpp"
@@ -24,23 +26,36 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGrace{2'000};  // for requests under way, once the server stops
 
+Peer peer_of(int fd) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return {};
+  return {peer.uid, peer.pid};
+}
+
 struct Client {
-  explicit Client(int accepted) : fd(accepted) {}
+  explicit Client(int accepted) : fd(accepted), peer(peer_of(accepted)) {}
   ~Client() {
     if (thread.joinable()) thread.join();
   }
   FileDescriptor fd;
+  const Peer peer;
+  ConnectionState state;
   std::atomic<bool> done{false};
   std::thread thread;
 };
 
 class UnixServer final : public HttpServer {
  public:
-  UnixServer(Listener listener, FileDescriptor wake, const HttpLimits& limits, HttpHandler handler)
+  UnixServer(Listener listener, FileDescriptor wake, const HttpLimits& limits, HttpHandler handler,
+             HttpDoor door)
       : listener_(std::move(listener)),
         wake_(std::move(wake)),
-        service_(limits, std::move(handler)),
-        acceptor_([this] { accept_all(); }) {}
+        service_(limits, std::move(handler), std::move(door.admits)),
+        acceptor_([this, begins = std::move(door.thread_begins)] {
+          if (begins) begins();
+          accept_all();
+        }) {}
 
   ~UnixServer() override { stop(); }
 
@@ -86,7 +101,7 @@ class UnixServer final : public HttpServer {
   void begin(int fd) {
     Client& client = clients_.emplace_back(fd);
     try {
-      if (clients_.size() <= service_.limits.connections) {
+      if (find_place()) {
         client.thread = std::thread([this, &client] { serve(client); });
         return;
       }
@@ -96,9 +111,40 @@ class UnixServer final : public HttpServer {
     clients_.pop_back();
   }
 
+  // For one more, which is in the list already. Evicted ones need a moment to end: no more of them
+  // than there are places, so that what the threads take is bounded.
+  bool find_place() {
+    const size_t places = service_.limits.connections;
+    constexpr int kPatience_ms = 100;
+    for (int i = 0; clients_.size() > 2 * places && i < kPatience_ms; ++i) {
+      std::this_thread::sleep_for(milliseconds(1));
+      clients_.remove_if([](const Client& client) { return client.done.load(); });
+    }
+    std::vector<Client*> staying;
+    std::vector<Held> held;
+    for (Client& client : clients_) {
+      if (&client == &clients_.back() || client.done || client.state.evicted()) continue;
+      staying.push_back(&client);
+      held.push_back({client.peer, client.state.doing(), client.state.since_ns()});
+    }
+    if (clients_.size() > 2 * places) return false;
+    if (staying.size() < places) return true;
+    const auto victim = choose_victim(held);
+    if (!victim) return false;
+    Client& evicted = *staying[*victim];
+    // One that takes nothing of its answer would stay until its time is up.
+    constexpr int64_t kStuck_ns = 1'000'000'000;
+    const int64_t now_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+    const bool stuck =
+        evicted.state.doing() == Doing::kSending && now_ns - evicted.state.since_ns() > kStuck_ns;
+    evicted.state.evict();
+    ::shutdown(evicted.fd.get(), stuck ? SHUT_RDWR : SHUT_RD);
+    return true;
+  }
+
   void serve(Client& client) {
     try {
-      HttpConnection(client.fd.get(), service_).serve();
+      HttpConnection(client.fd.get(), service_, client.state).serve();
     } catch (const std::exception&) {  // no memory, and none to say so
     }
     ::shutdown(client.fd.get(), SHUT_RDWR);
@@ -119,6 +165,7 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
+    sigdelset(&all, SIGSYS);  // of a call that a seccomp filter refuses
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -130,15 +177,15 @@ class SignalsBlocked {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& socket,
-                                                      const HttpLimits& limits,
-                                                      HttpHandler handler) {
-  auto listener = Listener::open(socket);
+                                                      const HttpLimits& limits, HttpHandler handler,
+                                                      HttpDoor door) {
+  auto listener = Listener::open(socket, door.mode);
   if (!listener) return tl::unexpected<Error>(listener.error());
   FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return fail("API socket " + socket + ": no event descriptor", errno);
   const SignalsBlocked blocked;
   return std::make_unique<UnixServer>(std::move(*listener), std::move(wake), limits,
-                                      std::move(handler));
+                                      std::move(handler), std::move(door));
 }
 
 }  // namespace hecto::router

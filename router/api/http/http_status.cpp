@@ -10,6 +10,8 @@ const char* words(int status) {
   switch (status) {
     case 400:
       return "this is no HTTP request that the API understands";
+    case 403:
+      return "no role: this router lets in root and members of the groups of its api section";
     case 404:
       return "no such path; see docs/api.md";
     case 405:

@@ -95,7 +95,7 @@ Result<void> remove_stale(const std::string& path) {
 
 }  // namespace
 
-Result<Listener> Listener::open(const std::string& path) {
+Result<Listener> Listener::open(const std::string& path, unsigned mode) {
   if (path.empty() || path.front() != '/') return refuse(path, "use an absolute path");
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return refuse(path, fmt::format("the path has {} bytes; use at most {}", path.size(),
@@ -111,17 +111,17 @@ Result<Listener> Listener::open(const std::string& path) {
   if (!lock) return tl::unexpected<Error>(lock.error());
   Listener listener(path, *lock);
   if (auto done = remove_stale(path); !done) return tl::unexpected<Error>(done.error());
-  if (auto done = listener.bind_and_listen(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = listener.bind_and_listen(mode); !done) return tl::unexpected<Error>(done.error());
   return listener;
 }
 
-Result<void> Listener::bind_and_listen() {
+Result<void> Listener::bind_and_listen(unsigned mode) {
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) return refuse(path_, "cannot create a socket", errno);
   const sockaddr_un address = address_of(path_);
   // Nobody gets in between bind and chmod: without listen a connect is refused.
   if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path_.c_str(), 0660) != 0 || ::listen(fd_, kBacklog) != 0) {
+      ::chmod(path_.c_str(), mode) != 0 || ::listen(fd_, kBacklog) != 0) {
     const int number = errno;
     ::close(std::exchange(fd_, -1));
     return refuse(path_, "cannot listen", number);

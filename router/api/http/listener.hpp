@@ -13,8 +13,8 @@ namespace hecto::router {
 
 class Listener {
  public:
-  // Mode 0660. Missing directories are created with 0755.
-  static Result<Listener> open(const std::string& path);
+  // Missing directories are created with 0755.
+  static Result<Listener> open(const std::string& path, unsigned mode = 0660);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&&) = delete;
   ~Listener();  // closes, and removes the files when they are still ours
@@ -24,7 +24,7 @@ class Listener {
 
  private:
   Listener(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
-  Result<void> bind_and_listen();
+  Result<void> bind_and_listen(unsigned mode);
 
   std::string path_;
   int lock_fd_ = -1;

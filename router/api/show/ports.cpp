@@ -21,9 +21,21 @@ json direction(const Sampler& sampler, uint64_t packets, uint64_t packets_before
           {"bps", sampler.rate(bytes, bytes_before) * 8}};
 }
 
+// What somebody else did to its device and to its interfaces' twins, and is not mended.
+std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& interfaces) {
+  std::vector<std::string> sentences;
+  if (!port.present) sentences.push_back(port.config.device + " is gone");
+  if (!port.trouble.empty()) sentences.push_back(port.trouble);
+  for (const auto& [id, interface] : interfaces.all())
+    if (interface.port_name == port.name() && !interface.trouble.empty())
+      sentences.push_back("interface " + interface.name + ": " + interface.trouble);
+  return sentences;
+}
+
 }  // namespace
 
-json show_ports(const ForwardingPlane& plane, const Sampler& sampler) {
+json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
+                const InterfaceTable& interfaces) {
   const Totals now = sampler.collect();
   json list = json::array();
   for (const PortStatus& port : plane.ports()) {
@@ -55,6 +67,7 @@ json show_ports(const ForwardingPlane& plane, const Sampler& sampler) {
          {"queues", {{"rx", port.rx_queues}, {"tx", port.tx_queues}}},
          {"offloads", {{"asked", port.asked}, {"given", port.given}}},
          {"refused", port.refused},
+         {"trouble", troubles(port, interfaces)},
          {"rx", rx},
          {"tx", tx}});
   }

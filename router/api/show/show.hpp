@@ -46,7 +46,8 @@ nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
 // ports.cpp. `linux_side`: null in static mode.
-nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler);
+nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
+                          const InterfaceTable& interfaces);
 nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                                const ForwardingPlane& plane, const Sampler& sampler,
                                const LinuxSide* linux_side);
@@ -55,6 +56,9 @@ nlohmann::json show_pools(const ForwardingPlane& plane, const LinuxSide* linux_s
 nlohmann::json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t tsc_hz);
 nlohmann::json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                           const Sampler& sampler);
+// punt.cpp
+nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& interfaces,
+                         const Sampler& sampler);
 // routes.cpp
 nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
