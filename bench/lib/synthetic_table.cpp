@@ -131,12 +131,12 @@ std::vector<IpPrefix> synthetic_prefixes(uint64_t seed, double scale) {
 
 RouteFile with_next_hops(std::span<const IpPrefix> prefixes, const RouteFileOptions& options) {
   RouteBuilder builder(options, RouteFileFormat::kPrefixes, "synthetic table");
-  builder.reserve(prefixes.size());
+  builder.expect(prefixes.size());
   for (const IpPrefix& prefix : prefixes) {
     std::string text = prefix.to_string();
     if (!builder.add_by_via(prefix, text)) builder.skip(text + " has no next hop of its family");
   }
-  return builder.finish();
+  return std::move(*builder.finish());  // no budget: it does not refuse
 }
 
 std::optional<std::string> find_real_table(const std::string& root) {

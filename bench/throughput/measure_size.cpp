@@ -1,10 +1,13 @@
 #include "bench/throughput/measure_size.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+
+#include "bench/lib/cpu_wait.hpp"
 
 namespace hecto::bench {
 namespace {
@@ -23,7 +26,6 @@ class SizeMeasurement {
   double search_throughput() {
     size_.search = search(runner_, options_.search);
     const SearchResult& found = *size_.search;
-    size_.notes = notes(found, options_.search);
     if (found.error) stop(found.error->message);
     if (found.interrupted) stop("interrupted");
     size_.partial = found.partial();
@@ -31,6 +33,18 @@ class SizeMeasurement {
     for (const GoalResult& goal : found.goals)
       if (goal.pps > 0) return goal.pps;
     return 0;
+  }
+  // What was measured at the throughput and below it must agree with it.
+  void hold_against_later_trials() {
+    std::vector<LaterTrial> later;
+    for (const LoadedResult& row : size_.loaded)
+      if (row.offered > 0 && !row.interrupted)
+        later.push_back({row.pps, row.seconds,
+                         static_cast<double>(row.lost) / static_cast<double>(row.offered)});
+    refute(*size_.search, later, options_.search.exceed_ratio);
+    size_.partial |= size_.search->partial();
+    const auto lines = notes(*size_.search, options_.search);
+    size_.notes.insert(size_.notes.begin(), lines.begin(), lines.end());
   }
   void loaded(double pps, double part, double seconds) {
     if (stopped() || pps <= 0) return;
@@ -142,10 +156,12 @@ void measure_size(TrialRunner& trials, RouterProcess* router, const ThroughputOp
   WatchedRunner runner(trials, router);
   SizeMeasurement measurement(runner, router, options, size);
   const auto before = router ? router->counters() : std::nullopt;
+  CpuWait wait(router ? std::vector<pid_t>{getpid(), router->pid()} : std::vector<pid_t>{getpid()});
   if (options.load.empty()) {
     const double throughput = measurement.search_throughput();
     for (const double part : {1.0, 0.9, 0.5, 0.1})
       if (options.latency_s > 0) measurement.loaded(throughput, part, options.latency_s);
+    measurement.hold_against_later_trials();
     if (options.loss_curve) measurement.loss();
     if (options.back_to_back) measurement.bursts();
     if (options.blackout && !measurement.stopped())
@@ -157,6 +173,8 @@ void measure_size(TrialRunner& trials, RouterProcess* router, const ThroughputOp
     if (options.blackout && !measurement.stopped())
       measurement.blackouts(load_pps, table, control_cpu);
   }
+  const auto waited = wait.lines();
+  size.notes.insert(size.notes.end(), waited.begin(), waited.end());
   if (router) size.counters = since(before, router->counters());
 }
 

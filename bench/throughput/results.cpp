@@ -31,10 +31,13 @@ json quantiles_json(const Quantiles& q) {
 }
 
 json goal_json(const GoalResult& goal, double frame_bytes) {
-  return {{"pps", goal.pps},
-          {"gbps", gbps(goal.pps, frame_bytes)},
+  const bool refuted = goal.refuted_pps > 0;
+  const double pps = refuted ? 0 : goal.pps, upper = refuted ? goal.refuted_pps : goal.upper_pps;
+  return {{"pps", pps},
+          {"gbps", gbps(pps, frame_bytes)},
           {"loss_ratio", goal.goal.loss_ratio},
-          {"bounds", {goal.pps, goal.upper_pps > 0 ? json(goal.upper_pps) : json(nullptr)}},
+          {"bounds", {pps, upper > 0 ? json(upper) : json(nullptr)}},
+          {"refuted_at_pps", refuted ? json(goal.refuted_pps) : json(nullptr)},
           {"spread", goal.spread},
           {"trials", goal.trials},
           {"trial_s", goal.trial_s},
@@ -132,6 +135,9 @@ json size_json(const SizeResult& size) {
 
 std::string goal_text(const GoalResult& goal, double frame_bytes) {
   if (goal.trial_s == 0) return fmt::format("  {:<6}not reached\n", goal.goal.name);
+  if (goal.refuted_pps > 0)
+    return fmt::format("  {:<6}no result: it failed at {:.3f} Mpps afterwards\n", goal.goal.name,
+                       goal.refuted_pps / 1e6);
   std::string bound = goal.upper_pps > 0 ? fmt::format("fails at {:.3f}", goal.upper_pps / 1e6)
                                          : std::string("nothing above was offered");
   return fmt::format("  {:<6}{:>9.3f} Mpps {:>8.3f} Gb/s   {:.2g}% loss, {}, spread {:.1f}%{}\n",

@@ -16,6 +16,7 @@ namespace {
 constexpr double kOfferedEnough = 0.99;
 constexpr unsigned kShortfalls = 5;  // trials at one load that a disturbed generator is given
 constexpr unsigned kLowered = 3;     // maxima that it may turn out not to hold
+constexpr double kConfirmed[] = {0.5, 0.9};  // parts of a result that must carry, too
 
 double machine_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -59,6 +60,7 @@ class Search {
   bool at_maximum(double seconds);
   bool find_maximum();
   bool search_goal(GoalResult& goal, const Phase& phase);
+  bool confirm(GoalResult& goal, const Phase& phase);
   bool measure(double pps, const Goal& goal, const Phase& phase);
   double next_load(const Bounds& bounds, const GoalResult& hint, const Phase& phase,
                    unsigned steps) const;
@@ -226,6 +228,30 @@ bool Search::search_goal(GoalResult& goal, const Phase& phase) {
   return true;
 }
 
+// Loads well below the result, which no phase had a reason to try: one that fails begins the search
+// again under it.
+bool Search::confirm(GoalResult& goal, const Phase& phase) {
+  for (bool stands = false; !stands;) {
+    stands = true;
+    for (const double part : kConfirmed) {
+      const double pps = std::round(goal.pps * part);
+      if (pps < options_.min_pps) continue;
+      if (!measure(pps, goal.goal, phase)) {
+        goal.pps = bounds(goal.goal, phase).lower;  // what it can still say
+        return false;
+      }
+      if (classify(pps, goal.goal, phase) != Class::kFails) continue;
+      if (!search_goal(goal, phase)) {
+        goal.pps = bounds(goal.goal, phase).lower;
+        return false;
+      }
+      stands = false;
+      break;
+    }
+  }
+  return true;
+}
+
 // From the lowest load at which a long trial failed to the highest at which one passed.
 double Search::contradictions(const Goal& goal, double pps) const {
   double fails = 0, passes = 0;
@@ -266,6 +292,10 @@ SearchResult Search::run() {
     }
     going = going && at_maximum(options_.initial_trial_s);
   }
+  for (GoalResult& goal : result_.goals) {
+    going = going && confirm(goal, phases.back());
+    goal.complete = goal.complete && going;
+  }
   summarize();
   return std::move(result_);
 }
@@ -274,6 +304,22 @@ SearchResult Search::run() {
 
 bool SearchResult::partial() const {
   return std::any_of(goals.begin(), goals.end(), [](const auto& goal) { return !goal.complete; });
+}
+
+void refute(SearchResult& result, std::span<const LaterTrial> later, double exceed_ratio) {
+  for (GoalResult& goal : result.goals) {
+    double seconds = 0, failed_s = 0, lowest = 0;
+    for (const LaterTrial& trial : later) {
+      if (trial.pps > goal.pps) continue;
+      seconds += trial.seconds;
+      if (trial.loss_ratio <= goal.goal.loss_ratio) continue;
+      failed_s += trial.seconds;
+      lowest = lowest > 0 ? std::min(lowest, trial.pps) : trial.pps;
+    }
+    if (failed_s <= seconds * exceed_ratio) continue;
+    goal.refuted_pps = lowest;
+    goal.complete = false;
+  }
 }
 
 SearchResult search(TrialRunner& runner, const SearchOptions& options) {
@@ -301,6 +347,12 @@ std::vector<std::string> notes(const SearchResult& result, const SearchOptions& 
           fmt::format("{}: {:.0f} s were too short for an interval of {:.1f}%; give "
                       "--search-seconds more",
                       goal.goal.name, options.total_s, options.width * 100));
+    if (goal.refuted_pps > 0)
+      lines.push_back(
+          fmt::format("{}: no result: {:.3f} Mpps carried in the search, and {:.3f} Mpps failed "
+                      "afterwards; the "
+                      "machine or the device is not steady",
+                      goal.goal.name, goal.pps / 1e6, goal.refuted_pps / 1e6));
     if (goal.limit == Limit::kGenerator)
       lines.push_back(fmt::format("{}: limited by the generator or the line, not by the device",
                                   goal.goal.name));

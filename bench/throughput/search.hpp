@@ -5,6 +5,7 @@
 //   phase 1..n   trials grow from `initial_trial_s` to `final_trial_s`, the interval between the
 //                highest load that passes and the lowest that fails shrinks to `width`
 //   final phase  trials at one load are repeated until most of `duration_sum_s` has decided
+//   confirmation the same at parts of the result: a load below it that fails bounds it after all
 //
 // A load carries when at most `exceed_ratio` of its trial time lost more than the goal allows, so
 // that one trial that the machine disturbed misleads nobody. Of a load that carries above one that
@@ -13,6 +14,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,7 +67,8 @@ struct GoalResult {
   double trial_s = 0;    // length of the trials that the bounds rest on; 0: there are none
   unsigned trials = 0;   // at `pps`, of that length
   Limit limit = Limit::kDevice;
-  bool complete = false;  // false: time was up, or the device failed; the bounds are earlier ones
+  bool complete = false;   // false: time was up, or the device failed; the bounds are earlier ones
+  double refuted_pps = 0;  // later trials failed at this load, no higher than `pps`; 0: none did
 };
 
 struct SearchResult {
@@ -83,6 +86,15 @@ struct SearchResult {
 // Carries out the search. An error of `runner`, or its interruption, ends it: what was found until
 // then is in the result.
 SearchResult search(TrialRunner& runner, const SearchOptions& options);
+
+// Trials after the search, at its result and below: where more than `exceed_ratio` of their time lost
+// more than a goal allows, the goal's result is refuted.
+struct LaterTrial {
+  double pps = 0;  // asked for
+  double seconds = 0;
+  double loss_ratio = 0;
+};
+void refute(SearchResult& result, std::span<const LaterTrial> later, double exceed_ratio);
 
 // What the operator should know of a result, one line each: noise and what to do about it, limits,
 // what is missing.

@@ -171,6 +171,7 @@ void DpdkGenerator::make_stations() {
   stations_.clear();
   station_list_.clear();
   for (size_t i = 0; i < std::min(lcores_.size(), ports_->size()); ++i) {
+    options.poller = ports_->poller(i);
     stations_.push_back(std::make_unique<Station>(options));
     station_list_.push_back(stations_.back().get());
   }

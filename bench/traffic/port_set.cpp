@@ -70,8 +70,13 @@ Result<std::unique_ptr<PortSet>> PortSet::open(const TrafficSpec& spec,
     set->receive_mbufs_ += port.port.rx_descriptors + kRingOrFill_mbufs;
   }
   if (options.mbufs > 0) set->transmit_mbufs_ = set->receive_mbufs_ = options.mbufs;
-  if (options.start_eal)
+  if (options.start_eal) {
     if (auto done = set->start_eal(cpus); !done) return tl::unexpected(done.error());
+    set->pollers_.resize(cpus.size());
+    set->guard_ = std::make_unique<router::MemifGuard>([pollers = &set->pollers_] {
+      for (const router::Poller& poller : *pollers) poller.wait(rte_pause);
+    });
+  }
   for (const auto& [name, mbufs, pool] :
        {std::tuple("transmit", set->transmit_mbufs_, &set->transmit_),
         std::tuple("receive", set->receive_mbufs_, &set->receive_)}) {
@@ -177,7 +182,28 @@ std::string PortSet::complaint() const {
   return {};
 }
 
+// By the thread that made it.
+namespace {
+
+class Polling {
+ public:
+  explicit Polling(router::Poller* poller) : poller_(poller) {
+    if (poller_ != nullptr) poller_->begin();
+  }
+  ~Polling() {
+    if (poller_ != nullptr) poller_->end();
+  }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  router::Poller* poller_;
+};
+
+}  // namespace
+
 void PortSet::ask(size_t port, std::optional<uint16_t> vlan, const lookup::IpAddress& gateway) {
+  const Polling polling(poller(0));
   for (const lookup::IpAddress& own : own_[port].addresses) {
     if (own.family != gateway.family) continue;
     const std::vector<uint8_t> frame = ask_neighbor(own_[port].mac, own, gateway, vlan);
@@ -191,6 +217,7 @@ void PortSet::ask(size_t port, std::optional<uint16_t> vlan, const lookup::IpAdd
 }
 
 void PortSet::listen(size_t port, std::optional<uint16_t> vlan) {
+  const Polling polling(poller(0));
   rte_mbuf* mbufs[32];
   const uint16_t count = rte_eth_rx_burst(ports_[port]->id(), 0, mbufs, 32);
   for (uint16_t i = 0; i < count; ++i) {

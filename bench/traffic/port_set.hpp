@@ -2,6 +2,7 @@
 // addresses of gateways learned. Control thread only.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,7 +13,9 @@
 #include "bench/traffic/generator.hpp"
 #include "bench/traffic/neighbors.hpp"
 #include "router/dataplane/ports/eal.hpp"
+#include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/ports/mempool.hpp"
+#include "router/dataplane/ports/poller.hpp"
 #include "router/dataplane/ports/port.hpp"
 
 namespace hecto::bench {
@@ -31,6 +34,8 @@ class PortSet {
   rte_mempool* zeroed() const { return transmit_->get(); }
   rte_mempool* replay() const { return receive_->get(); }
   uint16_t longest_frame_bytes() const { return longest_frame_bytes_; }
+  // Of the thread on the CPU of that place: a memif that goes waits for its burst. Null: none does.
+  router::Poller* poller(size_t i) { return i < pollers_.size() ? &pollers_[i] : nullptr; }
   // 0: not known, or without one.
   uint64_t line_bps(size_t i) const;
 
@@ -55,9 +60,11 @@ class PortSet {
   void listen(size_t port, std::optional<uint16_t> vlan);
 
   std::unique_ptr<router::Eal> eal_;
+  std::deque<router::Poller> pollers_;
   std::unique_ptr<router::Mempool> transmit_, receive_;  // the first has zeros in all its buffers
   std::vector<TrafficPort> specs_;
   std::vector<std::unique_ptr<router::Port>> ports_;
+  std::unique_ptr<router::MemifGuard> guard_;
   std::vector<PortAddresses> own_;
   std::map<Key, MacAddress> gateways_;
   uint32_t transmit_mbufs_ = 0, receive_mbufs_ = 0, data_room_bytes_ = 0;

@@ -280,20 +280,25 @@ bool Station::receive(RxPort& port) noexcept {
 }
 
 void Station::drain() noexcept {
+  if (options_.poller != nullptr) options_.poller->begin();
   for (RxPort& port : ports)
     for (unsigned i = 0; i < kMostDrains && receive(port); ++i) {
     }
+  if (options_.poller != nullptr) options_.poller->end();
 }
 
 void Station::run(TrialClock& trial, const std::vector<Station*>& all) noexcept {
   uint64_t now = rte_rdtsc();
+  if (options_.poller != nullptr) options_.poller->begin();
   while (now < trial.end && !trial.over()) {
+    if (options_.poller != nullptr) options_.poller->turn();
     if (!senders.empty() && now >= trial.start) send_due(trial, now);
     for (RxPort& port : ports) receive(port);
     now = rte_rdtsc();
   }
   ended_ = now;
   settle(trial, all);
+  if (options_.poller != nullptr) options_.poller->end();
   for (RxStream& stream : receivers) end_run(stream);
 }
 
@@ -307,6 +312,7 @@ void Station::settle(TrialClock& trial, const std::vector<Station*>& all) noexce
   uint64_t complete_since = 0;
   const uint64_t deadline = ended_ + trial.settle;
   for (uint64_t now = ended_; now < deadline; now = rte_rdtsc()) {
+    if (options_.poller != nullptr) options_.poller->turn();
     for (RxPort& port : ports)
       if (receive(port)) complete_since = 0;
     uint64_t mine = 0, received = 0;

@@ -13,6 +13,7 @@
 #include "bench/traffic/tag.hpp"
 #include "bench/traffic/trial.hpp"
 #include "bench/traffic/window.hpp"
+#include "router/dataplane/ports/poller.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -77,6 +78,7 @@ class Station {
     bool timestamps = true;
     size_t streams = 0;  // of the whole generator
     uint64_t tsc_hz = 1;
+    router::Poller* poller = nullptr;  // tells whether it is within bursts; null: nobody asks
   };
   explicit Station(const Options& options);
   Station(const Station&) = delete;
