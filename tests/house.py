@@ -35,14 +35,11 @@ NO_MESON = {
 }
 # Reasons that no test brings about, and why.
 UNTESTED_REASONS = {
-    "esp_of_linux": "nothing gives it, see below",
     "punt_queue_full": "the slow path would have to stand still while a worker punts 2048 packets",
     "tap_full": "Linux drops what its TAP does not take; that a write fails takes a failing kernel",
 }
-# Reasons that nothing gives, and why they are there.
-UNUSED_REASONS = {
-    "esp_of_linux": "docs/ipsec.md promises it; the stages do not look for IPv6 ESP of Linux's yet",
-}
+# Reasons that nothing gives, and why they are there: none.
+UNUSED_REASONS = {}
 
 
 def inside(path, folders):

@@ -37,11 +37,17 @@ class FakePlane final : public ForwardingPlane {
  public:
   explicit FakePlane(Said& said) : said_(said) {}
 
+  Result<void> check_device(const config::PortConfig& config) const override {
+    if (absent.contains(config.name)) return fail("port " + config.name + ": it is not there");
+    return {};
+  }
   Result<config::PortCapability> probe(const config::PortConfig& config) override {
     said_.push_back("probe " + config.name);
     if (missing.contains(config.name)) return fail("port " + config.name + ": there is no device");
     return config::PortCapability{max_rx_queues, 0};
   }
+  void forget_probed(const std::string& name) override { said_.push_back("forget " + name); }
+  std::vector<std::string> mend_ports() override { return std::exchange(mended, {}); }
   Result<PortStatus> add_port(const config::PortConfig& config,
                               const config::Placement& placement) override {
     said_.push_back("add port " + config.name);
@@ -99,7 +105,11 @@ class FakePlane final : public ForwardingPlane {
     said_.push_back("configure");
     burst_ = config.burst;
   }
+  void set_punt_sessions(std::shared_ptr<const PuntSessions> known) override {
+    sessions = std::move(known);
+  }
   void use_ipsec(bool used) override { ipsec = used; }
+  void close(bool closes) override { closed = closes; }
   void set_trace(std::shared_ptr<TraceSession> session) override { trace = std::move(session); }
   void set_capture(std::shared_ptr<CaptureUse> use) override { capture = std::move(use); }
   void publish() override {
@@ -134,6 +144,10 @@ class FakePlane final : public ForwardingPlane {
   unsigned features() const override { return feature_bits; }
   uint16_t burst() const override { return burst_; }
   uint32_t punt_pps(Reason reason) const override { return info(reason).default_pps; }
+  uint32_t punt_class_pps(PuntClass punt_class) const override {
+    return info(punt_class).default_pps;
+  }
+  std::shared_ptr<const PuntSessions> punt_sessions() const override { return sessions; }
   std::optional<ExamplePacket> example(Reason reason) const override {
     const auto found = examples.find(reason);
     return found == examples.end() ? std::nullopt : std::optional(found->second);
@@ -142,7 +156,8 @@ class FakePlane final : public ForwardingPlane {
   uint64_t fragments_made() const override { return 4; }
   uint64_t unfinished_checksums() const override { return 0; }
 
-  std::set<std::string> missing, refused;  // ports
+  std::set<std::string> absent, missing, refused;  // ports
+  std::vector<std::string> mended;                 // what mend_ports() has to say
   uint16_t max_rx_queues = 0, most_mtu = 9000;
   std::map<std::string, PortStatus> running;
   std::map<std::string, PortStatistics> counted;
@@ -150,10 +165,12 @@ class FakePlane final : public ForwardingPlane {
   std::vector<WorkerStatus> worker_list;
   std::vector<PoolStatus> pool_list;
   std::map<Reason, ExamplePacket> examples;
+  std::shared_ptr<const PuntSessions> sessions;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
   unsigned feature_bits = 0;
   bool ipsec = false;
+  bool closed = false;
 
  private:
   Said& said_;
@@ -171,24 +188,45 @@ class FakeLinux final : public LinuxSide {
     twins[interface.id] = interface.name;
     return next_ifindex++;
   }
+  Result<void> set_twin_name(const Interface& interface) override {
+    said_.push_back("twin name " + interface.name);
+    return {};
+  }
+  Result<void> set_twin_mac(const Interface& interface) override {
+    said_.push_back("twin mac " + interface.name);
+    return {};
+  }
+  void suspend_twin(InterfaceId id) override { suspended.insert(id); }
+  void resume_twin(const Interface& interface) override { suspended.erase(interface.id); }
   void remove_twin(InterfaceId id) override {
     if (twins.contains(id)) said_.push_back("no twin " + twins[id]);
     twins.erase(id);
+    suspended.erase(id);
   }
   void set_twin_mtu(InterfaceId id, uint16_t mtu) override {
     said_.push_back(fmt::format("twin mtu {} {}", twins.at(id), mtu));
   }
   void set_twin_carrier(InterfaceId id, bool on) override { carrier[twins.at(id)] = on; }
-  bool twin_gone(InterfaceId id) const override { return gone.contains(twins.at(id)); }
+  bool twin_gone(InterfaceId id) const override {
+    const auto twin = twins.find(id);
+    return twin != twins.end() && gone.contains(twin->second);
+  }
+  std::optional<TapState> twin_state(InterfaceId id) const override {
+    const auto state = states.find(id);
+    return state == states.end() ? std::nullopt : std::optional(state->second);
+  }
   void deliver(const InterfaceTable& interfaces) override {
     delivered.clear();
     for (const auto& [id, interface] : interfaces.all())
-      if (const auto twin = twins.find(interfaces.twin_of(interface)); twin != twins.end())
+      if (const auto twin = twins.find(interfaces.twin_of(interface));
+          twin != twins.end() && !suspended.contains(twin->first))
         delivered[interface.name] = twin->second;
     said_.push_back("deliver");
   }
 
   Result<void> add_address(int ifindex, const IpPrefix& address) override {
+    if (refused_addresses.contains(address.to_string()))
+      return fail("Linux refused to add " + address.to_string());
     said_.push_back(fmt::format("address {} {}", ifindex, address.to_string()));
     return {};
   }
@@ -205,7 +243,10 @@ class FakeLinux final : public LinuxSide {
     said_.push_back(fmt::format("no neighbor {} {}", ifindex, address.to_string()));
     return {};
   }
-  Result<void> probe_neighbor(int, const IpAddress&) override { return {}; }
+  Result<void> probe_neighbor(int, const IpAddress& address) override {
+    ++probed[address];
+    return {};
+  }
   std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override {
     for (const Route& route : routes)
       said_.push_back(fmt::format("{}route {}", remove ? "no " : "", route.prefix.to_string()));
@@ -218,9 +259,13 @@ class FakeLinux final : public LinuxSide {
   bool mirror_synchronized() const override { return true; }
   uint64_t frames_without_mbuf(const rte_mempool*) const override { return 5; }
 
-  std::set<std::string> refused, gone;  // interfaces
+  std::set<std::string> refused, gone;   // interfaces
+  std::map<IpAddress, unsigned> probed;  // neighbors, and how often
+  std::set<std::string> refused_addresses;
   int next_ifindex = 11;
   std::map<InterfaceId, std::string> twins;
+  std::set<InterfaceId> suspended;
+  std::map<InterfaceId, TapState> states;  // of twins; none: as Linux's news say
   std::map<std::string, bool> carrier;
   std::map<std::string, std::string> delivered;  // interface, and whose twin takes its packets
   MirrorStats stats;

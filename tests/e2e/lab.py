@@ -241,7 +241,8 @@ class Router:
             raise AssertionError(f"hectod did not end:\n{self.log()[-3000:]}") from None
         log = self.log()
         assert ended == code, f"hectod ended with {ended}:\n{log[-6000:]}"
-        for bad in ("did not come back", "AddressSanitizer", "LeakSanitizer", "runtime error:"):
+        for bad in ("did not come back", "AddressSanitizer", "LeakSanitizer", "runtime error:",
+                    "is not on the list"):
             assert bad not in log, log[-6000:]
 
     def finish(self):

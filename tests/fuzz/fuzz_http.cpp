@@ -30,7 +30,7 @@ Outcome parse(std::string_view text, size_t piece) {
   limits.head_bytes = 4096;
   limits.body_bytes = 256;
   limits.upload_bytes = 512;
-  UploadBudget budget(limits.upload_bytes);
+  hecto::ByteBudget budget(limits.upload_bytes);
   Outcome outcome;
   {
     RequestParser parser(limits, budget);

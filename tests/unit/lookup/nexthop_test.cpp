@@ -188,6 +188,31 @@ TEST(NextHopTable, OnlyTheFlowsOfALeavingMemberMove) {
   }
 }
 
+// Another group that takes the place of one: as if one had changed.
+TEST(NextHopTable, AFreshGroupGoesOnWithAnothersBuckets) {
+  auto table = make();
+  auto members = forwarders(*table, 64);
+  std::vector<WeightedMember> all;
+  for (GroupId member : members) all.push_back({member});
+  GroupId head = table->allocate().value(), heir = table->allocate().value();
+  ASSERT_TRUE(table->set_members(head, all));
+  const auto before = table->buckets(head);
+  all.erase(all.begin() + 20);
+  ASSERT_TRUE(table->set_members(heir, all, before));
+  const auto after = table->buckets(heir);
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] != members[20]) {
+      EXPECT_EQ(after[i], before[i]) << i;
+    }
+  }
+  // What it has by now counts, not what another had.
+  ASSERT_TRUE(table->set_members(heir, all, std::vector<GroupId>(64, members[0])));
+  EXPECT_EQ(table->buckets(heir), after);
+  EXPECT_EQ(table->set_members(table->allocate().value(), all, std::vector<GroupId>(3)).error(),
+            Error::kBadGroup);
+}
+
 TEST(NextHopTable, AJoiningMemberTakesNoMoreThanItsShare) {
   auto table = make();
   auto members = forwarders(*table, 4);

@@ -67,6 +67,40 @@ TEST(ThroughputSearch, ToleratesRandomLossWithinTheRatio) {
   EXPECT_LE(some.goals[0].pps, 10.01e6);
 }
 
+// A device that loses over a band of loads below its knee, which no phase has a reason to try.
+TEST(ThroughputSearch, ALowerLoadThatFailsBoundsTheResult) {
+  ScriptedDevice device([](double pps, double seconds) {
+    const bool bad = pps > 8e6 && pps < 9.5e6;
+    return std::min(pps, 10e6) * seconds * (bad ? 0.97 : 1);
+  });
+  const SearchResult result = find(device);
+  for (const GoalResult& goal : result.goals) {
+    EXPECT_LE(goal.pps, 8e6) << goal.goal.name;
+    EXPECT_GE(goal.pps, 7.8e6) << goal.goal.name;
+    EXPECT_LT(goal.upper_pps, 9.5e6) << goal.goal.name;
+    EXPECT_TRUE(goal.complete);
+  }
+}
+
+// It carries 10 Mpps for as long as the search takes, and 1.6 ever after.
+TEST(ThroughputSearch, AResultThatLaterTrialsContradictIsNone) {
+  ScriptedDevice device(knee(10e6));
+  SearchResult result = find(device);
+  const double pps = result.goals[0].pps;
+  SearchResult steady = result;
+  refute(steady, std::vector<LaterTrial>{{pps, 2, 0.1}, {pps * 0.9, 2, 0}, {pps / 2, 2, 0}}, 0.5);
+  EXPECT_EQ(steady.goals[0].refuted_pps, 0) << "one trial that the machine disturbed";
+  EXPECT_FALSE(steady.partial());
+  refute(result,
+         std::vector<LaterTrial>{
+             {pps, 2, 0.8}, {pps * 0.9, 2, 0.8}, {pps / 2, 2, 0.004}, {pps / 10, 2, 0}},
+         0.5);
+  EXPECT_EQ(result.goals[0].refuted_pps, pps / 2);
+  EXPECT_EQ(result.goals[1].refuted_pps, 0) << "0.4% is within the PDR's ratio: half of the time";
+  EXPECT_TRUE(result.partial());
+  EXPECT_TRUE(has(notes(result, {}), "ndr: no result: "));
+}
+
 // A stall in every fourth trial, whatever the load.
 TEST(ThroughputSearch, AStallNowAndThenDoesNotMislead) {
   unsigned trials = 0;

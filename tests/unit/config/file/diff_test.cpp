@@ -86,7 +86,8 @@ TEST(Diff, IgnoresTheOrderOfRoutes) {
 TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
   auto d = applied(kBase, std::string(kBase) +
                               "neighbors: [{address: 192.0.2.9, mac: \"02:00:00:00:00:09\"}]\n"
-                              "route_files: [/a]\npunt: {arp: 5}\nidle: poll\nburst: 32\n"
+                              "route_files: [/a]\npunt: {arp: 5, classes: {ttl: 7}, peers: "
+                              "[10.0.0.1]}\nidle: poll\nburst: 32\n"
                               "log: {level: debug}\n");
   EXPECT_EQ(d.neighbors_added.size(), 1u);
   EXPECT_EQ(d.route_files_added, Lines{"/a"});
@@ -96,8 +97,9 @@ TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
   EXPECT_TRUE(d.log_level_changed);
   EXPECT_EQ(d.lines,
             (Lines{"+ neighbor {address: 192.0.2.9, interface: wan0, mac: \"02:00:00:00:00:09\"}",
-                   "+ route_file /a", "~ punt arp: default -> 5pps", "~ idle: sleep -> poll",
-                   "~ burst: 64 -> 32", "~ log.level: info -> debug"}));
+                   "+ route_file /a", "~ punt arp: default -> 5pps",
+                   "~ punt class ttl: default -> 7pps", "~ punt peers: 0 -> 1",
+                   "~ idle: sleep -> poll", "~ burst: 64 -> 32", "~ log.level: info -> debug"}));
 }
 
 struct RestartCase {
@@ -170,6 +172,12 @@ std::vector<RestartCase> restart_cases() {
        "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
       {"api.socket", global("api: {socket: /x}"),
        "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
+      {"api.read_group", global("api: {read_group: x}"),
+       "api.read_group: none runs, x" WANTED "; restart hectod"},
+      {"api.operate_group", global("api: {operate_group: x}"),
+       "api.operate_group: none runs, x" WANTED "; restart hectod"},
+      {"api.admin_group", global("api: {admin_group: x}"),
+       "api.admin_group: none runs, x" WANTED "; restart hectod"},
       {"ports.*.device", on_port("device: eth9"),
        "ports.lan0.device: eth2 runs, eth9" WANTED PORT_REMEDY},
       {"ports.*.queues", on_port("device: eth2, queues: 2"),

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load.hpp"
@@ -13,8 +14,8 @@
 namespace hecto::config {
 namespace {
 
-std::string reference() {
-  std::ifstream file(HECTO_SOURCE_ROOT "/docs/configuration.md");
+std::string reference(const char* name = "configuration.md") {
+  std::ifstream file(std::string(HECTO_SOURCE_ROOT "/docs/") + name);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -62,6 +63,18 @@ TEST(Documentation, NamesEveryPuntReason) {
     const ReasonInfo& reason = info(static_cast<Reason>(i));
     EXPECT_EQ(text.find(fmt::format("| `{}` |", reason.name)) != std::string::npos, reason.punt)
         << "docs/configuration.md, \"Punt rates\": " << reason.name;
+  }
+}
+
+TEST(Documentation, HasEveryPuntClassWithItsQueueAndRate) {
+  std::string text = reference("punt.md");
+  for (size_t i = 0; i < kPuntClassCount; ++i) {
+    const PuntClassInfo& each = info(static_cast<PuntClass>(i));
+    const bool thousands = each.default_pps >= 1000;
+    const std::string row = fmt::format("| {} | `{}` | {} {} |", each.priority, each.name,
+                                        thousands ? each.default_pps / 1000 : each.default_pps,
+                                        thousands ? "kpps" : "pps");
+    EXPECT_NE(text.find(row), std::string::npos) << "docs/punt.md, \"Classes\": " << row;
   }
 }
 

@@ -56,6 +56,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"punt: {arp: fast}",
              "punt.arp: fast is not a rate; use 0 to 10Mpps, as 500, 2kpps "
              "or 1Mpps"},
+        Case{"punt: {classes: {session: 5}}",
+             "punt.classes.session: no such class; did you mean sessions?"},
+        Case{"punt: {classes: {bfd: 1Gpps}}",
+             "punt.classes.bfd: 1Gpps is out of range; use 0 to 10Mpps, as 500, "
+             "2kpps or 1Mpps"},
+        Case{"punt: {peers: [224.0.0.5]}",
+             "punt.peers[0]: 224.0.0.5 is a multicast address; use a neighbor's own address"},
         Case{"punt: {arp: 1Gpps}",
              "punt.arp: 1Gpps is out of range; use 0 to 10Mpps, as 500, "
              "2kpps or 1Mpps"},

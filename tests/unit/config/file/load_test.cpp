@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "tests/unit/config/file/files.hpp"
 
@@ -62,7 +63,7 @@ punt: {arp: 10kpps, local: 1Mpps, glean: 500, too_big: 7pps}
 spare_mbufs: 1000
 tables: {ipv4_engine: compact, memory: 16MiB, groups: 1024}
 memory: 2GiB
-api: {socket: /tmp/hecto.sock}
+api: {socket: /tmp/hecto.sock, read_group: watchers, admin_group: wheel}
 log: {level: debug}
 )");
   EXPECT_EQ(c.workers, (std::map<int, std::vector<unsigned>>{{0, {2, 3, 4, 7}}, {1, {18}}}));
@@ -108,6 +109,9 @@ log: {level: debug}
   EXPECT_EQ(c.tables, (TablesConfig{Ipv4Engine::kCompact, 16u << 20, 1024}));
   EXPECT_EQ(c.memory_bytes, 2ull << 30);
   EXPECT_EQ(c.api_socket, "/tmp/hecto.sock");
+  EXPECT_EQ(c.api_read_group, "watchers");
+  EXPECT_EQ(c.api_operate_group, std::nullopt);
+  EXPECT_EQ(c.api_admin_group, "wheel");
   EXPECT_EQ(c.log_level, "debug");
 }
 
@@ -147,6 +151,18 @@ TEST(Load, SuggestsTheNearestKey) {
 
 TEST(Load, RefusesKeysOfLaterVersions) {
   EXPECT_NE(only(std::string(kPort) + "rules: []").find("unknown key"), std::string::npos);
+}
+
+TEST(Load, TakesARateForEveryClassAndPeersThatAreKnown) {
+  for (size_t i = 0; i < kPuntClassCount; ++i) {
+    const auto name = info(static_cast<PuntClass>(i)).name;
+    const auto config = parse(fmt::format("{}punt: {{classes: {{{}: 5kpps}}}}", kPort, name), "t");
+    ASSERT_TRUE(config.has_value()) << name;
+    EXPECT_EQ(config->punt_class_pps, (std::map<std::string, uint32_t>{{std::string(name), 5000}}));
+  }
+  const auto config = parse(std::string(kPort) + "punt: {peers: [192.0.2.1, 'fe80::1']}", "t");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->punt_peers.size(), 2u);
 }
 
 TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {

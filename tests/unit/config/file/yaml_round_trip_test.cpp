@@ -46,6 +46,8 @@ class RandomConfig {
     if (flip()) c.route_files = {"/var/a b/full.mrt", "/x", "/it's \"quoted\" \\ here"};
     if (flip()) c.neighbors.push_back({*IpAddress::parse("10.0.0.9"), "p0", {2, 0, 0, 0, 0, 9}});
     if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
+    if (flip()) c.punt_class_pps = {{"sessions", below(10000001)}, {"closed", 0}};
+    if (flip()) c.punt_peers = {*IpAddress::parse("192.0.2.1"), *IpAddress::parse("fe80::1")};
     c.spare_mbufs = below(1000);
     if (flip())
       c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),
@@ -61,6 +63,9 @@ class RandomConfig {
       c.offload.batch = 256 + below(1000);
     }
     if (flip()) c.api_socket = "/run/a b.sock";
+    if (flip()) c.api_read_group = "net watchers";
+    if (flip()) c.api_operate_group = "operators";
+    if (flip()) c.api_admin_group = "root";
     c.log_level = flip() ? "debug" : "warn";
     if (flip()) c.memory_bytes = (64ull << 20) + below(1u << 30);
     return c;

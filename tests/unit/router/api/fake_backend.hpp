@@ -47,7 +47,7 @@ class FakeBackend : public ApiBackend {
     note("delete all");
     return nlohmann::json{{"changed", 5}};
   }
-  ApiResult delete_routes(std::string body) override {
+  ApiResult delete_routes(std::string body, ByteReservation*) override {
     note("delete body " + body);
     return nlohmann::json{{"changed", 2}};
   }

@@ -37,8 +37,8 @@ std::string error_of(const HttpAnswer& answer) {
 
 TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
-  const char* nouns[] = {"summary", "ports",   "interfaces", "neighbors", "nexthops",
-                         "workers", "offload", "ipsec",      "drops",     "config"};
+  const char* nouns[] = {"summary", "ports", "interfaces", "neighbors", "nexthops", "workers",
+                         "offload", "ipsec", "drops",      "punt",      "config"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;
@@ -279,7 +279,7 @@ TEST(ApiServer, AsksTheKernelWhoWantsKeys) {
   FakeBackend backend;
   const auto server = ApiServer::start(backend, scratch / "api.sock");
   ASSERT_TRUE(server);
-  const HttpRequest request{"GET", "/v1/capture/keys", {}, {}, 4711};
+  const HttpRequest request{"GET", "/v1/capture/keys", {}, {}, {4711, {}}};
   const auto answer = http_request(scratch / "api.sock", request, std::chrono::seconds(5));
   ASSERT_TRUE(answer);
   EXPECT_EQ(backend.asked(), "keys for " + std::to_string(getuid()));

@@ -12,7 +12,7 @@ namespace {
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun :
        {"summary", "ports", "interfaces", "neighbors", "nexthops", "workers", "offload", "ipsec",
-        "drops", "pools", "config", "plan"}) {
+        "drops", "punt", "pools", "config", "plan"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

@@ -226,6 +226,23 @@ TEST(Render, DropsSayWhenPacketsAreUnaccountedFor) {
 )");
 }
 
+TEST(Render, PuntClassesAndWhereTheyDrop) {
+  json answer = documented("punt");
+  EXPECT_EQ(render_punt(answer, {}),
+            R"(class     order      limit  passed     rate    dropped        rate  where
+sessions      0  20.0 kpps  81,204   12 pps          0       0 pps
+closed        3    200 pps   2,210  200 pps  9,120,450  361.0 kpps  lan0 9,120,450
+
+the router itself: 4 connections, 3 TCP and 2 UDP ports, 2 known peers
+)");
+  for (const char* name : {"lan1", "lan2", "lan3", "lan4"})
+    answer["classes"][1]["where"].push_back({{"interface", name}, {"dropped", 1}});
+  answer["sessions"] = nullptr;
+  const std::string text = render_punt(answer, {});
+  EXPECT_NE(text.find("  lan0 9,120,450, lan1 1, 3 more\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("no port counts as closed"), std::string::npos) << text;
+}
+
 TEST(Render, Pools) {
   EXPECT_EQ(render_pools(documented("pools"), {}),
             R"(pool         socket   mbufs  in use       available  data room  exhausted  ports
@@ -260,12 +277,19 @@ TEST(Render, Trace) {
 TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   using Render = std::string (*)(const json&, Style);
   const std::pair<const char*, Render> renders[] = {
-      {"summary", render_summary},       {"ports", render_ports},
-      {"interfaces", render_interfaces}, {"neighbors", render_neighbors},
-      {"nexthops", render_nexthops},     {"workers", render_workers},
-      {"drops", render_drops},           {"pools", render_pools},
-      {"config", render_config},         {"plan", render_plan},
-      {kWalk, render_route_counts},      {kWalk, render_route_page},
+      {"summary", render_summary},
+      {"ports", render_ports},
+      {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors},
+      {"nexthops", render_nexthops},
+      {"workers", render_workers},
+      {"drops", render_drops},
+      {"pools", render_pools},
+      {"punt", render_punt},
+      {"config", render_config},
+      {"plan", render_plan},
+      {kWalk, render_route_counts},
+      {kWalk, render_route_page},
       {kAddress, render_explanation},
   };
   for (const auto& [heading, render] : renders) {

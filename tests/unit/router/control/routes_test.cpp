@@ -123,6 +123,64 @@ TEST(Routes, ALargeLoadTakesSeveralTurns) {
   EXPECT_EQ(added, 20000u);
 }
 
+Said tables_of(uint32_t network, uint32_t count) {
+  Said prefixes;
+  for (uint32_t i = 0; i < count; ++i)
+    prefixes.push_back(
+        IpPrefix{IpAddress::from(lookup::Ipv4Address{network + (i << 8)}), 24}.to_string());
+  return prefixes;
+}
+
+size_t turns(ControlBed& bed) {
+  size_t count = 0;
+  for (; bed.routes.loading() && count < 1000; ++count) bed.routes.continue_loads();
+  return count;
+}
+
+TEST(Routes, WhatTakesLongIsRemovedInSeveralTurns) {
+  const auto bed = ControlBed::started(kBase);
+  const auto routes = table(*bed, tables_of(100u << 24, 30000));
+  bed->routes.load(routes, {}, [](const Result<LoadCounts>&) {});
+  turns(*bed);
+  size_t listed = 0, removed = 0;
+  auto some = std::make_shared<RouteTable>(*routes);
+  some->entries.resize(20000);
+  bed->routes.remove_listed(some, RouteOrigin::kApi, [&](Result<size_t> n) { listed = *n; });
+  EXPECT_GT(turns(*bed), 1u);
+  EXPECT_EQ(listed, 20000u);
+  bed->routes.remove_all(RouteOrigin::kApi, [&](Result<size_t> n) { removed = *n; });
+  EXPECT_GT(turns(*bed), 1u);
+  EXPECT_EQ(removed, 10000u);
+}
+
+TEST(Routes, AFileIsLoadedInStepsAndTheOneThatWentLeavesBehindIt) {
+  const auto bed = ControlBed::started(kBase);
+  ASSERT_TRUE(bed->routes.load_file("old", table(*bed, tables_of(100u << 24, 20000))));
+  bed->routes.unload_file("old");
+  ASSERT_TRUE(bed->routes.begin_file("new", table(*bed, tables_of(100u << 24, 10000))));
+  bool done = false;
+  bed->routes.when_done([&](const Result<void>&) { done = true; });
+  size_t count = 0;
+  for (; bed->routes.loading() && count < 1000; ++count) {
+    bed->routes.continue_loads();
+    EXPECT_EQ(bed->way("100.0.0.1"), "wan0") << "both files have it: it is never missing";
+  }
+  EXPECT_TRUE(done);
+  EXPECT_GT(count, 3u);
+  EXPECT_EQ(bed->way("100.78.31.1"), "no_route");  // the old one's alone
+}
+
+// One that goes before it is loaded leaves nothing, and no one waits for it.
+TEST(Routes, AFileCanGoWhileItIsLoaded) {
+  const auto bed = ControlBed::started(kBase);
+  ASSERT_TRUE(bed->routes.begin_file("long", table(*bed, tables_of(100u << 24, 20000))));
+  bed->routes.continue_loads();
+  EXPECT_EQ(bed->way("100.0.0.1"), "wan0");
+  bed->routes.unload_file("long");
+  turns(*bed);
+  EXPECT_EQ(bed->way("100.0.0.1"), "no_route");
+}
+
 TEST(Routes, WhoWaitsForALoadIsToldWhenItIsDropped) {
   const auto bed = ControlBed::started(kBase);
   auto promise = std::make_shared<std::promise<void>>();

@@ -16,24 +16,33 @@ namespace {
 struct SlowPathBed {
   SlowPathBed() {
     pool();  // DPDK
-    ring = rte_ring_create_elem("punts", sizeof(PuntEntry), 64, SOCKET_ID_ANY,
-                                RING_F_SP_ENQ | RING_F_SC_DEQ);
+    for (unsigned priority = 0; priority < kPuntPriorities; ++priority)
+      rings[priority] =
+          rte_ring_create_elem(("punts-" + std::to_string(priority)).c_str(), sizeof(PuntEntry), 64,
+                               SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     snapshot.generation = 1;
     snapshot.punt_pps.fill(1'000'000);
+    snapshot.punt_class_pps.fill(1'000'000);
     current = &snapshot;
   }
-  ~SlowPathBed() { rte_ring_free(ring); }
+  ~SlowPathBed() {
+    for (rte_ring* ring : rings) rte_ring_free(ring);
+  }
+  void punt(PuntClass punt_class, uint16_t trace, uint16_t session) {
+    PuntEntry entry{packet(ipv4_frame()), Reason::kLocal, punt_class, 0, trace, session};
+    rte_ring* const ring = rings[info(punt_class).priority];
+    EXPECT_EQ(rte_ring_sp_enqueue_elem(ring, &entry, sizeof entry), 0);
+  }
 
   // Punts one packet that the session `session` traced, while the snapshot holds another or it.
   size_t events_after_a_punt_of(uint16_t session) {
     SlowPath::Options options;
-    options.punts = {ring};
+    options.punts = {rings};
     options.qsbr = qsbr.get();
     options.snapshot = &current;
     SlowPath slow_path(options);
     slow_path.start();
-    PuntEntry entry{packet(ipv4_frame()), Reason::kLocal, 0, 0, 1, session};
-    EXPECT_EQ(rte_ring_sp_enqueue_elem(ring, &entry, sizeof entry), 0);
+    punt(PuntClass::kLocal, 1, session);
     const auto& dropped = slow_path.counters().reasons.dropped;
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (dropped[static_cast<size_t>(Reason::kNoLinux)].get() == 0 &&
@@ -45,7 +54,7 @@ struct SlowPathBed {
   }
 
   Qsbr qsbr{1};
-  rte_ring* ring = nullptr;
+  PuntQueues rings{};
   Snapshot snapshot;
   std::atomic<const Snapshot*> current{nullptr};
 };
@@ -60,6 +69,34 @@ TEST(SlowPath, APacketOfAnEarlierTraceIsNotInTheNext) {
   SlowPathBed bed;
   bed.snapshot.trace = std::make_shared<TraceSession>(PacketMatch{}, 4, 8);
   EXPECT_EQ(bed.events_after_a_punt_of(7), 0u);
+}
+
+// Errors fill their queue before sessions come: those are taken first all the same, each time.
+TEST(SlowPath, TakesSessionsBeforeErrors) {
+  SlowPathBed bed;
+  bed.snapshot.trace = std::make_shared<TraceSession>(PacketMatch{}, 64, 7);
+  SlowPath::Options options;
+  options.punts = {bed.rings};
+  options.qsbr = bed.qsbr.get();
+  options.snapshot = &bed.current;
+  SlowPath slow_path(options);
+  for (unsigned i = 0; i < 60; ++i) bed.punt(PuntClass::kTtl, 1, 7);
+  bed.punt(PuntClass::kRequests, 2, 7);
+  bed.punt(PuntClass::kRouting, 3, 7);
+  bed.punt(PuntClass::kSessions, 4, 7);
+  EXPECT_EQ(slow_path.queued(), 63u);
+  slow_path.start();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (slow_path.queued() > 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  slow_path.stop();
+  std::vector<uint16_t> order;
+  for (const TraceEvent& event : bed.snapshot.trace->events()) order.push_back(event.number);
+  ASSERT_EQ(order.size(), 63u);
+  order.resize(4);
+  EXPECT_EQ(order, (std::vector<uint16_t>{4, 3, 2, 1}));
+  const auto& classes = slow_path.punt_meter().counters();
+  EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kTtl)].dropped.get(), 60u);  // no twin here
 }
 
 }  // namespace

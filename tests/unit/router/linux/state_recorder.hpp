@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <map>
 #include <set>
@@ -15,6 +16,8 @@ namespace hecto::router {
 
 class StateRecorder : public LinuxEvents {
  public:
+  std::function<bool(uint32_t)> names_object;  // none: every object is named
+
   void link(const LinuxLink& link, bool removed) override {
     update(links, link.ifindex, link, removed);
   }
@@ -26,6 +29,9 @@ class StateRecorder : public LinuxEvents {
   }
   void nexthop_object(const NextHopObject& object, bool removed) override {
     update(objects, object.id, object, removed);
+  }
+  bool names_nexthop_object(uint32_t id) const override {
+    return !names_object || names_object(id);
   }
   void route(const Route& route, bool removed, bool replace) override {
     ++route_events;

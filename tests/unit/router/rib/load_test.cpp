@@ -132,4 +132,79 @@ TEST_F(LoadTable, FullSyntheticTableFitsInTimeAndMemory) {
   EXPECT_EQ(bed.routing->remove_origin(RouteOrigin::kApi), prefixes.size());
 }
 
+// What control does in one turn of a million routes: each step is bounded by its work, and the
+// longest is recorded (no test fails on a time).
+TEST_F(LoadTable, AFullTableComesAndGoesInBoundedSteps) {
+  RouteFileOptions options;
+  for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("10.0.0.{}", i)));
+  for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("fe80::{}", i)));
+  const std::vector<IpPrefix> prefixes = synthetic_prefixes(1, kTableScale);
+  auto table = std::make_shared<RouteTable>(with_next_hops(prefixes, options).table);
+  const auto longest = [this](const char* what, auto step) {
+    double most = 0, all = 0;
+    size_t steps = 0;
+    for (bool more = true; more; ++steps) {
+      const auto start = std::chrono::steady_clock::now();
+      more = step();
+      bed.routing->commit();
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - start;
+      most = std::max(most, took.count());
+      all += took.count();
+    }
+    RecordProperty(what, fmt::format("{:.1f} ms of {:.0f} ms", most, all));
+    return steps;
+  };
+  LoadOptions load_options;
+  load_options.replace = true;
+  LoadId id = 0;
+  EXPECT_EQ(longest("begin",
+                    [&] {
+                      id = bed.routing->begin_load(table, load_options).value();
+                      return false;
+                    }),
+            1u);
+  EXPECT_GE(longest("load", [&] { return bed.routing->continue_load(id, 4096) > 0; }),
+            prefixes.size() / 4096);
+  EXPECT_EQ(longest("end",
+                    [&] {
+                      EXPECT_EQ(bed.routing->end_load(id).added, prefixes.size());
+                      return false;
+                    }),
+            1u);
+  // One after the other: a resync's old routes, an origin's, a load's.
+  Sweep sweep = bed.routing->sweep_origin(RouteOrigin::kApi);
+  EXPECT_GE(longest("sweep", [&] { return sweep.step(32768); }),
+            prefixes.size() * Sweep::kErase / 32768);
+  EXPECT_EQ(sweep.erased(), prefixes.size());
+  EXPECT_EQ(bed.routing->counts().total, 0u);
+}
+
+// Routes that come while others are swept stay, wherever they come.
+TEST_F(LoadTable, ASweepLeavesWhatIsNotItsOwn) {
+  std::vector<std::string> old, fresh;
+  for (int i = 0; i < 250; ++i) {
+    old.push_back(fmt::format("20.0.{}.0/24", i));
+    fresh.push_back(fmt::format("20.0.{}.0/25", i));
+  }
+  const auto first = bed.routing->begin_load(table_of(old, {"10.0.0.1"}), {});
+  ASSERT_TRUE(first);
+  while (bed.routing->continue_load(*first, 1000) > 0) {
+  }
+  bed.routing->end_load(*first);
+  Sweep sweep = bed.routing->sweep_load(*first);
+  size_t turn = 0;
+  for (bool more = true; more; ++turn) {
+    more = sweep.step(100);
+    if (turn < 10) {
+      const std::vector<std::string> some(fresh.begin() + static_cast<long>(turn) * 25,
+                                          fresh.begin() + static_cast<long>(turn + 1) * 25);
+      ASSERT_TRUE(bed.routing->load(table_of(some, {"10.0.0.2"}), {}));
+    }
+  }
+  EXPECT_GT(turn, 10u);
+  EXPECT_EQ(sweep.erased(), 250u);
+  EXPECT_EQ(bed.routing->counts().total, 250u);
+}
+
 }  // namespace hecto::router::test

@@ -357,6 +357,50 @@ TEST(RouteFile, BoundsWhatItUnpacks) {
   EXPECT_FALSE(parse_routes(std::string((size_t{3} << 20) + 1, '\n'), options));
 }
 
+TEST(RouteFile, TakesWhatItUnpacksAndReadsOfOneBudget) {
+  ByteBudget budget(size_t{8} << 20);
+  RouteFileOptions options = with_via({"192.0.2.1"});
+  const std::string bomb = gzip(std::string(size_t{64} << 20, '\n'));
+  {
+    ByteReservation memory(budget);
+    options.memory = &memory;
+    auto file = parse_routes(bomb, options, "f");
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().error_number, ENOBUFS);
+    EXPECT_EQ(file.error().message,
+              "f: no memory is left for it beside what other requests take; try again later, or "
+              "send less");
+    EXPECT_EQ(memory.held(), 0u) << "what was unpacked is gone";
+  }
+  // Lines that take more as routes than as text.
+  std::string lines;
+  for (int i = 0; i < 400'000; ++i) lines += fmt::format("10.{}.{}.0/24\n", i / 256 % 256, i % 256);
+  {
+    ByteReservation memory(budget);
+    options.memory = &memory;
+    auto file = parse_routes(lines, options, "f");
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().error_number, ENOBUFS);
+  }
+  ByteReservation memory(budget);
+  options.memory = &memory;
+  auto file = parse_routes(std::string_view(lines).substr(0, lines.find("10.1.0.0/24")), options);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->table.entries.size(), 256u);
+  EXPECT_GE(memory.held(), 256 * sizeof(RouteTable::Entry)) << "the table is still held";
+}
+
+// A list that says how many lines it has says little of how many routes.
+TEST(RouteFile, BlankLinesReserveNothing) {
+  ByteBudget budget(size_t{64} << 20);
+  ByteReservation memory(budget);
+  RouteFileOptions options = with_via({"192.0.2.1"});
+  options.memory = &memory;
+  auto file = parse_routes(std::string(size_t{32} << 20, '\n'), options, "f");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_LE(memory.held(), size_t{40} << 20);
+}
+
 TEST(RouteFile, ReadsFromDisk) {
   EXPECT_EQ(read_routes("/nonexistent/routes", with_via({})).error().message,
             "/nonexistent/routes: No such file or directory");

@@ -43,7 +43,7 @@ TEST_F(HttpTest, ABodyByteByByteIsCutAtTheDeadline) {
   expect_alive();
 }
 
-TEST_F(HttpTest, OfAHundredConnectionsServesSixtyFour) {
+TEST_F(HttpTest, OfAHundredConnectionsServesAtLeastSixtyFour) {
   HttpLimits limits = small();
   limits.connections = 64;
   limits.idle = limits.request = 20s;
@@ -61,8 +61,9 @@ TEST_F(HttpTest, OfAHundredConnectionsServesSixtyFour) {
     turned_away +=
         starts(text, "HTTP/1.1 503") && text.find("too many API connections") != std::string::npos;
   }
-  EXPECT_EQ(served, 64u);
-  EXPECT_EQ(turned_away, 36u);
+  // Who comes late takes the place of who waits; all are told.
+  EXPECT_GE(served, 64u);
+  EXPECT_EQ(served + turned_away, 100u);
   clients.clear();
   std::this_thread::sleep_for(100ms);
   expect_alive();

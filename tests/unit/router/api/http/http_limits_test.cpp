@@ -1,6 +1,8 @@
 // What a client may send, and how long it may take.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -130,16 +132,31 @@ TEST_F(HttpTest, ClosesAnIdleConnection) {
 }
 
 TEST_F(HttpTest, AnswersTooManyConnectionsWith503AndRecovers) {
-  start();
+  HttpLimits limits = small();
+  limits.request = 20s;
+  std::promise<void> open;
+  std::shared_future<void> opened = open.get_future().share();
+  std::atomic<int> inside{0};
+  start(limits, [opened, &inside](HttpRequest& request) {
+    if (request.path == "/wait") {
+      ++inside;
+      opened.wait();
+    }
+    return echo(request);
+  });
   {
+    // Those that the router works for stay.
     std::vector<std::unique_ptr<RawClient>> held;
     for (int i = 0; i < 8; ++i) {
       held.push_back(std::make_unique<RawClient>(path_));
-      held.back()->send("GET /x HT");
+      held.back()->send("GET /wait HTTP/1.1\r\n\r\n");
     }
+    while (inside < 8) std::this_thread::sleep_for(1ms);
     const auto answer = ask("GET", "/alive");
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->status, 503);
+    open.set_value();
+    for (auto& client : held) EXPECT_TRUE(starts(client->read_all(), "HTTP/1.1 200"));
   }
   std::this_thread::sleep_for(100ms);
   expect_alive();

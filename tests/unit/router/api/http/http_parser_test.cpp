@@ -30,7 +30,7 @@ HttpLimits small() {
 
 // `text` as it comes in pieces of at most `piece` bytes.
 Outcome parse(const std::string& text, size_t piece, const HttpLimits& limits = small()) {
-  UploadBudget budget(limits.upload_bytes);
+  ByteBudget budget(limits.upload_bytes);
   RequestParser parser(limits, budget);
   size_t come = 0, taken = 0;
   while (come < text.size() && !parser.done() && parser.refusal() == 0) {
@@ -118,7 +118,7 @@ TEST(RequestParser, BoundsTheLineOfAChunk) {
 }
 
 TEST(RequestParser, GivesTheBudgetBack) {
-  UploadBudget budget(10);
+  ByteBudget budget(10);
   {
     RequestParser parser(small(), budget);
     const std::string text = "POST /x HTTP/1.1\r\nContent-Length: 8\r\n\r\n12345678";

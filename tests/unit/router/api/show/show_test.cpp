@@ -5,6 +5,7 @@
 
 #include "router/api/show/names.hpp"
 #include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/punt/sessions.hpp"
 #include "tests/beds/control.hpp"
 
 namespace hecto::router::test {
@@ -56,13 +57,13 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     t.ports[wan.id].tx_bytes = 700;
   });
   bed->totals.ports[wan.id].rx_packets = 12;  // since the sample
-  const json answer = show_ports(bed->plane, bed->sampler);
+  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table());
   ASSERT_EQ(answer["ports"].size(), 2u);
   EXPECT_EQ(row(answer["ports"], "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
     "link": {"up": true, "speed_mbps": 10000}, "mac": "02:00:00:00:00:01", "mtu": 1500,
     "queues": {"rx": 2, "tx": 1}, "offloads": {"asked": ["rss", "tso"], "given": ["rss"]},
-    "refused": ["it has no TSO"],
+    "refused": ["it has no TSO"], "trouble": [],
     "rx": {"packets": 12, "bytes": 1000, "pps": 10, "bps": 8000, "missed": 1, "no_mbuf": 2,
            "errors": 3},
     "tx": {"packets": 7, "bytes": 700, "pps": 7, "bps": 5600, "errors": 4}})"));
@@ -72,9 +73,24 @@ TEST(ShowPorts, ADeviceThatIsGoneIsDown) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.running.at("wan0").present = false;
   bed->plane.running.at("lan0").link = {true, 0};
-  const json ports = show_ports(bed->plane, bed->sampler)["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table())["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["link"]["up"], false);
   EXPECT_EQ(row(ports, "name", "lan0")["link"], json::parse(R"({"up": true, "speed_mbps": null})"));
+}
+
+TEST(ShowPorts, WhatSomebodyDidToThemIsTold) {
+  const auto bed = ControlBed::started(kBase, true);
+  bed->plane.running.at("lan0").trouble = "an XDP program of somebody else is there";
+  LinuxLink link;
+  link.ifindex = bed->interface("wan0").ifindex;
+  link.name = "wan0";
+  link.mtu = 1500;
+  bed->events.link(link, false);
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table())["ports"];
+  EXPECT_EQ(row(ports, "name", "wan0")["trouble"],
+            json::parse(R"(["interface wan0: set down in Linux"])"));
+  EXPECT_EQ(row(ports, "name", "lan0")["trouble"],
+            json::parse(R"(["an XDP program of somebody else is there"])"));
 }
 
 TEST(ShowInterfaces, WithLinux) {
@@ -188,6 +204,30 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
   EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
     "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "missed": 6, "no_mbuf": 7})"));
+}
+
+TEST(ShowPunt, ClassesInTheirOrderAndWhereTheyDrop) {
+  const auto bed = ControlBed::started(kBase, true);
+  const Interface& wan = bed->interface("wan0");
+  json answer = show_punt(bed->plane, bed->interfaces.table(), bed->sampler);
+  ASSERT_EQ(answer["classes"].size(), kPuntClassCount);
+  EXPECT_EQ(answer["classes"][0]["class"], "sessions");
+  EXPECT_EQ(answer["sessions"], nullptr);
+  constexpr auto kClosed = static_cast<size_t>(PuntClass::kClosed);
+  second(*bed, [&](Totals& t) {
+    t.punt_classes[kClosed].passed = 3;
+    t.punt_classes[kClosed].dropped = 10;
+    t.punt_classes[kClosed].dropped_by_interface = {{wan.id, 4}, {InterfaceId{999}, 6}};
+  });
+  const std::vector<SocketAddress> peers(2);
+  bed->plane.sessions = std::make_shared<const PuntSessions>(std::vector<SocketEntry>(), peers);
+  answer = show_punt(bed->plane, bed->interfaces.table(), bed->sampler);
+  EXPECT_EQ(answer["classes"][kClosed], json::parse(R"({
+    "class": "closed", "priority": 3, "limit_pps": 200, "limit_all_pps": 800, "burst": 20,
+    "passed": 3, "pps": 3, "dropped": 10, "drop_pps": 10,
+    "where": [{"interface": null, "dropped": 6}, {"interface": "wan0", "dropped": 4}],
+    "description": "to ports at which nobody is"})"));
+  EXPECT_EQ(answer["sessions"]["peers"], 1);
 }
 
 TEST(ShowNeighbors, ThoseThatAreMissedFirst) {

@@ -165,6 +165,38 @@ TEST_F(RewriteTest, SpreadsFlowsOverBuckets) {
   EXPECT_GT(by_port[2], 15u);
 }
 
+// Flows that the first box sends to one of four members, at a second one behind it, with `bits` of
+// RSS that both NICs give alike.
+std::array<unsigned, 4> spread_behind(uint32_t first_seed, uint32_t second_seed, bool rss) {
+  std::array<unsigned, 4> by_member{};
+  rte_mbuf* m = packet(ipv4_frame({}));
+  uint8_t* ip = rte_pktmbuf_mtod(m, uint8_t*) + 14;
+  std::mt19937 random(7);
+  for (unsigned i = 0; i < 20'000; ++i) {
+    const uint32_t from = random();
+    std::memcpy(ip + 12, &from, sizeof from);
+    m->ol_flags = rss ? RTE_MBUF_F_RX_RSS_HASH : 0;
+    m->hash.rss = from * 2654435761u;
+    const auto bucket = [&](uint32_t seed) { return flow_hash4(m, ip, 64, seed) & 63; };
+    if (bucket(first_seed) % 4 == 0) ++by_member[bucket(second_seed) % 4];
+  }
+  rte_pktmbuf_free(m);
+  return by_member;
+}
+
+TEST(FlowHash, BoxesInARowUseAllOfTheirPaths) {
+  for (const bool rss : {false, true}) {
+    for (const uint32_t seed : {1u, 2u, 0x80000000u, 0xdeadbeefu}) {
+      const auto by_member = spread_behind(0, seed, rss);
+      for (const unsigned flows : by_member) {
+        EXPECT_GT(flows, 1100u) << seed << (rss ? " RSS" : "");  // 1,250 if spread evenly
+        EXPECT_LT(flows, 1400u) << seed << (rss ? " RSS" : "");
+      }
+    }
+    EXPECT_EQ(spread_behind(5, 5, rss)[1], 0u) << "the same seed is what must not be";
+  }
+}
+
 TEST(FlowHash, FragmentsOfADatagramStayTogether) {
   Frame first = ipv4_frame({.payload_bytes = 64});
   first[20] = 0x20;  // more fragments
@@ -175,7 +207,7 @@ TEST(FlowHash, FragmentsOfADatagramStayTogether) {
   rte_mbuf* a = packet(first);
   rte_mbuf* b = packet(last);
   const auto hash = [](const rte_mbuf* m) {
-    return flow_hash4(m, rte_pktmbuf_mtod(m, const uint8_t*) + 14, m->pkt_len - 14);
+    return flow_hash4(m, rte_pktmbuf_mtod(m, const uint8_t*) + 14, m->pkt_len - 14, 1);
   };
   EXPECT_EQ(hash(a), hash(b));
   rte_pktmbuf_free(a);

@@ -51,6 +51,30 @@ TEST(FlowKey, ReadsAddressesProtocolAndPortsOfIpv4) {
   EXPECT_EQ(key.destination.bytes, (std::array<uint8_t, 16>{192, 0, 2, 9}));
 }
 
+TEST(FlowKey, SaysWhatNobodySees) {
+  const auto of4 = [](uint8_t protocol, std::vector<uint8_t> payload, uint16_t fragment = 0) {
+    return key_of(Family::kIpv4, ipv4(protocol, std::move(payload), fragment)).unseen;
+  };
+  EXPECT_EQ(of4(6, {0, 80, 1, 187}), Unseen::kNothing);
+  EXPECT_EQ(of4(6, {0, 80, 1}), Unseen::kPorts) << "cut off";
+  EXPECT_EQ(of4(1, {3}), Unseen::kPorts);
+  EXPECT_EQ(of4(47, {}), Unseen::kNothing) << "a protocol without ports";
+  for (const uint16_t fragment : {0x2000, 0x2001, 0x0001})
+    EXPECT_EQ(of4(6, {0, 80, 1, 187}, fragment), Unseen::kPorts);
+  const auto of6 = [](uint8_t protocol, std::vector<uint8_t> payload) {
+    return key_of(Family::kIpv6, ipv6(protocol, std::move(payload))).unseen;
+  };
+  EXPECT_EQ(of6(17, {0, 80, 1, 187}), Unseen::kNothing);
+  EXPECT_EQ(of6(60, {17, 0, 1, 4, 0, 0, 0, 0, 0, 80, 1, 187}), Unseen::kNothing);
+  EXPECT_EQ(of6(60, {17, 1, 1, 4, 0, 0, 0, 0, 0, 80}), Unseen::kProtocol) << "cut off";
+  EXPECT_EQ(of6(44, {17, 0, 0, 1, 0, 0, 0, 9, 0, 80, 1, 187}), Unseen::kPorts) << "the first";
+  EXPECT_EQ(of6(44, {17, 0, 0, 8, 0, 0, 0, 9, 0, 80, 1, 187}), Unseen::kProtocol) << "a later one";
+  EXPECT_EQ(of6(44, {60, 0, 0, 1, 0, 0, 0, 9, 17, 0}), Unseen::kProtocol) << "more headers";
+  std::vector<uint8_t> many;
+  for (int i = 0; i < 9; ++i) many.insert(many.end(), {60, 0, 1, 4, 0, 0, 0, 0});
+  EXPECT_EQ(of6(60, many), Unseen::kProtocol);
+}
+
 TEST(FlowKey, FindsPortsBehindIpv4Options) {
   EXPECT_EQ(key_of(Family::kIpv4, ipv4(6, {0, 80, 1, 187}, 0, 3)).destination_port, 443);
 }

@@ -210,6 +210,23 @@ TEST_F(XfrmMirrorTest, AnOverrunIsFollowedByAResync) {
   EXPECT_EQ(ipsec_.policies.size(), 1000U);
 }
 
+TEST_F(XfrmMirrorTest, IsNotWholeFromAnOverrunToTheEndOfTheResync) {
+  MirrorOptions options;
+  options.receive_buffer_bytes = 4096;
+  start(options);
+  EXPECT_TRUE(xfrm_->whole());
+  std::string lines;
+  for (int i = 0; i < 1000; ++i)
+    lines += fmt::format("xfrm policy add src 10.{}.{}.0/24 dst 10.255.0.0/16 dir out\n", i / 256,
+                         i % 256);
+  batch(lines);
+  while (xfrm_->stats().overruns == 0) ASSERT_TRUE(xfrm_->process(1));
+  EXPECT_FALSE(xfrm_->whole());
+  ASSERT_TRUE(settle_xfrm());
+  EXPECT_TRUE(xfrm_->whole());
+  EXPECT_EQ(ipsec_.policies.size(), 1000U);
+}
+
 TEST_F(XfrmMirrorTest, TellsStatesOfTheStartAndThoseThatFollow) {
   if (!kernel_has_esp()) GTEST_SKIP() << "this kernel has no ESP with AES-GCM";
   ip(

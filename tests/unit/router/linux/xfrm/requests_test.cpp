@@ -80,6 +80,18 @@ TEST(XfrmRequestMessages, NumbersRunAheadOfWhatWasSent) {
   EXPECT_EQ(progress_of(usage, told).sequence, 99U);
 }
 
+// The kernel may be further than hectod and its reserve: another hectod has told it, or it has sent.
+TEST(XfrmRequestMessages, NumbersNeverGoBack) {
+  SaProgress known;
+  SaReport usage{id_of("192.0.2.2", 0x1001), false, 0, 0, 0, 7, 0};
+  known.sequence = 7 + kNarrowSequenceReserve + 1;
+  EXPECT_EQ(progress_of(usage, known).sequence, known.sequence);
+  usage.esn = known.wide = true;
+  known.bitmap_words = 2;
+  known.sequence = (uint64_t{1} << 40) + 5;
+  EXPECT_EQ(progress_of(usage, known).sequence, known.sequence);
+}
+
 class XfrmRequestsTest : public NamespaceTest {
  protected:
   void SetUp() override {

@@ -1,0 +1,162 @@
+// What somebody does to twins and devices.
+#include <thread>
+
+#include "tests/beds/control.hpp"
+
+namespace hecto::router::test {
+namespace {
+
+constexpr const char* kBase = R"(
+workers: {0: [1]}
+ports:
+  wan0: {device: eth1, addresses: [192.0.2.1/24]}
+  lan0: {device: eth2, addresses: [10.1.0.1/24]}
+routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
+)";
+
+LinuxLink link_of(const Interface& interface) {
+  LinuxLink link;
+  link.ifindex = interface.ifindex;
+  link.name = interface.name;
+  link.mac = interface.mac;
+  link.mtu = interface.mtu;
+  link.up = link.carrier = true;
+  return link;
+}
+
+class Mending : public testing::Test {
+ protected:
+  Mending() : bed_(ControlBed::started(kBase, true)) {
+    for (const char* name : {"wan0", "lan0"}) bed_->events.link(link_of(wan(name)), false);
+    bed_->said.clear();
+  }
+  const Interface& wan(const std::string& name = "wan0") const { return bed_->interface(name); }
+  std::unique_ptr<ControlBed> bed_;
+};
+
+TEST_F(Mending, ARenamedTwinGetsItsNameBack) {
+  LinuxLink link = link_of(wan());
+  link.name = "surprise";
+  bed_->events.link(link, false);
+  EXPECT_EQ(bed_->count("twin name wan0"), 1u);
+  EXPECT_TRUE(bed_->noted("interface wan0: its TAP was renamed to surprise"));
+  EXPECT_EQ(wan().trouble, "");
+  bed_->events.link(link_of(wan()), false);
+  EXPECT_EQ(bed_->count("twin name wan0"), 1u);
+}
+
+TEST_F(Mending, ATwinWithAnotherMacGetsItsOwnBack) {
+  LinuxLink link = link_of(wan());
+  link.mac = {2, 0, 0, 0, 0, 0x99};
+  bed_->events.link(link, false);
+  EXPECT_EQ(bed_->count("twin mac wan0"), 1u);
+  EXPECT_EQ(wan().mac, bed_->plane.running.at("wan0").mac);
+  EXPECT_TRUE(bed_->noted("02:00:00:00:00:99"));
+}
+
+TEST_F(Mending, ATwinThatWentIsMadeAgainWithItsAddressesAndRoutes) {
+  const int before = wan().ifindex;
+  bed_->events.link(link_of(wan()), true);
+  EXPECT_NE(wan().ifindex, before);
+  EXPECT_FALSE(wan().twin_gone);
+  EXPECT_EQ(wan().trouble, "");
+  EXPECT_EQ(bed_->count(fmt::format("address {} 192.0.2.1/24", wan().ifindex)), 1u);
+  EXPECT_EQ(bed_->count("route 203.0.113.0/24"), 1u);
+  EXPECT_EQ(bed_->linux_side.delivered.at("wan0"), "wan0");
+  EXPECT_TRUE(bed_->noted("interface wan0: its TAP was deleted, or moved"));
+  EXPECT_EQ(bed_->count("twin lan0"), 0u);
+}
+
+TEST_F(Mending, OneThatCannotBeMadeAgainIsSaidOnceAndTriedLater) {
+  bed_->linux_side.refused = {"wan0"};
+  bed_->events.link(link_of(wan()), true);
+  EXPECT_TRUE(wan().twin_gone);
+  EXPECT_EQ(wan().trouble, "no TAP for wan0");
+  const size_t lines = bed_->notes.lines().size();
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->notes.lines().size(), lines);
+  bed_->linux_side.refused.clear();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(bed_->interfaces.watch());
+  EXPECT_FALSE(wan().twin_gone);
+  EXPECT_EQ(wan().trouble, "");
+}
+
+TEST_F(Mending, AFightIsFoughtLessAndLessOften) {
+  for (int i = 0; i < 1000; ++i) {
+    LinuxLink link = link_of(wan());
+    link.name = "mine";
+    bed_->events.link(link, false);
+  }
+  EXPECT_LE(bed_->count("twin name wan0"), 5u);
+  EXPECT_GE(bed_->count("twin name wan0"), 1u);
+}
+
+// The kernel tells of each step of a TAP's making, and the mirror hears it later.
+TEST_F(Mending, OldNewsAreNoNews) {
+  bed_->linux_side.states[wan().id] = {wan().name, wan().mac, true};
+  LinuxLink link = link_of(wan());
+  link.mac = {0x02, 9, 9, 9, 9, 9};
+  link.up = false;
+  const size_t lines = bed_->notes.lines().size();
+  bed_->events.link(link, false);
+  EXPECT_EQ(bed_->count("twin mac wan0"), 0u);
+  EXPECT_EQ(bed_->notes.lines().size(), lines);
+  EXPECT_EQ(wan().trouble, "");
+}
+
+TEST_F(Mending, ATwinSetDownIsSaid) {
+  LinuxLink link = link_of(wan());
+  link.up = link.carrier = false;
+  bed_->events.link(link, false);
+  EXPECT_EQ(wan().trouble, "set down in Linux");
+  bed_->events.link(link_of(wan()), false);
+  EXPECT_EQ(wan().trouble, "");
+}
+
+TEST_F(Mending, APortWhoseDeviceIsBackIsOpenedUnderTheSameTwin) {
+  const int index = wan().ifindex;
+  PortStatus& port = bed_->plane.running.at("wan0");
+  port.present = false;
+  EXPECT_FALSE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->count("remove port wan0"), 0u);
+  port.device_back = true;
+  EXPECT_TRUE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->count("remove port wan0"), 1u);
+  EXPECT_EQ(bed_->count("add port wan0"), 1u);
+  EXPECT_EQ(bed_->count("no twin wan0"), 0u);
+  EXPECT_EQ(wan().ifindex, index);
+  EXPECT_TRUE(bed_->linux_side.suspended.empty());
+  EXPECT_EQ(bed_->linux_side.delivered.at("wan0"), "wan0");
+  EXPECT_TRUE(bed_->noted("port wan0: eth1 is back and used again"));
+  EXPECT_FALSE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->way("203.0.113.5"), "glean");
+}
+
+TEST_F(Mending, AndWhereItCannotBeUsedItIsTriedLater) {
+  PortStatus& port = bed_->plane.running.at("wan0");
+  port.present = false;
+  port.device_back = true;
+  bed_->plane.refused = {"wan0"};
+  EXPECT_FALSE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->interfaces.table().find("wan0"), nullptr);
+  EXPECT_TRUE(bed_->noted("port wan0: eth1 is back but cannot be used"));
+  // A reload that changes the port meanwhile does no harm.
+  config::PortConfig changed = bed_->running.config.ports[0];
+  changed.addresses.push_back(*IpPrefix::parse_interface("198.18.0.1/24"));
+  EXPECT_TRUE(bed_->interfaces.change_port(changed));
+  bed_->plane.refused.clear();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(bed_->interfaces.watch());
+  EXPECT_EQ(wan().addresses.size(), 2u);
+  EXPECT_TRUE(bed_->linux_side.delivered.contains("wan0"));
+}
+
+TEST_F(Mending, WhatThePlaneMendedIsSaid) {
+  bed_->plane.mended = {"port wan0: its XDP program was taken off eth1 and does not go back: no"};
+  (void)bed_->interfaces.watch();
+  EXPECT_TRUE(bed_->noted("port wan0: its XDP program"));
+}
+
+}  // namespace
+}  // namespace hecto::router::test
