@@ -10,11 +10,13 @@ T ?=
 K ?=
 S ?= 60
 ALL ?=
+# Minutes of the soak.
+M ?= 30
 # Unit-test programs for unit-asan and unit-tsan: all, or names with commas.
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean
+  test-ipsec soak coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -34,6 +36,7 @@ help:
 	@echo 'make test-neon     look-up tests for AArch64 under qemu'
 	@echo 'make test-ipsec    IPsec against strongSwan and Linux in user-mode Linux: minutes'
 	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
+	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
 	@echo 'make deps          installs what is missing of packaging/debian-packages.txt; all others do it first'
 	@echo 'make clean         removes the build folders'
@@ -75,6 +78,11 @@ test-numa: $(BUILD)/build.ninja
 test-ipsec: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto tests/unit/linux-test
 	@tests/xfrm/run.py $(BUILD)
+
+# Everything at once, and what must stay flat: memory, descriptors, mbufs, the balance.
+soak: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto
+	@tests/soak.py $(BUILD) --minutes $(M)
 
 coverage: $(BUILD_COVERAGE)/build.ninja
 	@tests/coverage.py $(BUILD_COVERAGE) $(if $(E2E),--e2e)
