@@ -31,14 +31,15 @@ std::string_view cipher_name(const esp::Transform& transform) {
   return {};
 }
 
-std::string_view integrity_name(Integrity integrity) {
-  switch (integrity) {
+std::string_view integrity_name(const esp::Transform& transform) {
+  switch (transform.integrity) {
     case Integrity::kNone:
       break;
     case Integrity::kHmacSha1:
       return "HMAC-SHA-1-96 [RFC2404]";
     case Integrity::kHmacSha256:
-      return "HMAC-SHA-256-128 [RFC4868]";
+      return transform.icv_bytes == 12 ? "HMAC-SHA-256-96 [draft-ietf-ipsec-ciph-sha-256-00]"
+                                       : "HMAC-SHA-256-128 [RFC4868]";
     case Integrity::kHmacSha384:
       return "HMAC-SHA-384-192 [RFC4868]";
     case Integrity::kHmacSha512:
@@ -76,7 +77,7 @@ void append_esp_sa(const SaState& sa, const esp::Keys& keys, SecretBytes& out) {
                      sa.source.to_string(), sa.id.destination.to_string(), sa.id.spi, cipher),
          out);
   append_hex({keys.cipher.data(), keys.cipher_bytes}, out);
-  append(fmt::format(R"(","{}",")", integrity_name(sa.transform.integrity)), out);
+  append(fmt::format(R"(","{}",")", integrity_name(sa.transform)), out);
   append_hex({keys.integrity.data(), keys.integrity_bytes}, out);
   // Wireshark 4.0 passes over these two fields, newer ones take numbers of 32 bits without them.
   append(sa.esn ? "\",\"64-bit\",\"0\"\n" : "\"\n", out);

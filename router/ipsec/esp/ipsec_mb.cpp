@@ -138,8 +138,10 @@ void IpsecMb::submit(Work& work) noexcept {
   job->msg_len_to_cipher_in_bytes = work.text_bytes;
   job->iv = work.iv;
   job->iv_len_in_bytes = shape.cipher == Cipher::kAesCbc ? 16 : 12;
-  job->auth_tag_output = kSeal ? icv : work.icv;
-  job->auth_tag_output_len_in_bytes = shape.icv_bytes;
+  // HMAC-SHA-256 writes 16 bytes or all 32: those that an ICV of 12 has no room for stay beside.
+  const bool shortened = shape.integrity == Integrity::kHmacSha256 && shape.icv_bytes < 16;
+  job->auth_tag_output = kSeal && !shortened ? icv : work.icv;
+  job->auth_tag_output_len_in_bytes = shortened ? 16 : shape.icv_bytes;
   job->cipher_direction = kSeal ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
   job->chain_order = kSeal ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
   job->user_data = &work;
@@ -170,8 +172,12 @@ void IpsecMb::submit(Work& work) noexcept {
 }
 
 void IpsecMb::finish(const IMB_JOB* job) noexcept {
-  if (job != nullptr && job->status == IMB_STATUS_COMPLETED)
-    static_cast<Work*>(job->user_data)->failed = false;
+  if (job == nullptr || job->status != IMB_STATUS_COMPLETED) return;
+  Work& work = *static_cast<Work*>(job->user_data);
+  work.failed = false;
+  if (job->cipher_direction != IMB_DIR_ENCRYPT || job->auth_tag_output != work.icv) return;
+  const Shape& shape = work.sa->shape();
+  memcpy(icv_of(work, shape), work.icv, shape.icv_bytes);
 }
 
 template <bool kSeal>

@@ -46,16 +46,24 @@ struct IntegrityName {
   uint8_t icv_bytes;
 };
 
-constexpr std::array<IntegrityName, 4> kIntegrities = {{
+constexpr std::array<IntegrityName, 5> kIntegrities = {{
     {"hmac-sha1", Integrity::kHmacSha1, 20, 12},        // RFC 2404
     {"hmac-sha2-256", Integrity::kHmacSha256, 32, 16},  // RFC 4868
+    // Of a draft before RFC 4868; Linux's own where an SA names no length.
+    {"hmac-sha2-256-96", Integrity::kHmacSha256, 32, 12},
     {"hmac-sha2-384", Integrity::kHmacSha384, 48, 24},
     {"hmac-sha2-512", Integrity::kHmacSha512, 64, 32},
 }};
 
-const IntegrityName* find(Integrity integrity) {
-  const auto* found = std::ranges::find(kIntegrities, integrity, &IntegrityName::integrity);
-  return found == kIntegrities.end() ? nullptr : found;
+// By the first of its ICVs where no length of `icv_bytes` fits.
+const IntegrityName* find(Integrity integrity, unsigned icv_bytes) {
+  const IntegrityName* first = nullptr;
+  for (const IntegrityName& entry : kIntegrities) {
+    if (entry.integrity != integrity) continue;
+    if (entry.icv_bytes == icv_bytes) return &entry;
+    if (first == nullptr) first = &entry;
+  }
+  return first;
 }
 
 template <typename Names>
@@ -89,7 +97,7 @@ unsigned Transform::block_bytes() const {
 }
 
 unsigned Transform::integrity_key_bytes() const {
-  const IntegrityName* found = find(integrity);
+  const IntegrityName* found = find(integrity, icv_bytes);
   return found == nullptr ? 0 : found->key_bytes;
 }
 
@@ -122,7 +130,7 @@ void Keys::wipe() noexcept {
 
 std::string to_string(const Transform& transform) {
   const CipherName* cipher = find(transform);
-  const IntegrityName* integrity = find(transform.integrity);
+  const IntegrityName* integrity = find(transform.integrity, transform.icv_bytes);
   std::string text(cipher == nullptr ? "unknown" : cipher->name);
   if (integrity != nullptr) text += fmt::format(" + {}", integrity->name);
   return text;
@@ -150,7 +158,7 @@ Result<Transform> transform_by_name(std::string_view cipher, std::string_view in
 
 Result<void> check(const Transform& transform, const Keys& keys) {
   const CipherName* cipher = find(transform);
-  const IntegrityName* integrity = find(transform.integrity);
+  const IntegrityName* integrity = find(transform.integrity, transform.icv_bytes);
   if (cipher == nullptr) {
     return fail(fmt::format("no cipher has a key of {} bytes and an ICV of {} bytes; there are {}",
                             transform.key_bytes, transform.icv_bytes, list(kCiphers)));

@@ -25,7 +25,7 @@ struct alignas(64) Work {
     uint8_t aad[12];       // of an AEAD: SPI and sequence number
     uint8_t received[32];  // of an HMAC, inbound: the ICV
   };
-  uint8_t icv[32];  // inbound: as it should be
+  uint8_t icv[32];  // inbound: as it should be; outbound: for an engine that writes more of it
 };
 static_assert(sizeof(Work) == 128);
 

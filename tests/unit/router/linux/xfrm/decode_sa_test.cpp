@@ -95,6 +95,7 @@ TEST(XfrmDecodeSa, ReadsEachCipherWithEachIntegrity) {
       expect_key(outcome.state.keys.cipher, c.key_bytes);
       expect_key(outcome.state.keys.integrity, i.key_bytes);
       EXPECT_EQ(outcome.state.keys.integrity_bytes, i.key_bytes);
+      EXPECT_TRUE(esp::check(outcome.state.transform, outcome.state.keys));
     }
   }
 }
