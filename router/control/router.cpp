@@ -6,6 +6,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "router/control/capture_control.hpp"
@@ -36,7 +37,7 @@ namespace hecto::router {
 namespace {
 
 constexpr int kTick_ms = 50;
-constexpr int kSoon_ms = 1;  // while a device takes updates
+constexpr int kSoon_ms = 1;  // while a device takes updates, or notifications gather
 constexpr unsigned kTicksPerSecond = 1000 / kTick_ms;
 constexpr unsigned kLinkTicks = 4;                        // ports are asked for their link
 constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;    // stale neighbors are confirmed
@@ -210,6 +211,15 @@ void Router::watch(int fd) {
   epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
+// A daemon that writes a full table would wake control for every route or two; what comes within a
+// millisecond of the last reading is read together. A change after a quiet time is read at once.
+void Router::rest_mirror(bool rest) {
+  if (rest == mirror_rests_) return;
+  mirror_rests_ = rest;
+  epoll_event event{rest ? 0U : EPOLLIN, {.fd = linux_->fd()}};
+  epoll_ctl(poll_.get(), EPOLL_CTL_MOD, linux_->fd(), &event);
+}
+
 void Router::stop() noexcept {
   stop_.store(true, std::memory_order_relaxed);
 }
@@ -233,7 +243,9 @@ void Router::run() {
 
 void Router::turn(int timeout_ms) {
   epoll_event events[8];
+  if (mirror_rests_) timeout_ms = std::min(timeout_ms, kSoon_ms);
   const int count = epoll_wait(poll_.get(), events, 8, timeout_ms);
+  rest_mirror(false);
   for (int i = 0; i < count; ++i) {
     const int fd = events[i].data.fd;
     if (fd == commands_.fd()) {
@@ -243,7 +255,7 @@ void Router::turn(int timeout_ms) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
     } else if (linux_ && fd == linux_->fd()) {
-      read_mirror(*linux_);
+      rest_mirror(!read_mirror(*linux_));
     } else if (xfrm_ && fd == xfrm_->fd()) {
       read_mirror(*xfrm_);
     }
@@ -255,8 +267,10 @@ void Router::turn(int timeout_ms) {
 
 // The mirrors mend themselves and say so (MirrorBase): what they could not read they try again.
 template <typename Mirror>
-void Router::read_mirror(Mirror& mirror) {
-  if (auto done = mirror.process(kMirrorBudget); !done) notes_->add(done.error().message);
+bool Router::read_mirror(Mirror& mirror) {
+  const auto messages = mirror.process(kMirrorBudget);
+  if (!messages) notes_->add(messages.error().message);
+  return messages.value_or(0) >= kMirrorBudget;
 }
 
 void Router::publish_ipsec() {

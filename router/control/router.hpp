@@ -111,8 +111,9 @@ class Router {
   void turn(int timeout_ms);
   void housekeeping();
   void watch(int fd);
+  void rest_mirror(bool rest);
   template <typename Mirror>
-  void read_mirror(Mirror& mirror);
+  bool read_mirror(Mirror& mirror);  // true: there may be more
   void watch_ipsec();
   void read_left_out_policies();
   void update_gate();
@@ -125,6 +126,7 @@ class Router {
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;
+  bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
   bool namespace_lost_ = false, checksums_told_ = false;
 
