@@ -39,6 +39,7 @@ struct RibRoute {
   uint8_t preference = 0;  // before the metric
   uint8_t source = 0;      // behind the metric
   uint8_t protocol = 0;    // rtm_protocol
+  uint8_t round = 0;       // the caller's: of a reading that leaves the order alone
 
   auto rank() const { return std::tuple(preference, metric, source); }
   bool same_slot(const RibRoute& other) const { return rank() == other.rank(); }

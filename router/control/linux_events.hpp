@@ -34,7 +34,13 @@ class LinuxEventFanOut final : public LinuxEvents {
   }
   void route(const Route& route, bool removed, bool replace) override;
   void resync_begin(const std::string& why) override;
+  void device_resync_begin(int ifindex, const std::string& why) override {
+    routing_.device_resync_begin(ifindex, why);  // links are not read
+  }
   void resync_end() override;
+  std::vector<int> devices_beside(int ifindex) const override {
+    return routing_.devices_beside(ifindex);
+  }
 
  private:
   struct Known {

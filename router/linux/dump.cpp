@@ -60,6 +60,7 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
       route->rtm_family = phase.family;
       route->rtm_protocol = phase.protocol;
       if (phase.table != 0) mnl_attr_put_u32(header, RTA_TABLE, phase.table);
+      if (phase.device != 0) mnl_attr_put_u32(header, RTA_OIF, static_cast<uint32_t>(phase.device));
       break;
     }
   }
@@ -85,6 +86,19 @@ std::vector<DumpPhase> dump_plan(bool filtered) {
   }
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET, 0});
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET6, 0});
+  return plan;
+}
+
+std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices) {
+  std::vector<DumpPhase> plan{{MessageKind::kNextHop, RTM_GETNEXTHOP, AF_UNSPEC}};
+  for (const auto& [kind, family] :
+       {std::pair{MessageKind::kRoute4, AF_INET}, std::pair{MessageKind::kRoute6, AF_INET6}}) {
+    const auto byte = static_cast<uint8_t>(family);
+    plan.push_back({kind, RTM_GETROUTE, byte, RT_TABLE_LOCAL});
+    for (const uint32_t table : {RT_TABLE_MAIN, RT_TABLE_DEFAULT}) {
+      for (const int device : devices) plan.push_back({kind, RTM_GETROUTE, byte, table, 0, device});
+    }
+  }
   return plan;
 }
 

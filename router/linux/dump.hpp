@@ -16,11 +16,15 @@ struct DumpPhase {
   uint8_t family = 0;
   uint32_t table = 0;    // routes: only this one; 0: all
   uint8_t protocol = 0;  // routes: only this one, where the kernel filters; 0: all
+  int device = 0;  // routes: only those with a next hop on it, where the kernel filters; 0: all
 };
 
 // Links, addresses, next-hop objects, routes, neighbors, in this order. `filtered`: the kernel
 // picks the tables (NETLINK_GET_STRICT_CHK, Linux 4.20), else all come and decode_route() picks.
 std::vector<DumpPhase> dump_plan(bool filtered);
+// Next-hop objects, the local tables, and of the others what leaves by these devices. Only where
+// the kernel picks.
+std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices);
 
 // Whether a dump can be trusted to name everything that stayed. The kernel remembers where a dump
 // stopped between two reads in ways that a removal can upset without NLM_F_DUMP_INTR:

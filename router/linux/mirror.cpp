@@ -15,6 +15,8 @@ constexpr unsigned kNextHopGroup = RTNLGRP_NEXTHOP;
 constexpr unsigned kGroups[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
                                 RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEIGH};
 
+constexpr size_t kMostDevices = 4;  // each costs the kernel a walk over its tables
+
 }  // namespace
 
 NetlinkMirror::NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events,
@@ -23,7 +25,8 @@ NetlinkMirror::NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events,
           options, std::move(sockets),
           {dump_plan(sockets.dump.filtered()), false, false,
            [&space, bytes = options.receive_buffer_bytes] { return open_sockets(space, bytes); }}),
-      events_(events) {}
+      events_(events),
+      filtered_(sockets.dump.filtered()) {}
 
 Result<MirrorBase::Sockets> NetlinkMirror::open_sockets(const NetworkNamespace& space,
                                                         uint32_t buffer_bytes) {
@@ -97,23 +100,36 @@ void NetlinkMirror::deliver_nexthop(bool live) {
   const bool silent =
       live && nexthop_.removed && (resyncing() || events_.names_nexthop_object(nexthop_.object.id));
   events_.nexthop_object(nexthop_.object, nexthop_.removed);
-  if (silent) resync_soon("a next-hop object was removed");
+  const auto& hop = nexthop_.object.next_hop;
+  if (silent) resync_soon("a next-hop object was removed", hop ? hop->ifindex : 0);
 }
 
 // fib_sync_down_dev(), fib_sync_up(), fib6_ifdown(), nexthop_flush_dev(): routes, next-hop objects
-// and the dead flags of multipath legs follow a link's state without a word.
+// and the dead flags of multipath legs follow a link's state without a word. All of them name the
+// device, but an IPv6 route that keeps its next hops on others.
 void NetlinkMirror::deliver_link(bool live) {
   const LinuxLink& link = link_.link;
   events_.link(link, link_.removed);
   const LinkState state{link.up, link.carrier};
   const auto known = links_.find(link.ifindex);
   const bool changed = link_.removed || (known != links_.end() && known->second != state);
-  if (live && changed) resync_soon(fmt::format("link {} changed its state", link.name));
+  if (live && changed) {
+    // No dump picks by a device that is not there; routes of any type leave by lo.
+    const bool whole = link_.removed || link.name == "lo";
+    resync_soon(fmt::format("link {} changed its state", link.name), whole ? 0 : link.ifindex);
+  }
   if (link_.removed) {
     links_.erase(link.ifindex);
   } else {
     links_[link.ifindex] = state;
   }
+}
+
+std::vector<DumpPhase> NetlinkMirror::device_plan(int device) {
+  if (!filtered_) return {};
+  const std::vector<int> devices = events_.devices_beside(device);
+  if (devices.empty() || devices.size() > kMostDevices) return {};
+  return device_dump_plan(devices);
 }
 
 void NetlinkMirror::phase_begins(MessageKind kind) {

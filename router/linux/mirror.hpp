@@ -36,11 +36,16 @@ class NetlinkMirror final : public MirrorBase {
   void deliver_link(bool live);
   void deliver_nexthop(bool live);
   void on_resync_begin(const std::string& why) override { events_.resync_begin(why); }
+  std::vector<DumpPhase> device_plan(int device) override;
+  void on_device_resync_begin(int device, const std::string& why) override {
+    events_.device_resync_begin(device, why);
+  }
   void on_resync_end() override { events_.resync_end(); }
   void phase_begins(MessageKind kind) override;
   void dump_was_read(DumpConsistency& consistency) override;
 
   LinuxEvents& events_;
+  const bool filtered_;  // the kernel picks what a dump holds
   std::unordered_map<int, LinkState> links_;
   LinkEvent link_;
   AddressEvent address_;

@@ -142,7 +142,7 @@ void MirrorBase::take_datagram(Bytes datagram) {
     ++stats_.messages;
     if (discarding_) continue;
     const bool dumping = state_ != State::kIdle && state_ != State::kPausing;
-    if (dumping && kind(message) == traits_.plan[phase_].kind) {
+    if (dumping && kind(message) == plan_[phase_].kind) {
       hold(walker.raw(), message);
     } else {
       deliver(message, true);
@@ -169,18 +169,19 @@ void MirrorBase::request_resync(const std::string& why) {
 
 // A storm of silent changes costs at most half of control's time, and less as it goes on: the pause
 // after a resync is as long as the resync was, and doubles.
-void MirrorBase::resync_soon(const std::string& why) {
+void MirrorBase::resync_soon(const std::string& why, int device) {
   const auto now = Clock::now();
   const auto earliest = resync_ended_ + stats_.last_resync;
   const auto pause = wanted_ ? Clock::duration(options_.debounce) : resync_pause_.pause(now);
-  want_resync(why, std::max(wanted_ ? wanted_->due : now + pause, earliest));
+  want_resync(why, std::max(wanted_ ? wanted_->due : now + pause, earliest), device);
 }
 
-void MirrorBase::want_resync(const std::string& why, Clock::time_point due) {
+void MirrorBase::want_resync(const std::string& why, Clock::time_point due, int device) {
   if (!wanted_) {
-    wanted_ = Wanted{why, due};
+    wanted_ = Wanted{why, due, device};
   } else {
     wanted_->due = std::min(wanted_->due, due);
+    if (wanted_->device != device) wanted_->device = 0;
   }
 }
 
@@ -228,13 +229,23 @@ Result<size_t> MirrorBase::advance(size_t budget) {
 
 void MirrorBase::begin_resync() {
   stats_.last_reason = wanted_->why;
+  device_ = ever_synchronized_ ? wanted_->device : 0;
+  plan_ = device_ != 0 ? device_plan(device_) : std::vector<DumpPhase>{};
+  if (plan_.empty()) {
+    device_ = 0;
+    plan_ = traits_.plan;
+  }
   wanted_.reset();
   resync_started_ = Clock::now();
   accepted_unsound_ = false;
   lost_meanwhile_ = false;
   phase_ = 0;
   attempt_ = 0;
-  on_resync_begin(stats_.last_reason);
+  if (device_ != 0) {
+    on_device_resync_begin(device_, stats_.last_reason);
+  } else {
+    on_resync_begin(stats_.last_reason);
+  }
   start_phase();
 }
 
@@ -243,7 +254,7 @@ void MirrorBase::end_resync() {
   reopen_pause_.reset();
   on_resync_end();
   ever_synchronized_ = true;
-  whole_ |= !lost_meanwhile_ && !accepted_unsound_;
+  whole_ |= device_ == 0 && !lost_meanwhile_ && !accepted_unsound_;
   ++stats_.resyncs;
   resync_ended_ = Clock::now();
   stats_.last_resync = resync_ended_ - resync_started_;
@@ -251,7 +262,7 @@ void MirrorBase::end_resync() {
 }
 
 void MirrorBase::start_phase() {
-  const DumpPhase& phase = traits_.plan[phase_];
+  const DumpPhase& phase = plan_[phase_];
   phase_failed_ = false;
   phase_started_ = Clock::now();
   watchdog_.heard(phase_started_);
@@ -340,6 +351,10 @@ void MirrorBase::clear_held() noexcept {
 
 void MirrorBase::finish_phase() {
   if (phase_failed_) {
+    if (device_ != 0) {  // it has gone, perhaps
+      want_resync(stats_.last_reason, Clock::now());
+      return begin_resync();
+    }
     if (attempt_ == 3 && options_.tell) options_.tell(stats_.last_error);
     return retry_phase();
   }
@@ -348,7 +363,7 @@ void MirrorBase::finish_phase() {
     accepted_unsound_ = true;  // nothing to sweep yet: better a first picture than none
   }
   attempt_ = 0;
-  if (++phase_ < traits_.plan.size()) return start_phase();
+  if (++phase_ < plan_.size()) return start_phase();
   end_resync();
 }
 

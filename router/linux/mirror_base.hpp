@@ -12,6 +12,10 @@
 // resync_end never sweeps what still exists; only the very first resync ends regardless and is
 // followed by another.
 //
+// What one device's state changed without a word is read again by a resync of that device, where
+// the protocol has one: a small part of the plan. Two devices, or anything else beside, and all is
+// read.
+//
 // A dump that falls silent and a socket that fails are no end: both sockets are opened again, after
 // a pause that doubles, and everything is read anew. What is forwarded meanwhile is what was known.
 //
@@ -92,13 +96,17 @@ class MirrorBase {
 
   MirrorBase(const MirrorOptions& options, Sockets&& sockets, Traits traits);
   Result<void> watch();
-  void resync_soon(const std::string& why);  // after `debounce`, and not too often
+  // After `debounce`, and not too often. `device`: what it changed is all there is; 0: anything.
+  void resync_soon(const std::string& why, int device = 0);
 
   virtual MessageKind kind(const Message& message) const noexcept = 0;
   virtual bool removes(const Message& message) const noexcept = 0;
   // `live`: a notification; else from a dump.
   virtual void deliver(const Message& message, bool live) = 0;
   virtual void on_resync_begin(const std::string& why) = 0;
+  // What a resync of the device reads; empty: it takes a whole one. on_device_resync_begin() follows.
+  virtual std::vector<DumpPhase> device_plan(int) { return {}; }
+  virtual void on_device_resync_begin(int, const std::string&) {}
   virtual void on_resync_end() = 0;
   virtual void phase_begins(MessageKind) {}
   virtual void dump_was_read(DumpConsistency&) {}  // one read of it has been delivered
@@ -116,6 +124,7 @@ class MirrorBase {
   struct Wanted {
     std::string why;
     Clock::time_point due;
+    int device = 0;  // 0: everything
   };
 
   // Live notifications.
@@ -123,7 +132,7 @@ class MirrorBase {
   void take_datagram(Bytes datagram);
   void hold(Bytes raw, const Message& message);
   void overrun(const std::string& why);
-  void want_resync(const std::string& why, Clock::time_point due);
+  void want_resync(const std::string& why, Clock::time_point due, int device = 0);
 
   // The sockets.
   Result<void> watch(int fd);
@@ -162,6 +171,8 @@ class MirrorBase {
   std::optional<Wanted> wanted_;
 
   State state_ = State::kIdle;
+  std::vector<DumpPhase> plan_;  // of the resync under way
+  int device_ = 0;               // whose it is; 0: everything is read
   size_t phase_ = 0;
   unsigned attempt_ = 0;
   bool phase_failed_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace hecto::router {
@@ -13,7 +14,8 @@ using lookup::Prefix;
 
 namespace {
 
-constexpr size_t kFirstStep = 65536;  // small tables are swept at once
+constexpr size_t kFirstStep = 65536;            // small tables are swept at once
+constexpr unsigned kDeviceResyncsInARow = 200;  // rounds have 8 bits, and must not come round
 
 bool same_hop(const NextHop& a, const NextHop& b) {
   return a.gateway == b.gateway && a.ifindex == b.ifindex;
@@ -31,6 +33,12 @@ bool contains_all(const std::vector<NextHop>& hops, const std::vector<NextHop>& 
 
 bool has_gateway(const std::vector<NextHop>& hops) {
   return !hops.empty() && hops[0].gateway.has_value();
+}
+
+// Linux takes it away with its device, though it is no unicast route.
+bool has_device_of_its_own(RouteType type) {
+  return type == RouteType::kLocal || type == RouteType::kBroadcast ||
+         type == RouteType::kMulticast;
 }
 
 template <typename Address>
@@ -62,7 +70,7 @@ void LinuxRoutes::neighbor(const LinuxNeighbor& neighbor, bool removed) {
 
 void LinuxRoutes::nexthop_object(const NextHopObject& object, bool removed) {
   NextHopObjects& objects = store_.objects();
-  bool changed = removed ? objects.remove(object.id) : objects.set(object, generation_);
+  bool changed = removed ? objects.remove(object.id) : objects.set(object, objects_generation_);
   if (changed) store_.object_changed(object.id);
 }
 
@@ -76,6 +84,7 @@ void LinuxRoutes::route(const Route& route, bool removed, bool replace) {
     return;
   }
   if (route.prefix.length > route.prefix.address.size() * 8) return;
+  special_seen_ |= !removed && route.table != kTableLocal && has_device_of_its_own(route.type);
   with_prefix(route.prefix, [&](const auto& prefix) {
     if (removed) {
       remove(prefix, route);
@@ -92,6 +101,7 @@ void LinuxRoutes::add(const Prefix<Address>& prefix, const Route& route, bool re
   canonicalize(next_hops);
   Candidate fresh = store_.make_candidate(route, RouteOrigin::kLinux, next_hops);
   fresh.generation = generation_;
+  fresh.round = round_;
   const RibEntry<Address>* entry = rib.find(prefix);
   RouteId same = rib.find_route(entry, [&](const Candidate& other) {
     return other.same_slot(fresh) && other.next_hop_set == fresh.next_hop_set;
@@ -120,6 +130,16 @@ RouteId LinuxRoutes::replaced_by(const RibEntry<Address>* entry, const Candidate
     const std::vector<NextHop>& old = sets.set(other.next_hop_set).next_hops;
     return in_slot(other) && has_gateway(old) && contains_all(hops, old);
   };
+  // Told again where Linux has marked next hops dead or alive: it keeps its place.
+  auto revived = [&](const Candidate& other) {
+    const std::vector<NextHop>& old = sets.set(other.next_hop_set).next_hops;
+    return in_slot(other) && other.round != round_ && old.size() == hops.size() &&
+           contains_all(hops, old);
+  };
+  if (resyncing_ && device_ != 0) {
+    const RouteId found = rib.find_route(entry, revived);
+    if (found != kNoRouteId) return found;
+  }
   if (!replace) return kIpv6 ? rib.find_route(entry, grown) : kNoRouteId;
   RouteId found = kIpv6 ? rib.find_route(entry, alike) : kNoRouteId;
   return found != kNoRouteId ? found : rib.find_route(entry, in_slot);
@@ -180,26 +200,80 @@ void LinuxRoutes::remove(const Prefix<Address>& prefix, const Route& route) {
 
 void LinuxRoutes::resync_begin(const std::string& why) {
   if (++generation_ == 0) generation_ = 1;
+  begin(0);
+  special_seen_ = false;
+  device_resyncs_ = 0;
+  store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
+}
+
+void LinuxRoutes::device_resync_begin(int ifindex, const std::string& why) {
+  begin(ifindex);
+  ++round_;
+  ++device_resyncs_;
+  store_.log(LogLevel::kInfo, fmt::format("routes: reading again what leaves by it: {}", why));
+}
+
+void LinuxRoutes::begin(int device) {
+  ++objects_generation_;
   ++statistics_.resyncs;
   resyncing_ = true;
+  device_ = device;
   sweep_.reset();  // what it had left is as old at the end of this one
-  store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
+}
+
+// Routes of other types than unicast are kept without their devices; Linux has them in its local
+// table, which every resync reads whole.
+std::vector<int> LinuxRoutes::devices_beside(int ifindex) const {
+  if (special_seen_ || sweep_ || device_resyncs_ >= kDeviceResyncsInARow) return {};
+  std::set<int> devices{ifindex};
+  store_.sets().visit([&](SetId id, const NextHopSets::Set&) {
+    std::set<int> own = store_.sets().devices(id);
+    if (own.contains(ifindex)) devices.merge(own);
+  });
+  return {devices.begin(), devices.end()};
 }
 
 void LinuxRoutes::resync_end() {
   if (!std::exchange(resyncing_, false)) return;
-  if (store_.interfaces().sweep(generation_)) store_.interfaces_changed();
-  for (uint32_t id : store_.objects().stale(generation_)) {
+  if (device_ == 0 && store_.interfaces().sweep(generation_)) store_.interfaces_changed();
+  for (uint32_t id : store_.objects().stale(objects_generation_)) {
     store_.objects().remove(id);
     store_.object_changed(id);
   }
-  for (const Neighbor& neighbor : store_.neighbors().sweep(generation_)) {
-    store_.neighbor_changed(neighbor);
+  if (device_ == 0) {
+    for (const Neighbor& neighbor : store_.neighbors().sweep(generation_)) {
+      store_.neighbor_changed(neighbor);
+    }
   }
-  sweep_.emplace(store_, [generation = generation_](const Candidate& candidate) {
-    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation;
-  });
+  sweep_.emplace(store_, device_ != 0 ? unseen_on(device_) : unseen());
   continue_sweep(kFirstStep);
+}
+
+RouteStore::CandidateTest LinuxRoutes::unseen() const {
+  return [generation = generation_](const Candidate& candidate) {
+    return origin_of(candidate) == RouteOrigin::kLinux && candidate.generation != generation;
+  };
+}
+
+RouteStore::CandidateTest LinuxRoutes::unseen_on(int device) const {
+  return [round = round_, sets = sets_on(device)](const Candidate& candidate) {
+    const SetId set = candidate.next_hop_set;
+    return origin_of(candidate) == RouteOrigin::kLinux && candidate.round != round &&
+           (table_of(candidate) == kTableLocal || (set < sets.size() && sets[set]));
+  };
+}
+
+// By SetId: what has a next hop on the device, or an object that is no more. Sets made later are
+// those of routes told later.
+std::vector<bool> LinuxRoutes::sets_on(int device) const {
+  const NextHopSets& sets = store_.sets();
+  std::vector<bool> result;
+  sets.visit([&](SetId id, const NextHopSets::Set& set) {
+    result.resize(id + 1);
+    result[id] = sets.devices(id).contains(device) ||
+                 (set.object != 0 && store_.objects().find(set.object) == nullptr);
+  });
+  return result;
 }
 
 bool LinuxRoutes::continue_sweep(size_t work) {

@@ -1,6 +1,7 @@
 // What Linux says: links, addresses, neighbors, next-hop objects, and routes with Linux's own rules
 // for adding, replacing and removing. Everything carries the generation of the resync in which it
-// was last said; resync_end() takes away what is left of older ones.
+// was last said, routes also the round, which the resyncs of one device count; resync_end() takes
+// away what is left of older ones.
 //
 // IPv4: several routes of a prefix may share a metric, the first wins; a replacement takes the
 // place of the first. IPv6: routes with gateways that share a metric are one multipath route; an
@@ -36,7 +37,9 @@ class LinuxRoutes {
   void nexthop_object(const NextHopObject& object, bool removed);
   void route(const Route& route, bool removed, bool replace);
   void resync_begin(const std::string& why);
+  void device_resync_begin(int ifindex, const std::string& why);
   void resync_end();
+  std::vector<int> devices_beside(int ifindex) const;
   // What a resync found to be old goes in steps (Sweep). False: nothing is left of it.
   bool continue_sweep(size_t work);
   bool sweeping() const { return sweep_.has_value(); }
@@ -44,6 +47,10 @@ class LinuxRoutes {
   const Statistics& statistics() const { return statistics_; }
 
  private:
+  void begin(int device);
+  std::vector<bool> sets_on(int device) const;
+  RouteStore::CandidateTest unseen() const;  // by the resync that ends now
+  RouteStore::CandidateTest unseen_on(int device) const;
   template <typename Address>
   void add(const lookup::Prefix<Address>& prefix, const Route& route, bool replace);
   template <typename Address>
@@ -56,7 +63,12 @@ class LinuxRoutes {
 
   RouteStore& store_;
   uint16_t generation_ = 1;  // never 0
+  uint16_t objects_generation_ = 1;
+  uint8_t round_ = 0;  // of the resyncs of one device: routes keep their order, so their generation
   bool resyncing_ = false;
+  int device_ = 0;               // of which the resync is; 0: of everything
+  bool special_seen_ = false;    // outside of the local table, since everything was read
+  unsigned device_resyncs_ = 0;  // the same
   Statistics statistics_;
   std::optional<Sweep> sweep_;
 };

@@ -402,6 +402,20 @@ bool NextHopSets::names_object(uint32_t object) const {
   });
 }
 
+std::set<int> NextHopSets::devices(SetId id) const {
+  std::set<int> found;
+  const auto add_object = [&](uint32_t number) {
+    const NextHopObject* object = objects_.find(number);
+    if (object != nullptr && object->next_hop) found.insert(object->next_hop->ifindex);
+    return object;
+  };
+  for (const NextHop& hop : sets_[id].next_hops) found.insert(hop.ifindex);
+  if (const NextHopObject* object = add_object(sets_[id].object); object != nullptr) {
+    for (const NextHopObject::Member& member : object->members) add_object(member.id);
+  }
+  return found;
+}
+
 SetId NextHopSets::user_of(InterfaceId interface, const IpAddress& address) const {
   auto found = users_.find({interface, address});
   return found == users_.end() ? kNoSet : found->second.front();

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <deque>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -80,6 +81,8 @@ class NextHopSets {
   const Set& set(SetId id) const { return sets_[id]; }
   // Some next hop is on-link on this interface (and the route of type unicast).
   bool on_link(SetId id, InterfaceId interface) const;
+  // Linux's numbers of the devices that its next hops, or those of its object, leave by.
+  std::set<int> devices(SetId id) const;
 
   void neighbor_changed(const InterfaceState& interface, const IpAddress& address);
   void interfaces_changed() { refresh_all(); }

@@ -95,7 +95,15 @@ class LinuxEvents {
   // metric (NLM_F_REPLACE). An IPv6 removal may name only some next hops of a multipath route.
   virtual void route(const Route& route, bool removed, bool replace) = 0;
   virtual void resync_begin(const std::string& why) = 0;
+  // A resync of less: every next-hop object, every route of the local table, and of the others the
+  // routes that leave by one of devices_beside(ifindex). What leaves by `ifindex`, an object or a
+  // route of the local table that was not replayed is gone by resync_end(); nothing else is.
+  virtual void device_resync_begin(int ifindex, const std::string& why) = 0;
   virtual void resync_end() = 0;
+  // The devices of all routes that have a next hop on this one, itself among them: Linux may take
+  // one next hop off a multipath route and leave the others. Empty: not known, only a whole resync
+  // will do.
+  virtual std::vector<int> devices_beside(int) const { return {}; }
 };
 
 }  // namespace hecto::router

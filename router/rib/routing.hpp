@@ -94,7 +94,13 @@ class Routing final : public LinuxEvents {
     linux_.route(route, removed, replace);
   }
   void resync_begin(const std::string& why) override { linux_.resync_begin(why); }
+  void device_resync_begin(int ifindex, const std::string& why) override {
+    linux_.device_resync_begin(ifindex, why);
+  }
   void resync_end() override { linux_.resync_end(); }
+  std::vector<int> devices_beside(int ifindex) const override {
+    return linux_.devices_beside(ifindex);
+  }
 
   // What the end of a resync left to do; false: nothing. Belongs into each turn.
   bool continue_sweep(size_t work) { return linux_.continue_sweep(work); }

@@ -20,6 +20,9 @@ class Recorder final : public LinuxEvents {
   void nexthop_object(const NextHopObject&, bool) override { lines_.push_back("object"); }
   void route(const Route&, bool, bool) override { lines_.push_back("route"); }
   void resync_begin(const std::string& why) override { lines_.push_back("begin " + why); }
+  void device_resync_begin(int ifindex, const std::string& why) override {
+    lines_.push_back("begin " + std::to_string(ifindex) + " " + why);
+  }
   void resync_end() override { lines_.push_back("end"); }
 
  private:

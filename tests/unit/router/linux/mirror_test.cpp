@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <random>
 #include <sstream>
 
+#include "tests/beds/seed.hpp"
 #include "tests/unit/router/linux/test_namespace.hpp"
 
 namespace hecto::router {
@@ -45,6 +47,29 @@ class Mirror : public NamespaceTest {
     const uint64_t enough = state_.route_events + 800;
     while (state_.route_events < enough) ASSERT_TRUE(mirror_->process(2));
     ASSERT_FALSE(mirror_->synchronized());
+  }
+  void read_whole(StateRecorder& fresh) {
+    auto mirror = NetlinkMirror::open(*space_, fresh);
+    ASSERT_TRUE(mirror);
+    while (!(*mirror)->synchronized()) ASSERT_TRUE((*mirror)->process(4096));
+  }
+  // Every route with its next hops, of a prefix in their order.
+  static std::vector<std::string> all_routes(const StateRecorder& state) {
+    std::vector<std::string> lines;
+    for (const auto& [key, set] : state.routes) {
+      for (const auto& stamped : set) {
+        const Route& route = stamped.value;
+        std::string line =
+            fmt::format("{} table {} type {} metric {} nhid {}", route.prefix.to_string(),
+                        route.table, to_string(route.type), route.metric, route.nexthop_object);
+        for (const NextHop& hop : route.next_hops) {
+          line += fmt::format(" [{} dev {}{}]", hop.gateway ? hop.gateway->to_string() : "",
+                              hop.ifindex, hop.dead ? " dead" : "");
+        }
+        lines.push_back(line);
+      }
+    }
+    return lines;
   }
   // Two ports with addresses, up, before the mirror starts.
   void two_ports() {
@@ -182,6 +207,84 @@ TEST_F(Mirror, SweepsRoutesThatALinkDownFlushed) {
   ASSERT_TRUE(settle());
   EXPECT_FALSE(state_.find("11.0.0.0/8")->next_hops[0].dead);
   EXPECT_TRUE(agrees());
+}
+
+// Against what a mirror reads that knows nothing yet, after each of many changes.
+TEST_F(Mirror, ALinkThatFlapsIsReadAloneAndLeavesWhatAWholeReadingSays) {
+  two_ports();
+  Tap third = make_tap("opt0", 3);
+  ip("addr add 203.0.113.1/24 dev opt0");
+  ip("-6 addr add 2001:db8:2::1/64 dev opt0 nodad");
+  state_.by_device = true;
+  MirrorOptions options;
+  options.debounce = options.debounce_most = std::chrono::milliseconds(20);
+  start_mirror(options);
+  const auto prepare = [&](int round) {
+    const std::string path = "/tmp/" + name_ + ".batch";
+    std::ofstream file(path);
+    file << fmt::format(
+        "nexthop replace id 1 via 192.0.2.2 dev wan0\n"
+        "nexthop replace id 2 via 198.51.100.2 dev lan0\n"
+        "nexthop replace id 9 group 1/2\n"
+        "route replace 13.{0}.0.0/16 nhid 1\nroute replace 13.{0}.1.0/24 nhid 9\n"
+        "route replace 10.{0}.0.0/16 via 192.0.2.3\n"
+        "route replace 10.{0}.1.0/24 via 198.51.100.3\n"
+        "route flush exact 10.{0}.2.0/24\nroute add 10.{0}.2.0/24 via 203.0.113.3\n"
+        "route append 10.{0}.2.0/24 via 192.0.2.3\n"
+        "route replace 11.{0}.0.0/16 nexthop via 192.0.2.2 nexthop via 198.51.100.2\n"
+        "route replace broadcast 10.{0}.3.255 dev wan0 table local\n"
+        "route replace 2001:db8:{0}::/48 via 2001:db8::2\n"
+        "route replace 2001:db9:{0}::/48 nexthop via 2001:db8::2 nexthop via "
+        "2001:db8:1::2\n",
+        round + 16);
+    file.close();
+    ip("-batch " + path);
+    unlink(path.c_str());
+  };
+  std::mt19937 random(test_seed());
+  const std::vector<std::string> names{"wan0", "lan0", "opt0"};
+  for (int round = 0; round < 12; ++round) {
+    for (const std::string& name : names) ip("link set " + name + " up");
+    for (const char* address : {"2001:db8::1/64 dev wan0", "2001:db8:1::1/64 dev lan0"})
+      ip(std::string("-6 addr replace ") + address + " nodad");
+    prepare(round % 4);
+    ASSERT_TRUE(settle());
+    const std::string& name = names[random() % names.size()];
+    if (random() % 3 == 0) {
+      Tap& tap = name == "wan0" ? *wan_ : name == "lan0" ? *lan_ : third;
+      for (const bool carrier : {false, true}) {  // the kernel tells of it some time later
+        ASSERT_TRUE(tap.set_carrier(carrier));
+        ASSERT_TRUE(serve_until([&] { return state_.find_link(name)->carrier == carrier; }));
+        ASSERT_TRUE(settle());
+      }
+    } else {
+      ip("link set " + name + " down");
+    }
+    ASSERT_TRUE(settle());
+    StateRecorder fresh;
+    read_whole(fresh);
+    EXPECT_EQ(all_routes(state_), all_routes(fresh)) << "round " << round << " " << name;
+    EXPECT_TRUE(agrees()) << round;
+  }
+  EXPECT_GT(state_.device_resyncs, 6U);
+  EXPECT_LT(state_.reasons.size() - state_.device_resyncs, 6U);  // the first, and two ports at once
+}
+
+TEST_F(Mirror, TwoLinksAtOnceAndALinkThatGoesAreReadWithAllElse) {
+  two_ports();
+  ip("route add 10.0.0.0/8 via 192.0.2.2");
+  state_.by_device = true;
+  start_mirror();
+  ip("link set wan0 down");
+  ip("link set lan0 down");
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(state_.device_resyncs, 0U);
+  EXPECT_TRUE(agrees());
+  const uint64_t resyncs = mirror_->stats().resyncs;
+  lan_.reset();
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(state_.device_resyncs, 0U);
+  EXPECT_EQ(mirror_->stats().resyncs, resyncs + 1);
 }
 
 TEST_F(Mirror, SweepsRoutesThatARemovedAddressFlushed) {

@@ -45,8 +45,13 @@ class StateRecorder : public LinuxEvents {
       }
       const auto same = [&](const auto& stamped) { return stamped.value == route; };
       const auto known = std::find_if(set.begin(), set.end(), same);
+      const auto revived = std::find_if(set.begin(), set.end(), [&](const auto& stamped) {
+        return device_ != 0 && stamped.seen != generation_ && but_for_dead(stamped.value, route);
+      });
       if (known != set.end()) {
         known->seen = generation_;
+      } else if (revived != set.end()) {
+        *revived = {route, generation_};
       } else {
         set.push_back({route, generation_});
       }
@@ -58,16 +63,38 @@ class StateRecorder : public LinuxEvents {
     in_resync = true;
     reasons.push_back(why);
   }
+  void device_resync_begin(int ifindex, const std::string& why) override {
+    resync_begin(why);
+    device_ = ifindex;
+    ++device_resyncs;
+  }
+  std::vector<int> devices_beside(int ifindex) const override {
+    if (!by_device) return {};
+    std::set<int> all{ifindex};
+    for (const auto& [key, set] : routes) {
+      for (const auto& stamped : set) {
+        const std::set<int> own = devices(stamped.value);
+        if (own.contains(ifindex)) all.insert(own.begin(), own.end());
+      }
+    }
+    return {all.begin(), all.end()};
+  }
   void resync_end() override {
     in_resync = false;
+    if (device_ != 0) {
+      sweep(objects);
+      sweep_routes([&](const Route& route) {
+        return route.table == 255 || devices(route).contains(device_) ||
+               (route.nexthop_object != 0 && !objects.contains(route.nexthop_object));
+      });
+      device_ = 0;
+      return;
+    }
     sweep(links);
     sweep(addresses);
     sweep(neighbors);
     sweep(objects);
-    for (auto it = routes.begin(); it != routes.end();) {
-      it->second.remove_if([&](const auto& stamped) { return stamped.seen != generation_; });
-      it = it->second.empty() ? routes.erase(it) : std::next(it);
-    }
+    sweep_routes([](const Route&) { return true; });
   }
 
   const Route* find(const std::string& prefix, uint32_t table = 254) const {
@@ -109,10 +136,34 @@ class StateRecorder : public LinuxEvents {
   std::vector<std::string> reasons;
   uint64_t route_events = 0;
   bool in_resync = false;
+  bool by_device = false;  // resyncs of one device are wanted
+  unsigned device_resyncs = 0;
 
  private:
   static RouteKey key(const Route& route) {
     return {route.prefix, route.table, route.tos, route.metric};
+  }
+  std::set<int> devices(const Route& route) const {
+    std::set<int> found;
+    for (const NextHop& hop : route.next_hops) found.insert(hop.ifindex);
+    add_devices(route.nexthop_object, found);
+    return found;
+  }
+  void add_devices(uint32_t object, std::set<int>& found) const {
+    const auto known = objects.find(object);
+    if (known == objects.end()) return;
+    const NextHopObject& value = known->second.value;
+    if (value.next_hop) found.insert(value.next_hop->ifindex);
+    for (const auto& member : value.members) add_devices(member.id, found);
+  }
+  template <typename Test>
+  void sweep_routes(Test concerned) {
+    for (auto it = routes.begin(); it != routes.end();) {
+      it->second.remove_if([&](const auto& stamped) {
+        return stamped.seen != generation_ && concerned(stamped.value);
+      });
+      it = it->second.empty() ? routes.erase(it) : std::next(it);
+    }
   }
   template <typename Map, typename Key, typename Value>
   void update(Map& map, const Key& key, const Value& value, bool removed) {
@@ -125,6 +176,12 @@ class StateRecorder : public LinuxEvents {
   template <typename Map>
   void sweep(Map& map) {
     std::erase_if(map, [&](const auto& entry) { return entry.second.seen != generation_; });
+  }
+  static bool but_for_dead(Route a, Route b) {
+    for (Route* route : {&a, &b}) {
+      for (NextHop& hop : route->next_hops) hop.dead = false;
+    }
+    return a == b;
   }
   // The kernel tells an IPv6 route with gateways whole when a next hop is appended.
   static bool grown_into(const Route& old, const Route& fresh) {
@@ -161,6 +218,7 @@ class StateRecorder : public LinuxEvents {
   }
 
   uint64_t generation_ = 0;
+  int device_ = 0;  // of the resync under way
 };
 
 }  // namespace hecto::router

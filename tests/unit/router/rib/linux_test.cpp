@@ -220,6 +220,69 @@ TEST_F(Linux, ResyncMayStartAnew) {
   EXPECT_EQ(bed.routing->counts().total, 0u);
 }
 
+TEST_F(Linux, AResyncOfOneDeviceSweepsWhatLeavesByItAlone) {
+  for (InterfaceId id : {0, 1}) bed.link(id, true);
+  bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
+  bed.add(linux_route("10.2.0.0/16", {hop(11, "10.0.0.2")}));
+  bed.add(linux_route("10.3.0.0/16", {hop(12, "10.0.1.1")}));
+  bed.add(linux_route("10.4.0.0/16", {hop(11, "10.0.0.1"), hop(12, "10.0.1.1")}));
+  bed.add(typed_route("10.5.0.1/32", RouteType::kLocal, kTableLocal));
+  bed.add(typed_route("10.6.0.1/32", RouteType::kLocal, kTableLocal));
+  bed.routing->nexthop_object({7, false, hop(11, "10.0.0.1"), {}}, false);
+  Route by_object = linux_route("10.7.0.0/16", {});
+  by_object.nexthop_object = 7;
+  bed.add(by_object);
+  EXPECT_EQ(bed.routing->devices_beside(11), (std::vector<int>{11, 12}));
+  EXPECT_EQ(bed.routing->devices_beside(13), std::vector<int>{13});
+  bed.routing->device_resync_begin(11, "a test");
+  bed.add(linux_route("10.2.0.0/16", {hop(11, "10.0.0.2")}));
+  bed.add(typed_route("10.6.0.1/32", RouteType::kLocal, kTableLocal));
+  bed.routing->resync_end();
+  std::vector<std::string> left;
+  for (const auto& route : bed.routing->routes({}, 100).routes)
+    left.push_back(route.prefix.to_string());
+  EXPECT_EQ(left, (std::vector<std::string>{"10.2.0.0/16", "10.3.0.0/16", "10.6.0.1/32"}));
+  EXPECT_TRUE(bed.routing->interfaces().up(bed.routing->interfaces().all().at(1)));
+}
+
+TEST_F(Linux, AResyncOfOneDeviceKeepsLinuxsOrder) {
+  for (InterfaceId id : {0, 1}) bed.link(id, true);
+  bed.neighbor(11, "10.0.0.1", 1);
+  bed.neighbor(12, "10.0.1.1", 2);
+  NextHop first = hop(11, "10.0.0.1");
+  bed.add(linux_route("10.1.0.0/16", {first}));
+  bed.add(linux_route("10.1.0.0/16", {hop(12, "10.0.1.1")}));
+  for (const bool dead : {true, false}) {
+    first.dead = dead;
+    bed.routing->device_resync_begin(11, "a test");
+    bed.add(linux_route("10.1.0.0/16", {first}));
+    bed.routing->resync_end();
+    EXPECT_EQ(bed.routing->counts().total, 2u) << dead;
+    EXPECT_EQ(bed.verdict("10.1.0.1"), dead ? "drop interface_down" : "if0 01");
+  }
+  bed.routing->device_resync_begin(12, "a test");
+  bed.add(linux_route("10.1.0.0/16", {hop(12, "10.0.1.1")}));
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.verdict("10.1.0.1"), "if0 01");
+}
+
+// Whoever cannot tell by what device a route leaves reads everything.
+TEST_F(Linux, NothingIsBesideADeviceWhereThatIsNotKnown) {
+  bed.add(typed_route("10.5.0.1/32", RouteType::kLocal, kTableLocal));
+  EXPECT_EQ(bed.routing->devices_beside(11), std::vector<int>{11});
+  bed.add(typed_route("10.5.0.2/32", RouteType::kLocal));
+  EXPECT_TRUE(bed.routing->devices_beside(11).empty());
+  bed.routing->resync_begin("a test");
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.routing->devices_beside(11), std::vector<int>{11});
+  for (int i = 0; i < 200; ++i) {  // rounds must not come round
+    ASSERT_FALSE(bed.routing->devices_beside(11).empty()) << i;
+    bed.routing->device_resync_begin(11, "a test");
+    bed.routing->resync_end();
+  }
+  EXPECT_TRUE(bed.routing->devices_beside(11).empty());
+}
+
 // Who else hears of such a link: link_events_test.cpp.
 TEST_F(Linux, ResyncTakesLinksThatWent) {
   bed.link(1, true);
