@@ -143,3 +143,41 @@ def test_bgp_with_100000_routes_and_ospf(pair, frr):
     wait_for(lambda: pair.router.route_count("bgp") == 0, 120, "withdrawn routes are gone",
              step=0.5)
     assert pair.router.explain("20.1.2.1")["match"] is None
+
+
+def routes_of(router, protocol):
+    """Prefix -> gateway, of all routes of a protocol, page by page."""
+    found, after = {}, ""
+    while True:
+        page = router.get(f"/v1/routes?limit=10000{after}")
+        for route in page["routes"]:
+            if route.get("protocol") == protocol:
+                assert route["prefix"] not in found, f"{route['prefix']} twice"
+                found[route["prefix"]] = route["next_hops"][0]["gateway"]
+        if not page.get("next"):
+            return found
+        after = f"&after={page['next']}"
+
+
+def test_flaps_of_100000_routes_leave_what_linux_has(pair):
+    """A peer that goes and comes, twice each with other gateways, and a link that flaps amid."""
+    batch = pair.lab.folder / "batch"
+    everything = [f"{20 + i // 65536}.{i // 256 % 256}.{i % 256}.0/24" for i in range(V4_ROUTES)]
+    for round_number in range(3):
+        gateways = [f"10.2.0.{2 + round_number * 8 + n}" for n in range(8)]
+        want = {prefix: gateways[i % 8] for i, prefix in enumerate(everything)}
+        batch.write_text("".join(f"route replace {prefix} via {via} proto bird\n"
+                                 for prefix, via in want.items()))
+        writer = subprocess.Popen(["ip", "-n", pair.router.linux, "-batch", batch])
+        pair.a.sh("ip link set e0 down")  # another link: nothing of these routes goes
+        pair.a.sh("ip link set e0 up")
+        assert writer.wait(120) == 0
+        wait_for(lambda: pair.router.route_count("bird") == V4_ROUTES, 60, "all routes", step=0.2)
+        wait_for(lambda: pair.router.get("/v1/summary")["mirror"]["state"] == "in sync", 30, "in sync")
+        assert routes_of(pair.router, "bird") == want
+        # Half of them go; the rest stays as it is.
+        batch.write_text("".join(f"route del {prefix}\n" for prefix in everything[::2]))
+        sh(["ip", "-n", pair.router.linux, "-batch", batch], timeout=120)
+        wait_for(lambda: pair.router.route_count("bird") == V4_ROUTES // 2, 60, "half of them",
+                 step=0.2)
+        assert routes_of(pair.router, "bird") == {p: want[p] for p in everything[1::2]}
