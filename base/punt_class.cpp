@@ -20,7 +20,7 @@ constexpr std::array<PuntClassInfo, kPuntClassCount> kInfo = {{
     {"strangers", 3, 3, "TCP to routing protocols, from hosts that are no known peers"},
     {"fragments", 3, 500, "fragments to the router itself"},
     {"closed", 3, 200, "to ports at which nobody is"},
-    {"ttl", 3, 200, "TTL or hop limit at its end"},
+    {"ttl", 3, 500, "TTL or hop limit at its end"},
     {"too_big", 3, 200, "longer than the egress MTU"},
     {"no_route", 3, 100, "no route, or one of type unreachable or prohibit"},
     {"options", 3, 200, "IPv4 options or an IPv6 hop-by-hop header"},

@@ -37,6 +37,7 @@ enum class Reason : uint8_t {
   kNoRoute,        // Linux answers "network unreachable"
   kUnreachable,    // a route of type unreachable
   kProhibit,       // a route of type prohibit
+  kRedirect,       // leaves by the interface that it came in by: Linux tells its sender so
   kOtherProtocol,  // any other EtherType: LLDP, LACP, MPLS
   // Drops.
   kTruncated,        // shorter than its headers, or than its headers say
@@ -52,6 +53,7 @@ enum class Reason : uint8_t {
   kInterfaceDown,  // ingress or egress interface is down
   kBlackhole,      // a route of type blackhole
   kUrpf,           // no (strict: no such) route back to the source
+  kNotForwarding,  // Linux's switches say that its ingress interface forwards nothing
   kSplitHeader,    // headers not in the first segment
   kNoLinux,        // to be punted, but there is no Linux side
   kPuntQueueFull,  // the slow path does not keep up

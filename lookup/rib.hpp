@@ -40,6 +40,7 @@ struct RibRoute {
   uint8_t source = 0;      // behind the metric
   uint8_t protocol = 0;    // rtm_protocol
   uint8_t round = 0;       // the caller's: of a reading that leaves the order alone
+  bool first = false;      // insert() puts it before the routes of its slot; not kept
 
   auto rank() const { return std::tuple(preference, metric, source); }
   bool same_slot(const RibRoute& other) const { return rank() == other.rank(); }
@@ -80,8 +81,8 @@ class Rib {
 
   explicit Rib(uint32_t max_routes = kMaxRoutes) : max_routes_(max_routes) {}
 
-  // Behind the routes of its slot. kBadPrefix, kDuplicate (a route of this slot, protocol and
-  // next-hop set), kTableFull, kNoMemory.
+  // Behind the routes of its slot, or before them (`first`). kBadPrefix, kDuplicate (a route of this
+  // slot, protocol and next-hop set), kTableFull, kNoMemory.
   tl::expected<Change, Error> insert(const PrefixType& prefix, const RibRoute& route);
   // `route` takes the place of the prefix's route `id`, or in another slot the last one, and its
   // name. kBadPrefix, kNotFound, kDuplicate.
@@ -181,9 +182,10 @@ void Rib<Address, Tag>::link(Entry& entry, RouteId id) {
   for (; *place != kNoRouteId; place = &routes_[*place].next) {
     const RibRoute& other = route(*place);
     bool stale = other.generation != 0 && other.generation != fresh.generation;
-    if (fresh.rank() < other.rank() || (fresh.same_slot(other) && stale)) break;
+    if (fresh.rank() < other.rank() || (fresh.same_slot(other) && (fresh.first || stale))) break;
   }
   routes_[id].next = *place;
+  routes_[id].route.first = false;
   *place = id;
 }
 
@@ -261,6 +263,7 @@ auto Rib<Address, Tag>::replace(const PrefixType& prefix, RouteId id, const RibR
   bool moves = !route.same_slot(this->route(id));
   if (moves) unlink(entry, id);
   routes_[id].route = route;
+  routes_[id].route.first = false;
   if (moves) link(entry, id);
   return changed(entry, before, id);
 }

@@ -70,6 +70,10 @@ bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   return true;
 }
 
+bool is_station(const MacAddress& mac) {
+  return mac != MacAddress{} && (mac[0] & 1) == 0;
+}
+
 bool read_group(Bytes payload, std::vector<NextHopObject::Member>& members) {
   if (payload.empty() || payload.size() % sizeof(nexthop_grp) != 0) return false;
   for (size_t at = 0; at < payload.size(); at += sizeof(nexthop_grp)) {
@@ -215,7 +219,6 @@ Decoded decode_neighbor(const Message& message, NeighborEvent& out) {
   const int family = header->ndm_family;
   if (family != AF_INET && family != AF_INET6) return Decoded::kIgnored;  // AF_BRIDGE: an FDB entry
   if ((header->ndm_flags & NTF_PROXY) != 0) return Decoded::kIgnored;
-  if ((header->ndm_state & NUD_NOARP) != 0) return Decoded::kIgnored;
 
   out.neighbor = LinuxNeighbor{};
   LinuxNeighbor& neighbor = out.neighbor;
@@ -236,11 +239,14 @@ Decoded decode_neighbor(const Message& message, NeighborEvent& out) {
   }
   if (walker.malformed() || !has_address) return Decoded::kMalformed;
   constexpr uint16_t kValid =
-      NUD_PERMANENT | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;  // the kernel's NUD_VALID
+      NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;  // NUD_VALID
   neighbor.ifindex = header->ndm_ifindex;
   neighbor.state = header->ndm_state;
   neighbor.usable = has_mac && (header->ndm_state & kValid) != 0;
-  out.removed = message.header.nlmsg_type == RTM_DELNEIGH;
+  // Without ARP the kernel itself has groups, broadcasts and what lies behind devices without MAC:
+  // nobody to send to.
+  const bool nobody = (header->ndm_state & NUD_NOARP) != 0 && !is_station(neighbor.mac);
+  out.removed = message.header.nlmsg_type == RTM_DELNEIGH || nobody;
   return Decoded::kEvent;
 }
 

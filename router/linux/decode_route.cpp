@@ -45,6 +45,19 @@ bool read_leg_attribute(const Attribute& attribute, int family, Leg& leg) {
   }
 }
 
+// Of RTA_METRICS only RTAX_MTU. Linux forwards by it whether it is locked or not: IPv4 in
+// ip_dst_mtu_maybe_forward(), IPv6 in ip6_fragment().
+bool read_metrics(Bytes payload, Route& route) {
+  AttributeWalker walker(payload);
+  Attribute attribute;
+  while (walker.next(attribute)) {
+    if (attribute.type != RTAX_MTU) continue;
+    const uint32_t mtu = attribute.as<uint32_t>().value_or(0);
+    route.mtu = static_cast<uint16_t>(std::min<uint32_t>(mtu, UINT16_MAX));
+  }
+  return !walker.malformed();
+}
+
 bool is_dead(unsigned flags) {
   return (flags & (RTNH_F_DEAD | RTNH_F_LINKDOWN)) != 0;
 }
@@ -115,6 +128,9 @@ Decoded read_attributes(const Message& message, int family, RouteAttributes& see
       case RTA_PRIORITY:
         route.metric = attribute.as<uint32_t>().value_or(0);
         break;
+      case RTA_METRICS:
+        if (!read_metrics(attribute.payload, route)) return Decoded::kMalformed;
+        break;
       case RTA_NH_ID:
         route.nexthop_object = attribute.as<uint32_t>().value_or(0);
         break;
@@ -162,6 +178,7 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
   route.protocol = header->rtm_protocol;
   route.tos = header->rtm_tos;
   route.metric = 0;
+  route.mtu = 0;
   route.nexthop_object = 0;
   RouteAttributes seen;
   seen.table = header->rtm_table;
@@ -191,8 +208,11 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
   out.removed = message.header.nlmsg_type == RTM_DELROUTE;
   const bool goes_nowhere = route.nexthop_object == 0 && route.next_hops.empty();
   if (route.type == RouteType::kUnicast && goes_nowhere && !out.removed) return Decoded::kMalformed;
-  const bool dump = (message.header.nlmsg_flags & NLM_F_MULTI) != 0;
-  out.replace = !out.removed && !dump && (message.header.nlmsg_flags & NLM_F_REPLACE) != 0;
+  const unsigned flags = message.header.nlmsg_flags;
+  const bool news = !out.removed && (flags & NLM_F_MULTI) == 0;  // else a dump, in order
+  out.replace = news && (flags & NLM_F_REPLACE) != 0;
+  // fib_table_insert(): at the head of its metric's unless NLM_F_APPEND; IPv6 always appends.
+  route.first = news && family == AF_INET && (flags & (NLM_F_REPLACE | NLM_F_APPEND)) == 0;
   return Decoded::kEvent;
 }
 

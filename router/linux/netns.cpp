@@ -231,6 +231,11 @@ Result<void> NetworkNamespace::enable_forwarding() const {
     auto done = set_sysctl(path, "1");
     if (!done && done.error().error_number != ENOENT) return done;
   }
+  if (!created_) return {};
+  for (const char* where : {"all", "default"}) {
+    auto done = set_sysctl(fmt::format("net/ipv4/conf/{}/rp_filter", where), "0");
+    if (!done) return done;
+  }
   return {};
 }
 

@@ -45,7 +45,8 @@ class NetworkNamespace {
   // "net/ipv4/ip_forward" below /proc/sys, inside.
   Result<void> set_sysctl(const std::string& path, std::string_view value) const;
   Result<std::string> sysctl(const std::string& path) const;
-  // What a router's namespace needs: IPv4 and IPv6 forwarding on. A kernel without IPv6 is fine.
+  // What a router's namespace needs: IPv4 and IPv6 forwarding on; in a new one rp_filter off. A
+  // kernel without IPv6 is fine.
   Result<void> enable_forwarding() const;
 
   // An error when the name is gone or stands for another namespace by now, though this one is

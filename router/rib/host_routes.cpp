@@ -42,15 +42,16 @@ void HostRoutes::update_neighbors_of(const IpPrefix& prefix) {
 void HostRoutes::update(const IpAddress& address) {
   if (is_link_local(address)) return;
   auto found = routes_.find(address);
-  const NextHop* now = found == routes_.end() ? nullptr : &found->second;
-  std::optional<NextHop> next = wanted(address, now);
+  const Host* now = found == routes_.end() ? nullptr : &found->second;
+  std::optional<Host> next = wanted(address, now);
   bool same = now == nullptr ? !next : next && *next == *now;
   if (!same) set(address, next);
 }
 
 // The next hop that the host's route should have; none: it should have no route. `now`: the one
 // that it has.
-std::optional<NextHop> HostRoutes::wanted(const IpAddress& address, const NextHop* now) const {
+std::optional<HostRoutes::Host> HostRoutes::wanted(const IpAddress& address,
+                                                   const Host* now) const {
   std::vector<Neighbor> neighbors = neighbors_.of_address(address);
   if (neighbors.empty()) return std::nullopt;
   SetId cover =
@@ -63,10 +64,10 @@ std::optional<NextHop> HostRoutes::wanted(const IpAddress& address, const NextHo
     hop.gateway = address;
     hop.ifindex = neighbor.configured() ? 0 : neighbor.ifindex;
     hop.interface = neighbor.configured() ? neighbor.interface : kNoInterface;
-    bool kept = now != nullptr && *now == hop &&
+    bool kept = now != nullptr && now->next_hop == hop &&
                 sets_.set(cover).members.empty();  // of ECMP another member may serve
     if ((neighbor.usable || kept) && interfaces_.find(id) != nullptr && sets_.on_link(cover, id)) {
-      return hop;
+      return Host{hop, sets_.set(cover).mtu};
     }
   }
   return std::nullopt;
@@ -84,13 +85,13 @@ SetId HostRoutes::covering_set(const Address& address) const {
   return kNoSet;
 }
 
-void HostRoutes::set(const IpAddress& address, const std::optional<NextHop>& wanted) {
+void HostRoutes::set(const IpAddress& address, const std::optional<Host>& wanted) {
   Candidate candidate = slot_of(RouteOrigin::kNeighbor, kTableMain, 0);
   candidate.next_hop_set = kNoSet;
   candidate.protocol = kProtocolKernel;
   if (wanted) {
-    candidate.next_hop_set =
-        sets_.acquire({address.family, RouteType::kUnicast, 0, std::span(&*wanted, size_t{1})});
+    candidate.next_hop_set = sets_.acquire({address.family, RouteType::kUnicast, 0,
+                                            std::span(&wanted->next_hop, size_t{1}), wanted->mtu});
     // Without a group the connected route still serves, by way of Linux.
     if (sets_.group(candidate.next_hop_set) == lookup::kNoRoute) {
       sets_.release(std::exchange(candidate.next_hop_set, kNoSet));

@@ -37,18 +37,23 @@ class HostRoutes {
   void commit(bool groups_left);
 
  private:
+  struct Host {
+    NextHop next_hop;
+    uint16_t mtu = 0;  // of the route that covers it
+    bool operator==(const Host&) const = default;
+  };
   void update_neighbors_of(const IpPrefix& prefix);
   void update_all();
-  std::optional<NextHop> wanted(const IpAddress& address, const NextHop* now) const;
+  std::optional<Host> wanted(const IpAddress& address, const Host* now) const;
   template <typename Address>
   SetId covering_set(const Address& address) const;
-  void set(const IpAddress& address, const std::optional<NextHop>& wanted);
+  void set(const IpAddress& address, const std::optional<Host>& wanted);
 
   const Interfaces& interfaces_;
   const Neighbors& neighbors_;
   NextHopSets& sets_;
   FamilyTables& tables_;
-  std::map<IpAddress, NextHop> routes_;
+  std::map<IpAddress, Host> routes_;
   bool update_all_ = false;
   bool refused_ = false;  // no group was left for one
 };

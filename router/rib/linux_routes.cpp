@@ -14,8 +14,8 @@ using lookup::Prefix;
 
 namespace {
 
-constexpr size_t kFirstStep = 65536;            // small tables are swept at once
 constexpr unsigned kDeviceResyncsInARow = 200;  // rounds have 8 bits, and must not come round
+constexpr size_t kFirstStep = 8192;             // small tables are swept at once
 
 bool same_hop(const NextHop& a, const NextHop& b) {
   return a.gateway == b.gateway && a.ifindex == b.ifindex;
@@ -68,6 +68,12 @@ void LinuxRoutes::neighbor(const LinuxNeighbor& neighbor, bool removed) {
   if (changed) store_.neighbor_changed(value);
 }
 
+bool LinuxRoutes::sends_to(const LinuxNeighbor& neighbor) const {
+  for (const Neighbor& known : std::as_const(store_).neighbors().of_address(neighbor.address))
+    if (known.ifindex == neighbor.ifindex && known.usable && known.mac == neighbor.mac) return true;
+  return false;
+}
+
 void LinuxRoutes::nexthop_object(const NextHopObject& object, bool removed) {
   NextHopObjects& objects = store_.objects();
   bool changed = removed ? objects.remove(object.id) : objects.set(object, objects_generation_);
@@ -102,6 +108,7 @@ void LinuxRoutes::add(const Prefix<Address>& prefix, const Route& route, bool re
   Candidate fresh = store_.make_candidate(route, RouteOrigin::kLinux, next_hops);
   fresh.generation = generation_;
   fresh.round = round_;
+  fresh.first = route.first;
   const RibEntry<Address>* entry = rib.find(prefix);
   RouteId same = rib.find_route(entry, [&](const Candidate& other) {
     return other.same_slot(fresh) && other.next_hop_set == fresh.next_hop_set;
@@ -153,7 +160,7 @@ RouteId LinuxRoutes::meant_by_removal(const Prefix<Address>& prefix, const Route
   const NextHopSets& sets = store_.sets();
   const RibEntry<Address>* entry = rib.find(prefix);
   Candidate slot = slot_of(RouteOrigin::kLinux, route.table, route.metric);
-  SetId set = sets.find({kFamily<Address>, route.type, route.nexthop_object, next_hops});
+  SetId set = sets.find({kFamily<Address>, route.type, route.nexthop_object, next_hops, route.mtu});
   auto exact = [&](const Candidate& other) {
     return other.same_slot(slot) && other.next_hop_set == set;
   };
@@ -193,7 +200,8 @@ void LinuxRoutes::remove(const Prefix<Address>& prefix, const Route& route) {
     return;
   }
   canonicalize(left);
-  rest.next_hop_set = sets.acquire({kFamily<Address>, route.type, 0, left});
+  const uint16_t mtu = sets.set(rest.next_hop_set).mtu;
+  rest.next_hop_set = sets.acquire({kFamily<Address>, route.type, 0, left, mtu});
   bool taken = store_.insert_or_replace(prefix, id, rest).id != kNoRouteId;
   if (!taken) store_.erase(prefix, id);  // another has just these
 }

@@ -34,6 +34,7 @@ class LinuxRoutes {
   void link(const LinuxLink& link, bool removed);
   void address(const LinuxAddress& address, bool removed);
   void neighbor(const LinuxNeighbor& neighbor, bool removed);
+  bool sends_to(const LinuxNeighbor& neighbor) const;
   void nexthop_object(const NextHopObject& object, bool removed);
   void route(const Route& route, bool removed, bool replace);
   void resync_begin(const std::string& why);

@@ -8,45 +8,57 @@ namespace hecto::router {
 
 using lookup::Prefix;
 
-Result<void> LoadedRoutes::check(const RouteTable& table, const LoadOptions& options) {
-  if (options.origin != RouteOrigin::kFile && options.origin != RouteOrigin::kApi) {
-    return fail("load: only routes of the file and the API are loaded");
-  }
-  if (options.protocol == kProtocolKernel) return fail("load: protocol 2 (kernel) is reserved");
-  for (const RouteTable::Entry& entry : table.entries) {
-    if (entry.next_hop_set >= table.next_hop_sets.size() ||
-        table.next_hop_sets[entry.next_hop_set].empty()) {
+Result<CheckedTable> check_table(std::shared_ptr<const RouteTable> table) {
+  CheckedTable checked;
+  checked.users.resize(table->next_hop_sets.size());
+  for (size_t at = 0; at < table->entries.size(); ++at) {
+    const RouteTable::Entry& entry = table->entries[at];
+    if (entry.next_hop_set >= table->next_hop_sets.size() ||
+        table->next_hop_sets[entry.next_hop_set].empty()) {
       return fail(
           fmt::format("load: {} has no next hop; give one with --via", entry.prefix.to_string()));
     }
     if (entry.prefix.network() != entry.prefix) {
       return fail(fmt::format("load: {} has host bits set", entry.prefix.to_string()));
     }
+    CheckedTable::Users& users = checked.users[entry.next_hop_set];
+    size_t& first = entry.prefix.address.family == Family::kIpv4 ? users.ipv4 : users.ipv6;
+    first = std::min(first, at);
+  }
+  checked.table = std::move(table);
+  return checked;
+}
+
+// Takes a reference to the set of every list of next hops that the table's entries use.
+Result<void> LoadedRoutes::acquire_sets(Load& load, const std::vector<CheckedTable::Users>& users) {
+  load.sets4.assign(users.size(), kNoSet);
+  load.sets6.assign(users.size(), kNoSet);
+  for (size_t i = 0; i < users.size(); ++i) {
+    for (const auto& [user, set] :
+         {std::pair(users[i].ipv4, &load.sets4[i]), std::pair(users[i].ipv6, &load.sets6[i])}) {
+      if (user == CheckedTable::kNoEntry) continue;
+      auto acquired = acquire_set(*load.table, user);
+      if (!acquired) return tl::unexpected(acquired.error());
+      *set = *acquired;
+    }
   }
   return {};
 }
 
-// Takes a reference to the set of every list of next hops that the table's entries use.
-Result<void> LoadedRoutes::acquire_sets(Load& load) {
-  const RouteTable& table = *load.table;
-  load.sets4.assign(table.next_hop_sets.size(), kNoSet);
-  load.sets6.assign(table.next_hop_sets.size(), kNoSet);
-  for (const RouteTable::Entry& entry : table.entries) {
-    Family family = entry.prefix.address.family;
-    SetId& set = (family == Family::kIpv4 ? load.sets4 : load.sets6)[entry.next_hop_set];
-    if (set != kNoSet) continue;
-    std::vector<NextHop> next_hops = table.next_hop_sets[entry.next_hop_set];
-    if (auto checked = routes_.check_next_hops(entry.prefix, next_hops); !checked) return checked;
-    canonicalize(next_hops);
-    set = store_.sets().acquire({family, RouteType::kUnicast, 0, next_hops});
-    if (store_.sets().group(set) == lookup::kNoRoute) {
-      return fail(fmt::format("load: its {} sets of next hops do not fit into {} next-hop groups; "
-                              "raise tables.groups",
-                              table.next_hop_sets.size(), store_.max_groups()),
-                  ENOSPC);
-    }
-  }
-  return {};
+Result<SetId> LoadedRoutes::acquire_set(const RouteTable& table, size_t user) {
+  const RouteTable::Entry& entry = table.entries[user];
+  std::vector<NextHop> next_hops = table.next_hop_sets[entry.next_hop_set];
+  if (auto checked = routes_.check_next_hops(entry.prefix, next_hops); !checked)
+    return tl::unexpected(checked.error());
+  canonicalize(next_hops);
+  const SetId set =
+      store_.sets().acquire({entry.prefix.address.family, RouteType::kUnicast, 0, next_hops});
+  if (store_.sets().group(set) != lookup::kNoRoute) return set;
+  store_.sets().release(set);
+  return fail(fmt::format("load: its {} sets of next hops do not fit into {} next-hop groups; "
+                          "raise tables.groups",
+                          table.next_hop_sets.size(), store_.max_groups()),
+              ENOSPC);
 }
 
 void LoadedRoutes::release_sets(Load& load) {
@@ -58,15 +70,15 @@ void LoadedRoutes::release_sets(Load& load) {
   }
 }
 
-Result<LoadId> LoadedRoutes::begin(std::shared_ptr<const RouteTable> table,
-                                   const LoadOptions& options) {
-  if (auto checked = check(*table, options); !checked) {
-    return tl::unexpected(checked.error());
+Result<LoadId> LoadedRoutes::begin(CheckedTable table, const LoadOptions& options) {
+  if (options.origin != RouteOrigin::kFile && options.origin != RouteOrigin::kApi) {
+    return fail("load: only routes of the file and the API are loaded");
   }
+  if (options.protocol == kProtocolKernel) return fail("load: protocol 2 (kernel) is reserved");
   Load load;
-  load.table = std::move(table);
+  load.table = std::move(table.table);
   load.options = options;
-  if (auto acquired = acquire_sets(load); !acquired) {
+  if (auto acquired = acquire_sets(load, table.users); !acquired) {
     release_sets(load);
     return tl::unexpected(acquired.error());
   }
@@ -90,7 +102,8 @@ size_t LoadedRoutes::step(LoadId id, size_t max_entries) {
     }
   }
   const size_t left = entries.size() - load.position;
-  if (left > 0 || !load.options.replace) return left;
+  // What did not fit does not take away what did.
+  if (left > 0 || !load.options.replace || load.counts.refused > 0) return left;
   if (!load.old) {
     load.old.emplace(store_, [origin = load.options.origin, id](const Candidate& candidate) {
       return origin_of(candidate) == origin && candidate.owner != id &&

@@ -75,6 +75,17 @@ void put_header(NextHopRecord& record, const InterfaceState& interface, const Ma
 }  // namespace
 
 NextHopResolution NextHopResolver::resolve(const NextHopContent& content) const {
+  NextHopResolution resolution = resolve_one(content);
+  NextHopRecord& record = resolution.record;
+  if (record.kind == RecordKind::kForward && content.mtu != 0) {
+    constexpr uint16_t kLeastOfIpv6 = 1280;  // RFC 8200 §5
+    const bool ipv6 = content.family == Family::kIpv6;
+    record.mtu = std::min(record.mtu, ipv6 ? std::max(content.mtu, kLeastOfIpv6) : content.mtu);
+  }
+  return resolution;
+}
+
+NextHopResolution NextHopResolver::resolve_one(const NextHopContent& content) const {
   NextHopResolution resolution;
   if (content.type == RouteType::kUnicast) {
     if (content.object == 0 && content.next_hops.size() == 1) {

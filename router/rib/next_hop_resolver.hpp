@@ -25,6 +25,7 @@ struct NextHopContent {
   RouteType type = RouteType::kUnicast;
   uint32_t object = 0;  // number of the kernel's next-hop object, 0: none
   std::span<const NextHop> next_hops;
+  uint16_t mtu = 0;  // of the routes, where it is less than the interface's; 0: none
 };
 
 struct NextHopResolution {
@@ -46,6 +47,7 @@ class NextHopResolver {
   NextHopResolution resolve(const NextHopContent& content) const;
 
  private:
+  NextHopResolution resolve_one(const NextHopContent& content) const;
   NextHopResolution resolve(const NextHop& hop, Family family) const;
   NextHopResolution resolve_on(const InterfaceState& interface, const NextHop& hop,
                                Family family) const;

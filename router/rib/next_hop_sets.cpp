@@ -32,7 +32,7 @@ class Hash {
 uint64_t hash_of(const NextHopSets::Content& content) {
   Hash hash;
   hash.add(static_cast<uint64_t>(content.family) << 8 | static_cast<uint64_t>(content.type));
-  hash.add(content.object);
+  hash.add(uint64_t{content.object} << 16 | content.mtu);
   for (const NextHop& hop : content.next_hops) {
     if (hop.gateway) hash.add(*hop.gateway);
     hash.add(static_cast<uint64_t>(hop.ifindex) << 32 | uint64_t{hop.interface} << 16 | hop.weight);
@@ -76,6 +76,7 @@ SetId NextHopSets::find(const Content& content, uint64_t hash) const {
   for (; at != end; ++at) {
     const Set& set = sets_[at->second];
     if (set.family == content.family && set.type == content.type && set.object == content.object &&
+        set.mtu == content.mtu &&
         std::equal(set.next_hops.begin(), set.next_hops.end(), content.next_hops.begin(),
                    content.next_hops.end())) {
       return at->second;
@@ -115,6 +116,7 @@ SetId NextHopSets::acquire(const Content& asked) {
   set.type = content.type;
   set.object = content.object;
   set.next_hops.assign(content.next_hops.begin(), content.next_hops.end());
+  set.mtu = content.mtu;
   set.self = id;
   set.references = 1;
   by_content_.emplace(hash, id);
@@ -220,7 +222,7 @@ std::vector<NextHopSets::Member> NextHopSets::wanted_members(const Set& set) {
       NextHop single = hop;
       single.weight = 1;
       single.dead = false;
-      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}});
+      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}, set.mtu});
       members.push_back({id, hop.weight, hop.dead});
     }
     return members;
@@ -230,7 +232,7 @@ std::vector<NextHopSets::Member> NextHopSets::wanted_members(const Set& set) {
   for (const NextHopObject::Member& member : object->members) {
     const NextHopObject* inner = objects_.find(member.id);
     if (member.id == 0 || (inner != nullptr && !inner->members.empty())) continue;  // no nesting
-    SetId id = acquire({set.family, RouteType::kUnicast, member.id, {}});
+    SetId id = acquire({set.family, RouteType::kUnicast, member.id, {}, set.mtu});
     members.push_back({id, std::clamp<uint16_t>(member.weight, 1, 256), false});
   }
   return members;
@@ -373,10 +375,8 @@ void NextHopSets::object_changed(uint32_t object) {
 }
 
 void NextHopSets::refresh_object(uint32_t object) {
-  for (Family family : {Family::kIpv4, Family::kIpv6}) {
-    Content content{family, RouteType::kUnicast, object, {}};
-    if (SetId id = find(content); id != kNoSet) refresh(id);
-  }
+  for (SetId id = 0; id < sets_.size(); ++id)
+    if (sets_[id].references != 0 && sets_[id].object == object) refresh(id);
 }
 
 // Sets of object groups that name this object now.

@@ -46,6 +46,7 @@ class NextHopSets {
     RouteType type = RouteType::kUnicast;
     uint32_t object = 0;
     std::vector<NextHop> next_hops;
+    uint16_t mtu = 0;
     SetId self = kNoSet;
     uint32_t references = 0;  // 0: free
     GroupId group = lookup::kNoRoute;
@@ -57,7 +58,7 @@ class NextHopSets {
     std::vector<lookup::WeightedMember> live;
     std::vector<SetId> part_of;  // ECMP sets that this one is a member of
 
-    Content content() const { return {family, type, object, next_hops}; }
+    Content content() const { return {family, type, object, next_hops, mtu}; }
   };
   struct Statistics {
     uint64_t records_written = 0;  // records, and bucket lists

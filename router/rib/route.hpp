@@ -33,7 +33,9 @@ struct Route {
   uint32_t table = 254;  // RT_TABLE_MAIN 254, LOCAL 255, DEFAULT 253
   uint32_t metric = 0;
   uint8_t tos = 0;
+  uint16_t mtu = 0;             // RTAX_MTU: bytes of L3 packet, locked or not; 0: the interface's
   uint32_t nexthop_object = 0;  // RTA_NH_ID; then `next_hops` is empty
+  bool first = false;  // before the others of its prefix, table and metric (`ip route prepend`)
   std::vector<NextHop> next_hops;
   bool operator==(const Route&) const = default;
 };
@@ -88,6 +90,8 @@ class LinuxEvents {
   virtual void link(const LinuxLink& link, bool removed) = 0;
   virtual void address(const LinuxAddress& address, bool removed) = 0;
   virtual void neighbor(const LinuxNeighbor& neighbor, bool removed) = 0;
+  // It is sent to already, at that MAC.
+  virtual bool sends_to(const LinuxNeighbor&) const { return false; }
   virtual void nexthop_object(const NextHopObject& object, bool removed) = 0;
   // Whether a route names it, itself or by a group. True where that is not known.
   virtual bool names_nexthop_object(uint32_t) const { return true; }

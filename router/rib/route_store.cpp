@@ -45,8 +45,8 @@ void RouteStore::make_overflow_group() {
 Candidate RouteStore::make_candidate(const Route& route, RouteOrigin origin,
                                      std::span<const NextHop> next_hops) {
   Candidate candidate = slot_of(origin, route.table, route.metric);
-  candidate.next_hop_set =
-      sets_.acquire({route.prefix.address.family, route.type, route.nexthop_object, next_hops});
+  candidate.next_hop_set = sets_.acquire(
+      {route.prefix.address.family, route.type, route.nexthop_object, next_hops, route.mtu});
   candidate.protocol = route.protocol;
   return candidate;
 }

@@ -11,7 +11,9 @@ Routing::Routing(lookup::Fib4& fib4, lookup::Fib6& fib6, lookup::NextHopTable& n
 
 Result<LoadCounts> Routing::load(std::shared_ptr<const RouteTable> table,
                                  const LoadOptions& options) {
-  auto id = begin_load(std::move(table), options);
+  auto checked = check_table(std::move(table));
+  if (!checked) return tl::unexpected(checked.error());
+  auto id = begin_load(std::move(*checked), options);
   if (!id) return tl::unexpected(id.error());
   while (continue_load(*id, ~size_t{0}) != 0) {
   }

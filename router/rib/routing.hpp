@@ -65,7 +65,7 @@ class Routing final : public LinuxEvents {
   // many groups are needed. In steps: begin_load, continue_load until it returns 0 (what is left
   // to do), end_load.
   Result<LoadCounts> load(std::shared_ptr<const RouteTable> table, const LoadOptions& options);
-  Result<LoadId> begin_load(std::shared_ptr<const RouteTable> table, const LoadOptions& options) {
+  Result<LoadId> begin_load(CheckedTable table, const LoadOptions& options) {
     return loaded_.begin(std::move(table), options);
   }
   size_t continue_load(LoadId id, size_t max_entries) { return loaded_.step(id, max_entries); }
@@ -86,6 +86,7 @@ class Routing final : public LinuxEvents {
   void neighbor(const LinuxNeighbor& neighbor, bool removed) override {
     linux_.neighbor(neighbor, removed);
   }
+  bool sends_to(const LinuxNeighbor& neighbor) const override { return linux_.sends_to(neighbor); }
   void nexthop_object(const NextHopObject& object, bool removed) override {
     linux_.nexthop_object(object, removed);
   }

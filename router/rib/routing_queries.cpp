@@ -8,6 +8,37 @@ using lookup::Ipv4Address;
 using lookup::Ipv6Address;
 using lookup::Prefix;
 
+namespace {
+
+constexpr uint8_t kProtocolKernel = 2, kProtocolOwn = 100;  // RTPROT_KERNEL; of what hectod writes
+// Of one page: control answers between two other things that it has to do.
+constexpr size_t kMostLookedAt = 50'000;
+
+// Linux has the routes of the file and the API too, and those of their addresses by itself.
+bool same_route(const RouteView& linux_route, const RouteView& other) {
+  const auto same_hop = [](const NextHopView& a, const NextHopView& b) {
+    return a.gateway == b.gateway && a.interface == b.interface && a.weight == b.weight;
+  };
+  return linux_route.origin == RouteOrigin::kLinux &&
+         (linux_route.protocol == kProtocolKernel || linux_route.protocol == kProtocolOwn) &&
+         (other.origin == RouteOrigin::kFile || other.origin == RouteOrigin::kApi) &&
+         linux_route.type == other.type &&
+         std::equal(linux_route.next_hops.begin(), linux_route.next_hops.end(),
+                    other.next_hops.begin(), other.next_hops.end(), same_hop);
+}
+
+// Adds the route, or notes with one that is on the page since `first` that it is there twice.
+void add_once(std::vector<RouteView>& routes, size_t first, RouteView route) {
+  for (size_t i = first; i < routes.size(); ++i) {
+    if (!same_route(route, routes[i]) && !same_route(routes[i], route)) continue;
+    routes[i].also.push_back(route.origin);
+    return;
+  }
+  routes.push_back(std::move(route));
+}
+
+}  // namespace
+
 // `single` is a set with at most one next hop.
 NextHopView RoutingQueries::next_hop_view(SetId single) const {
   const NextHopSets::Set& set = store_.sets().set(single);
@@ -163,29 +194,41 @@ std::vector<GroupView> RoutingQueries::next_hops() const {
   return views;
 }
 
-// Fills the page with prefixes of one family; false when it is full and there are more.
+bool RoutingQueries::leads_by(SetId id, InterfaceId interface) const {
+  const NextHopSets::Set& set = store_.sets().set(id);
+  if (set.members.empty()) return set.now.interface == interface;
+  return std::any_of(set.members.begin(), set.members.end(), [&](const auto& member) {
+    return store_.sets().set(member.set).now.interface == interface;
+  });
+}
+
+// Fills the page with prefixes of one family; false when it is full, or enough were looked at.
 template <typename Address>
 bool RoutingQueries::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
-                             const RouteFilter& filter, RoutePage& page, size_t& shown) const {
+                             const RouteFilter& filter, RoutePage& page, Walk& walk) const {
   const Rib<Address>& rib = store_.rib<Address>();
   rib.walk(from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
     if (skip_from && prefix == from) return true;
     IpAddress address = IpAddress::from(prefix.address);
     if (filter.within && !filter.within->contains(address)) return false;  // behind it
     if (filter.within && prefix.length < filter.within->length) return true;
-    size_t before = page.routes.size();
+    if (walk.shown == limit || walk.looked_at == kMostLookedAt) {
+      page.next = walk.last;
+      return false;
+    }
+    walk.last = IpPrefix{address, prefix.length};
+    ++walk.looked_at;
+    const size_t before = page.routes.size();
     for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
       const Candidate& candidate = rib.route(id);
       if (filter.selected_only && id != entry.first) break;
       if (filter.origin && origin_of(candidate) != *filter.origin) continue;
       if (filter.protocol && candidate.protocol != *filter.protocol) continue;
-      if (shown == limit) {
-        page.next = page.routes.back().prefix;
-        return false;
-      }
-      page.routes.push_back(view(prefix, entry, id));
+      if (filter.interface != kNoInterface && !leads_by(candidate.next_hop_set, filter.interface))
+        continue;
+      add_once(page.routes, before, view(prefix, entry, id));
     }
-    shown += page.routes.size() != before;
+    walk.shown += page.routes.size() != before;
     return true;
   });
   return !page.next;
@@ -194,18 +237,18 @@ bool RoutingQueries::collect(const Prefix<Address>& from, bool skip_from, size_t
 RoutePage RoutingQueries::routes(const std::optional<IpPrefix>& after, size_t limit,
                                  const RouteFilter& filter) const {
   RoutePage page;
-  size_t shown = 0;
+  Walk walk;
   limit = std::max<size_t>(limit, 1);
   std::optional<IpPrefix> from = after;
   if (filter.within && (!from || *from < *filter.within)) from = filter.within->network();
   bool skip = after && *from == *after;
   if (!from || from->address.family == Family::kIpv4) {
     lookup::Prefix4 start = from ? from->v4() : lookup::Prefix4{};
-    if (!collect(start, skip, limit, filter, page, shown) || filter.within) return page;
+    if (!collect(start, skip, limit, filter, page, walk) || filter.within) return page;
     from.reset();
     skip = false;
   }
-  collect(from ? from->v6() : lookup::Prefix6{}, skip, limit, filter, page, shown);
+  collect(from ? from->v6() : lookup::Prefix6{}, skip, limit, filter, page, walk);
   return page;
 }
 

@@ -30,9 +30,14 @@ class RoutingQueries {
   NeighborView view(const Neighbor& neighbor) const;
   GroupMemberView member_view(SetId single) const;
   GroupView view(SetId id) const;
+  bool leads_by(SetId id, InterfaceId interface) const;
+  struct Walk {
+    size_t shown = 0, looked_at = 0;  // prefixes
+    std::optional<IpPrefix> last;     // that was looked at
+  };
   template <typename Address>
   bool collect(const lookup::Prefix<Address>& from, bool skip_from, size_t limit,
-               const RouteFilter& filter, RoutePage& page, size_t& shown) const;
+               const RouteFilter& filter, RoutePage& page, Walk& walk) const;
 
   const RouteStore& store_;
 };

@@ -35,6 +35,8 @@ struct RouteView {
   bool installed = false;                    // selected, and the FIB has it with its own group
   lookup::GroupId group = lookup::kNoRoute;  // kNoRoute: none, or none was left
   std::vector<NextHopView> next_hops;
+  // Who has the same one besides: a route of the file is in Linux too, and comes back from there.
+  std::vector<RouteOrigin> also;
   std::string why;  // only from explain(): why selected, or why not
 };
 
@@ -83,12 +85,13 @@ struct RouteFilter {
   std::optional<IpPrefix> within;  // it, and what it covers
   std::optional<RouteOrigin> origin;
   std::optional<uint8_t> protocol;
+  InterfaceId interface = kNoInterface;  // that a next hop leads out by
   bool selected_only = false;
 };
 
 struct RoutePage {
   std::vector<RouteView> routes;
-  std::optional<IpPrefix> next;  // the last prefix shown; none: this was the end
+  std::optional<IpPrefix> next;  // the last prefix looked at; none: this was the end
 };
 
 struct RouteCounts {

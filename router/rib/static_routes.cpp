@@ -8,6 +8,16 @@ using lookup::Prefix;
 
 namespace {
 
+// Linux's metric of an IPv6 route that names none (IP6_RT_PRIO_USER); IPv4 has 0.
+constexpr uint32_t kDefaultMetric6 = 1024;
+
+template <typename Address>
+Candidate with_metric(Candidate candidate) {
+  if (std::is_same_v<Address, lookup::Ipv6Address> && candidate.metric == 0)
+    candidate.metric = kDefaultMetric6;
+  return candidate;
+}
+
 bool host_bits_clear(const IpPrefix& prefix) {
   return prefix.length <= prefix.address.size() * 8 && prefix.network() == prefix;
 }
@@ -92,7 +102,8 @@ RouteId StaticRoutes::find(const Prefix<Address>& prefix, const Candidate& slot)
 }
 
 template <typename Address>
-StaticRoutes::Outcome StaticRoutes::add(const Prefix<Address>& prefix, const Candidate& candidate) {
+StaticRoutes::Outcome StaticRoutes::add(const Prefix<Address>& prefix, const Candidate& asked) {
+  const Candidate candidate = with_metric<Address>(asked);
   RouteId id = find(prefix, candidate);
   if (id != kNoRouteId) {
     bool same = store_.rib<Address>().route(id).next_hop_set == candidate.next_hop_set;
@@ -115,7 +126,7 @@ Result<void> StaticRoutes::remove(const Route& route) {
 
 template <typename Address>
 bool StaticRoutes::remove(const Prefix<Address>& prefix, const Candidate& slot) {
-  RouteId id = find(prefix, slot);
+  RouteId id = find(prefix, with_metric<Address>(slot));
   if (id == kNoRouteId) return false;
   store_.erase(prefix, id);
   return true;

@@ -1,6 +1,8 @@
 // Routes of the file and the API: what is right in one, and its place among the routes of its
 // prefix. Control thread.
 //
+// A metric of 0 is 1024 for IPv6, as in Linux, which gets the file's routes, too.
+//
 // A route of the same prefix, origin, table and metric is replaced. One that finds no next-hop
 // group, or no room in the FIB, is refused with a line that says what to do.
 #pragma once

@@ -170,17 +170,38 @@ TEST(DecodeNeighbor, UsableFollowsStateAndMac) {
   }
 }
 
-TEST(DecodeNeighbor, IgnoresProxyNoarpAndBridgeEntries) {
-  for (const int which : {0, 1, 2}) {
+TEST(DecodeNeighbor, IgnoresProxyAndBridgeEntries) {
+  for (const int which : {0, 1}) {
     ndmsg head{};
     head.ndm_family = which == 0 ? AF_BRIDGE : AF_INET;
     head.ndm_flags = which == 1 ? NTF_PROXY : 0;
-    head.ndm_state = which == 2 ? NUD_NOARP : NUD_REACHABLE;
+    head.ndm_state = NUD_REACHABLE;
     MessageBuilder builder(RTM_NEWNEIGH);
     const auto bytes = builder.head(head).address(NDA_DST, "192.0.2.1").bytes();
     NeighborEvent event;
     EXPECT_EQ(decode_neighbor(message_of(bytes), event), Decoded::kIgnored) << which;
   }
+}
+
+TEST(DecodeNeighbor, TakesOneWithoutArpWhereItIsAStation) {
+  const auto decode = [](const MacAddress& mac) {
+    ndmsg head{};
+    head.ndm_family = AF_INET;
+    head.ndm_state = NUD_NOARP;
+    MessageBuilder builder(RTM_NEWNEIGH);
+    builder.head(head).address(NDA_DST, "192.0.2.1").put(NDA_LLADDR, mac);
+    const auto bytes = builder.bytes();
+    NeighborEvent event;
+    EXPECT_EQ(decode_neighbor(message_of(bytes), event), Decoded::kEvent);
+    return event;
+  };
+  const NeighborEvent station = decode({2, 0, 0, 0, 0, 9});
+  EXPECT_FALSE(station.removed);
+  EXPECT_TRUE(station.neighbor.usable);
+  EXPECT_EQ(station.neighbor.mac, (MacAddress{2, 0, 0, 0, 0, 9}));
+  EXPECT_TRUE(decode({0xff, 0xff, 0xff, 0xff, 0xff, 0xff}).removed) << "a broadcast's";
+  EXPECT_TRUE(decode({0x01, 0, 0x5e, 0, 0, 5}).removed) << "a group's";
+  EXPECT_TRUE(decode({}).removed) << "of the loopback device";
 }
 
 TEST(DecodeNextHop, ReadsSingleGatewayGroupAndBlackhole) {
@@ -311,6 +332,43 @@ TEST(DecodeRoute, EncapsulatedRouteGoesToLinux) {
   builder.head(route_head(AF_INET, 0)).address(RTA_GATEWAY, "192.0.2.1").put(RTA_OIF, 1);
   builder.put(RTA_ENCAP_TYPE, uint16_t{1});  // MPLS
   EXPECT_EQ(decode_or_die(builder).route.type, RouteType::kLocal);
+}
+
+TEST(DecodeRoute, ReadsTheMtu) {
+  const auto mtu_of = [](uint32_t mtu) {
+    MessageBuilder builder(RTM_NEWROUTE);
+    builder.head(route_head(AF_INET, 0)).address(RTA_GATEWAY, "192.0.2.1").put(RTA_OIF, 1);
+    builder.nest(RTA_METRICS, [&](MessageBuilder& metrics) {
+      metrics.put(RTAX_LOCK, 1U << RTAX_MTU).put(RTAX_MTU, mtu).put(RTAX_WINDOW, 7000U);
+    });
+    return decode_or_die(builder).route.mtu;
+  };
+  EXPECT_EQ(mtu_of(1300), 1300);
+  EXPECT_EQ(mtu_of(100'000), 65535);
+  MessageBuilder none(RTM_NEWROUTE);
+  none.head(route_head(AF_INET, 0)).address(RTA_GATEWAY, "192.0.2.1").put(RTA_OIF, 1);
+  RouteEvent event;
+  event.route.mtu = 1300;  // of the message before
+  const auto bytes = none.bytes();
+  ASSERT_EQ(decode_route(message_of(bytes), event), Decoded::kEvent);
+  EXPECT_EQ(event.route.mtu, 0);
+  MessageBuilder broken(RTM_NEWROUTE);
+  broken.head(route_head(AF_INET, 0)).put(RTA_OIF, 1).raw(RTA_METRICS, "\xff\xff\1\0", 4);
+  EXPECT_EQ(verdict(broken), Decoded::kMalformed);
+}
+
+TEST(DecodeRoute, ComesFirstWhereAnIpv4NotificationSaysSo) {
+  const auto first = [](int family, uint16_t type, uint16_t flags) {
+    MessageBuilder builder(type, flags);
+    builder.head(route_head(family, 0)).put(RTA_OIF, 1);
+    return decode_or_die(builder).route.first;
+  };
+  EXPECT_TRUE(first(AF_INET, RTM_NEWROUTE, NLM_F_CREATE));
+  EXPECT_FALSE(first(AF_INET, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_APPEND));
+  EXPECT_FALSE(first(AF_INET, RTM_NEWROUTE, NLM_F_REPLACE));
+  EXPECT_FALSE(first(AF_INET, RTM_NEWROUTE, NLM_F_MULTI));
+  EXPECT_FALSE(first(AF_INET, RTM_DELROUTE, 0));
+  EXPECT_FALSE(first(AF_INET6, RTM_NEWROUTE, NLM_F_CREATE));
 }
 
 TEST(DecodeRoute, ReplacesOnlyWhereANotificationSaysSo) {

@@ -1,7 +1,9 @@
 #include "router/linux/netns.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "router/linux/switches.hpp"
 #include "tests/unit/router/linux/test_namespace.hpp"
 
 namespace hecto::router {
@@ -46,6 +48,7 @@ TEST_F(Netns, ReportsErrorsAndExceptionsOfTheTask) {
 TEST_F(Netns, EnablesForwardingInsideOnly) {
   ASSERT_TRUE(space_->enable_forwarding());
   EXPECT_EQ(space_->sysctl("net/ipv4/ip_forward").value(), "1");
+  EXPECT_EQ(space_->sysctl("net/ipv4/conf/default/rp_filter").value(), "0") << "it is new";
   const auto ipv6 = space_->sysctl("net/ipv6/conf/all/forwarding");
   if (ipv6) {
     EXPECT_EQ(*ipv6, "1");
@@ -53,6 +56,39 @@ TEST_F(Netns, EnablesForwardingInsideOnly) {
   const auto missing = space_->set_sysctl("net/ipv4/no_such_thing", "1");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().error_number, ENOENT);
+}
+
+TEST_F(Netns, TellsWhatTheSwitchesOfAnInterfaceComeTo) {
+  const auto set = [&](const std::string& key, const char* value) {
+    ASSERT_TRUE(space_->set_sysctl("net/" + key, value)) << key;
+  };
+  const auto of_lo = [&] { return read_switches(*space_, {"lo"}).value().front(); };
+  ASSERT_TRUE(space_->enable_forwarding());
+  for (const char* where : {"all", "lo"})
+    for (const char* key : {"rp_filter", "send_redirects", "accept_local"})
+      set(fmt::format("ipv4/conf/{}/{}", where, key), "0");
+  InterfaceSwitches wanted;
+  wanted.redirects6 = true;
+  EXPECT_EQ(of_lo(), wanted);
+
+  set("ipv4/conf/lo/rp_filter", "1");
+  EXPECT_EQ(of_lo().rp_filter, UrpfMode::kStrict);
+  set("ipv4/conf/all/rp_filter", "2");
+  EXPECT_EQ(of_lo().rp_filter, UrpfMode::kLoose) << "the larger number";
+  set("ipv4/conf/all/send_redirects", "1");
+  EXPECT_TRUE(of_lo().redirects4) << "either";
+  set("ipv4/conf/lo/accept_local", "1");
+  EXPECT_TRUE(of_lo().accept_local);
+  set("ipv4/conf/lo/forwarding", "0");
+  EXPECT_FALSE(of_lo().forwards4) << "its own";
+  EXPECT_TRUE(of_lo().forwards6);
+  set("ipv6/conf/lo/forwarding", "0");
+  EXPECT_TRUE(of_lo().forwards6) << "IPv6 asks \"all\"";
+  set("ipv6/conf/all/forwarding", "0");
+  EXPECT_FALSE(of_lo().forwards6);
+  const auto all = read_switches(*space_, {"nowhere", "lo"}).value();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].forwards4) << "there is no such interface";
 }
 
 TEST_F(Netns, SaysWhenTheNameIsGoneOrStandsForAnother) {

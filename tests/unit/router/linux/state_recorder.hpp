@@ -33,8 +33,10 @@ class StateRecorder : public LinuxEvents {
   bool names_nexthop_object(uint32_t id) const override {
     return !names_object || names_object(id);
   }
-  void route(const Route& route, bool removed, bool replace) override {
+  void route(const Route& told, bool removed, bool replace) override {
     ++route_events;
+    Route route = told;
+    route.first = false;  // a place, not a property
     auto& set = routes[key(route)];
     if (removed) {
       remove_route(set, route);
@@ -53,7 +55,7 @@ class StateRecorder : public LinuxEvents {
       } else if (revived != set.end()) {
         *revived = {route, generation_};
       } else {
-        set.push_back({route, generation_});
+        set.insert(told.first ? set.begin() : set.end(), {route, generation_});
       }
     }
     if (set.empty()) routes.erase(key(route));

@@ -154,6 +154,7 @@ class Differential {
     route.next_hops = some_hops(route.prefix.address.family);
     auto added = bed.routing->add(route);
     ASSERT_TRUE(added) << added.error().message;
+    if (route.prefix.address.family == Family::kIpv6 && route.metric == 0) route.metric = 1024;
     model.routes.insert_or_assign(slot(route), route);
   }
   void remove_some(RouteOrigin origin) {

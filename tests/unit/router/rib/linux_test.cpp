@@ -41,6 +41,109 @@ TEST_F(Linux, AppendedRouteWaitsBehindTheFirst) {
   EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
 }
 
+TEST_F(Linux, PrependedRouteComesBeforeTheOthersOfItsMetric) {
+  const auto by = [](const std::string& gateway, bool first) {
+    Route route = linux_route("203.0.113.0/24", {hop(11, gateway)});
+    route.first = first;
+    return route;
+  };
+  bed.add(by("10.0.0.1", false));
+  bed.add(by("10.0.0.2", false));
+  bed.add(by("10.0.0.3", true));
+  bed.add(by("10.0.0.4", true));
+  for (const char* first : {"04", "03", "01", "02"}) {
+    EXPECT_EQ(bed.verdict("203.0.113.1"), std::string("if0 ") + first);
+    bed.remove(by("10.0.0." + std::string(first + 1), false));
+  }
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+}
+
+TEST_F(Linux, ARouteToldAgainAsPrependedKeepsItsPlaceInAResync) {
+  Route first = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")});
+  const Route second = linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")});
+  bed.add(first);
+  bed.add(second);
+  first.first = true;
+  bed.add(first);  // a notification that the dump had
+  first.first = false;
+  bed.routing->resync_begin("test");
+  bed.add(second);  // Linux has changed their order meanwhile
+  bed.add(first);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+}
+
+TEST_F(Linux, AResyncKeepsThePrependedRouteWhereLinuxHasIt) {
+  Route first = linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")});
+  first.first = true;
+  const Route second = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")});
+  bed.add(second);
+  bed.add(first);
+  bed.routing->resync_begin("test");
+  first.first = false;  // a dump tells them in order
+  bed.add(first);
+  bed.add(second);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+}
+
+TEST_F(Linux, TheMtuOfARouteIsItsPacketsWhereItIsLess) {
+  const auto with_mtu = [](Route route, uint16_t mtu) {
+    route.mtu = mtu;
+    return route;
+  };
+  bed.add(with_mtu(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}), 1300));
+  EXPECT_EQ(bed.record("203.0.113.1").mtu, 1300);
+  bed.add(with_mtu(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}), 1200), true);
+  EXPECT_EQ(bed.record("203.0.113.1").mtu, 1200);
+  bed.add(with_mtu(linux_route("198.51.100.0/24", {hop(11, "10.0.0.1")}), 9000));
+  EXPECT_EQ(bed.record("198.51.100.1").mtu, 1500) << "the interface's";
+  bed.add(linux_route("192.0.2.0/24", {hop(11, "10.0.0.1")}));
+  EXPECT_EQ(bed.record("192.0.2.1").mtu, 1500) << "of another route by the same gateway";
+  bed.remove(with_mtu(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}), 1200));
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
+}
+
+TEST_F(Linux, TheMtuOfARouteHoldsForEachOfItsNextHops) {
+  Route route = linux_route("2001:db8::/32", {hop(11, "fe80::1"), hop(11, "fe80::2")}, 1024);
+  route.mtu = 1400;
+  const auto mtus = [&] {
+    std::set<int> seen;
+    for (GroupId bucket : bed.next_hops->buckets(bed.group(ip("2001:db8::1"))))
+      seen.insert(bed.next_hops->view(0).record(bucket).mtu);
+    return seen;
+  };
+  bed.add(route);
+  EXPECT_EQ(mtus(), std::set{1400});
+  bed.add(linux_route("2001:db8:1::/48", {hop(11, "fe80::1"), hop(11, "fe80::2")}, 1024));
+  EXPECT_EQ(mtus(), std::set{1400});
+  route.next_hops = {hop(11, "fe80::2")};
+  bed.remove(route);
+  EXPECT_EQ(bed.record("2001:db8::1").mtu, 1400) << "and for the one that is left";
+}
+
+TEST_F(Linux, TheMtuOfARouteHoldsWithANextHopObject) {
+  bed.routing->nexthop_object(object(7, "10.0.0.1"), false);
+  Route route = by_object("203.0.113.0/24", 7);
+  route.mtu = 1300;
+  bed.add(route);
+  bed.add(by_object("198.51.100.0/24", 7));
+  EXPECT_EQ(bed.record("203.0.113.1").mtu, 1300);
+  EXPECT_EQ(bed.record("198.51.100.1").mtu, 1500);
+  bed.routing->nexthop_object(object(7, "10.0.0.2"), false);
+  EXPECT_EQ(bed.verdict("203.0.113.1"), "if0 02");
+  EXPECT_EQ(bed.verdict("198.51.100.1"), "if0 02");
+  EXPECT_EQ(bed.record("203.0.113.1").mtu, 1300);
+}
+
+TEST_F(Linux, TheMtuOfAConnectedRouteHoldsForItsNeighbors) {
+  Route route = linux_route("10.0.0.0/24", {hop(11)});
+  bed.add(route);
+  EXPECT_EQ(bed.record("10.0.0.1").mtu, 1500);
+  route.mtu = 1300;
+  bed.add(route, true);
+  EXPECT_EQ(bed.verdict("10.0.0.1"), "if0 01");
+  EXPECT_EQ(bed.record("10.0.0.1").mtu, 1300);
+}
+
 TEST_F(Linux, RoutesOfDifferentMetricStandSideBySide) {
   bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}, 20));
   bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}, 10));

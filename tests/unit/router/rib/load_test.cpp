@@ -1,5 +1,6 @@
 // Whole tables at once.
 #include <chrono>
+#include <ctime>
 
 #include "bench/lib/synthetic_table.hpp"
 #include "tests/unit/router/rib/rib_bed.hpp"
@@ -59,7 +60,8 @@ TEST_F(LoadTable, ReplaceDeletesWhatTheFileDoesNotHold) {
 
 TEST_F(LoadTable, InStepsAndTakenBack) {
   auto id = bed.routing->begin_load(
-      table_of({"20.1.0.0/16", "20.2.0.0/16", "20.3.0.0/16"}, {"10.0.0.1"}), {});
+      check_table(table_of({"20.1.0.0/16", "20.2.0.0/16", "20.3.0.0/16"}, {"10.0.0.1"})).value(),
+      {});
   ASSERT_TRUE(id);
   EXPECT_EQ(bed.routing->continue_load(*id, 2), 1u);
   EXPECT_EQ(bed.verdict("20.2.0.1"), "if0 01");
@@ -72,7 +74,8 @@ TEST_F(LoadTable, InStepsAndTakenBack) {
 }
 
 TEST_F(LoadTable, AbandonedLoadLeavesNothing) {
-  auto id = bed.routing->begin_load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {});
+  auto id = bed.routing->begin_load(
+      check_table(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"})).value(), {});
   ASSERT_TRUE(id);
   bed.routing->continue_load(*id, 1);
   EXPECT_EQ(bed.routing->remove_load(*id), 1u);
@@ -132,9 +135,17 @@ TEST_F(LoadTable, FullSyntheticTableFitsInTimeAndMemory) {
   EXPECT_EQ(bed.routing->remove_origin(RouteOrigin::kApi), prefixes.size());
 }
 
-// What control does in one turn of a million routes: each step is bounded by its work, and the
+// Its own time: the machine may be shared.
+double thread_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// What control does in one step of a million routes: each step is bounded by its work, and the
 // longest is recorded (no test fails on a time).
 TEST_F(LoadTable, AFullTableComesAndGoesInBoundedSteps) {
+  constexpr size_t kStep = 256;  // as control's
   RouteFileOptions options;
   for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("10.0.0.{}", i)));
   for (uint8_t i = 1; i <= 4; ++i) options.via.push_back(hop(11, fmt::format("fe80::{}", i)));
@@ -144,28 +155,28 @@ TEST_F(LoadTable, AFullTableComesAndGoesInBoundedSteps) {
     double most = 0, all = 0;
     size_t steps = 0;
     for (bool more = true; more; ++steps) {
-      const auto start = std::chrono::steady_clock::now();
+      const double start = thread_ms();
       more = step();
       bed.routing->commit();
-      const std::chrono::duration<double, std::milli> took =
-          std::chrono::steady_clock::now() - start;
-      most = std::max(most, took.count());
-      all += took.count();
+      const double took = thread_ms() - start;
+      most = std::max(most, took);
+      all += took;
     }
     RecordProperty(what, fmt::format("{:.1f} ms of {:.0f} ms", most, all));
     return steps;
   };
+  const CheckedTable checked = check_table(table).value();
   LoadOptions load_options;
   load_options.replace = true;
   LoadId id = 0;
   EXPECT_EQ(longest("begin",
                     [&] {
-                      id = bed.routing->begin_load(table, load_options).value();
+                      id = bed.routing->begin_load(checked, load_options).value();
                       return false;
                     }),
             1u);
-  EXPECT_GE(longest("load", [&] { return bed.routing->continue_load(id, 4096) > 0; }),
-            prefixes.size() / 4096);
+  EXPECT_GE(longest("load", [&] { return bed.routing->continue_load(id, kStep) > 0; }),
+            prefixes.size() / kStep);
   EXPECT_EQ(longest("end",
                     [&] {
                       EXPECT_EQ(bed.routing->end_load(id).added, prefixes.size());
@@ -174,8 +185,8 @@ TEST_F(LoadTable, AFullTableComesAndGoesInBoundedSteps) {
             1u);
   // One after the other: a resync's old routes, an origin's, a load's.
   Sweep sweep = bed.routing->sweep_origin(RouteOrigin::kApi);
-  EXPECT_GE(longest("sweep", [&] { return sweep.step(32768); }),
-            prefixes.size() * Sweep::kErase / 32768);
+  EXPECT_GE(longest("sweep", [&] { return sweep.step(kStep * Sweep::kErase); }),
+            prefixes.size() / kStep);
   EXPECT_EQ(sweep.erased(), prefixes.size());
   EXPECT_EQ(bed.routing->counts().total, 0u);
 }
@@ -187,7 +198,7 @@ TEST_F(LoadTable, ASweepLeavesWhatIsNotItsOwn) {
     old.push_back(fmt::format("20.0.{}.0/24", i));
     fresh.push_back(fmt::format("20.0.{}.0/25", i));
   }
-  const auto first = bed.routing->begin_load(table_of(old, {"10.0.0.1"}), {});
+  const auto first = bed.routing->begin_load(check_table(table_of(old, {"10.0.0.1"})).value(), {});
   ASSERT_TRUE(first);
   while (bed.routing->continue_load(*first, 1000) > 0) {
   }

@@ -102,6 +102,27 @@ TEST(StaticRoutesTest, OutcomeSaysWhatBecameOfTheRoute) {
   EXPECT_EQ(bed.sets(), 0u);
 }
 
+TEST(StaticRoutesTest, AnIpv6RouteWithoutAMetricHasLinuxs) {
+  Bed bed;
+  bed.add_interface(0);
+  bed.neighbor(11, "2001:db8::1", 1);
+  bed.neighbor(11, "2001:db8::2", 2);
+  const Route route = api_route("2001:db8:9::/48", "2001:db8::1");
+  Route on_link = linux_route("2001:db8::/64", {hop(11)}, 256);
+  bed.add(on_link);
+  ASSERT_TRUE(bed.routing->add([&] {
+    Route with_interface = route;
+    with_interface.next_hops[0].ifindex = 11;
+    return with_interface;
+  }()));
+  EXPECT_EQ(bed.verdict("2001:db8:9::1"), "if0 01");
+  bed.add(linux_route("2001:db8:9::/48", {hop(11, "2001:db8::2")}, 1023));
+  EXPECT_EQ(bed.verdict("2001:db8:9::1"), "if0 02") << "1023 is below 1024";
+  ASSERT_TRUE(bed.routing->remove(route)) << "found by the metric that it was added with";
+  bed.remove(linux_route("2001:db8:9::/48", {hop(11, "2001:db8::2")}, 1023));
+  EXPECT_EQ(bed.verdict("2001:db8:9::1"), "punt no_route");
+}
+
 TEST(StaticRoutesTest, OriginsAreRemovedOneAtATime) {
   StoreBed bed;
   StaticRoutes static_routes(*bed.store);
@@ -121,7 +142,8 @@ TEST(LoadedRoutesTest, StepsOfALoadAreCounted) {
   StaticRoutes static_routes(*bed.store);
   LoadedRoutes loaded_routes(*bed.store, static_routes);
   bed.add_interface(0);
-  auto id = loaded_routes.begin(table_of({"10.1.0.0/16", "10.2.0.0/16", "10.1.0.0/16"}), {});
+  auto id = loaded_routes.begin(
+      check_table(table_of({"10.1.0.0/16", "10.2.0.0/16", "10.1.0.0/16"})).value(), {});
   ASSERT_TRUE(id);
   EXPECT_EQ(loaded_routes.step(*id, 2), 1u);
   EXPECT_EQ(loaded_routes.step(*id, 2), 0u);
@@ -138,7 +160,7 @@ TEST(LoadedRoutesTest, LoadThatIsBrokenOffLeavesNothing) {
   StaticRoutes static_routes(*bed.store);
   LoadedRoutes loaded_routes(*bed.store, static_routes);
   bed.add_interface(0);
-  auto id = loaded_routes.begin(table_of({"10.1.0.0/16", "10.2.0.0/16"}), {});
+  auto id = loaded_routes.begin(check_table(table_of({"10.1.0.0/16", "10.2.0.0/16"})).value(), {});
   ASSERT_TRUE(id);
   EXPECT_EQ(loaded_routes.step(*id, 1), 1u);
   EXPECT_EQ(loaded_routes.remove(*id), 1u);
@@ -154,7 +176,7 @@ TEST(LoadedRoutesTest, RefusedLoadHoldsNoSet) {
   NextHop nowhere;
   table->next_hop_sets.push_back({nowhere});
   table->entries[1].next_hop_set = 1;
-  EXPECT_FALSE(loaded_routes.begin(table, {}));
+  EXPECT_FALSE(loaded_routes.begin(check_table(table).value(), {}));
   EXPECT_EQ(bed.sets(), 0u);
 }
 

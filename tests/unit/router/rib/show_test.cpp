@@ -118,6 +118,62 @@ TEST(ShowRoutes, Filters) {
   EXPECT_EQ(counts.by_protocol[4], 1u);
 }
 
+TEST(ShowRoutes, WhatLinuxHasOfTheFileIsThereOnce) {
+  Bed bed;
+  bed.add_interface(0, "10.0.0.254/24");
+  bed.neighbor(11, "10.0.0.1", 1);
+  ASSERT_TRUE(bed.routing->add(api_route("203.0.113.0/24", "10.0.0.1", 0)));
+  Route echo = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")});
+  echo.protocol = 100;
+  bed.add(echo);
+  Route other = linux_route("203.0.113.0/24", {hop(11, "10.0.0.2")}, 7);
+  other.protocol = 100;
+  bed.add(other);
+  Route bgp = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}, 20);
+  bgp.protocol = 186;
+  bed.add(bgp);
+  RouteFilter filter;
+  filter.within = net("203.0.113.0/24");
+  const auto routes = bed.routing->routes({}, 10, filter).routes;
+  ASSERT_EQ(routes.size(), 3u) << "another next hop, and another protocol, are other routes";
+  EXPECT_EQ(routes[0].also.size(), 1u);
+  EXPECT_TRUE(routes[0].selected);
+  EXPECT_TRUE(routes[1].also.empty());
+  EXPECT_TRUE(routes[2].also.empty());
+  filter.origin = RouteOrigin::kLinux;
+  EXPECT_EQ(bed.routing->routes({}, 10, filter).routes.size(), 3u) << "asked for by name";
+}
+
+TEST(ShowRoutes, ByTheInterfaceThatTheyLeadOutBy) {
+  Bed bed;
+  bed.add_interface(0);
+  bed.add_interface(1);
+  bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1"), hop(12, "10.0.1.1")}));
+  bed.add(linux_route("198.51.100.0/24", {hop(11, "10.0.0.1")}));
+  RouteFilter filter;
+  filter.origin = RouteOrigin::kLinux;
+  filter.interface = 1;
+  auto routes = bed.routing->routes({}, 10, filter).routes;
+  ASSERT_EQ(routes.size(), 1u);
+  EXPECT_EQ(routes[0].prefix, net("203.0.113.0/24"));
+  filter.interface = 0;
+  EXPECT_EQ(bed.routing->routes({}, 10, filter).routes.size(), 2u);
+}
+
+// A page that a filter leaves almost empty ends all the same, and the next goes on behind it.
+TEST(ShowRoutes, APageLooksAtSoManyPrefixesAndNoMore) {
+  Bed bed;
+  bed.add_interface(0);
+  for (uint32_t i = 0; i < 60'000; ++i)
+    bed.add(linux_route(fmt::format("20.{}.{}.0/24", i >> 8, i & 255), {hop(11, "10.0.0.1")}));
+  RouteFilter filter;
+  filter.protocol = 77;
+  const RoutePage first = bed.routing->routes({}, 10, filter);
+  EXPECT_TRUE(first.routes.empty());
+  ASSERT_TRUE(first.next);
+  EXPECT_FALSE(bed.routing->routes(first.next, 10, filter).next);
+}
+
 TEST(ShowNextHops, CountsThePrefixesOfAGroup) {
   Bed bed;
   bed.add_interface(0);

@@ -1,0 +1,29 @@
+// What the sysctls of a namespace say of forwarding by an interface: `net.ipv4.conf` and
+// `net.ipv6.conf`, with what "all" adds, as Linux's forwarding reads them. The kernel tells of two of
+// them alone (RTM_NEWNETCONF), so that all are read.
+//
+// Control thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/net.hpp"
+#include "base/result.hpp"
+#include "router/linux/netns.hpp"
+
+namespace hecto::router {
+
+struct InterfaceSwitches {
+  bool forwards4 = true, forwards6 = true;  // what comes in there; else it is for us or for nobody
+  UrpfMode rp_filter = UrpfMode::kOff;      // of IPv4
+  bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
+  bool accept_local = false;                    // our own addresses may be sources
+  bool operator==(const InterfaceSwitches&) const = default;
+};
+
+// Of each name, in order; as above where there is no such interface or no IPv6.
+Result<std::vector<InterfaceSwitches>> read_switches(const NetworkNamespace& space,
+                                                     const std::vector<std::string>& names);
+
+}  // namespace hecto::router
