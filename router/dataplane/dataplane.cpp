@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/nic_crypto/sessions.hpp"
@@ -15,6 +17,8 @@ namespace hecto::router {
 namespace {
 
 constexpr unsigned kHandoffSize = 2048;
+constexpr std::chrono::milliseconds kLongestHold{5};
+constexpr std::chrono::microseconds kHoldPoll{20};
 
 using RingPointer = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
 
@@ -49,6 +53,7 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
     worker.snapshot = &current_;
     if (options_.offload != nullptr) worker.offload = options_.offload->worker(placement.id);
     worker.ipsec = make_ipsec(worker.offload);
+    worker.holds_gleans = &holds_gleans_;
     workers_.push_back(make_on_socket<Worker>(tables_.memory(), placement.socket, worker));
   }
   slow.qsbr = qsbr.get();
@@ -93,6 +98,22 @@ Dataplane::~Dataplane() {
     if (const uint32_t leaked = pool->in_use(); leaked > lost_mbufs_[pool.get()])
       spdlog::error("pool {}: {} mbufs did not come back", pool->name(), leaked);
   delete current_.load(std::memory_order_relaxed);
+}
+
+// A pass of all threads ends what was under way to the rings, the next one what was in the slow
+// path's hands. Linux sends what it holds for a neighbor before it tells of the neighbor.
+void Dataplane::hold_gleans() {
+  using Clock = std::chrono::steady_clock;
+  if (!running_ || holds_gleans_.exchange(true)) return;
+  const auto until = Clock::now() + kLongestHold;
+  const auto left = [&] { return Clock::now() < until; };
+  for (unsigned quiet = 0; quiet < 2 && left();) {
+    const uint64_t injected = slow_path_->injected();
+    const uint64_t token = tables_.qsbr().start();
+    while (!tables_.qsbr().passed(token) && left()) std::this_thread::sleep_for(kHoldPoll);
+    const bool moved = slow_path_->injected() != injected || slow_path_->queued() > 0;
+    quiet = moved ? 0 : quiet + 1;
+  }
 }
 
 void Dataplane::start() {
@@ -315,6 +336,11 @@ void Dataplane::reclaim() {
   if (retired_.empty()) free_unused_pools();
 }
 
+PacketAnswer Dataplane::explain(const PacketQuestion& question) const {
+  return explain_packet(question, snapshot(), tables_.views(options_.workers.front().socket),
+                        options_.ipsec);
+}
+
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
   for (const auto& stages : ipsec_) made += stages->encap.fragments_made();
@@ -324,8 +350,10 @@ uint64_t Dataplane::fragments_made() const {
 unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
-  for (const auto& worker : workers_)
+  for (const auto& worker : workers_) {
+    count += worker->held();
     if (worker->options().offload != nullptr) count += worker->options().offload->held();
+  }
   for (const auto& stages : ipsec_) count += stages->decap.held();
   return count;
 }

@@ -16,6 +16,7 @@
 
 #include "config/file/config.hpp"
 #include "config/placement/placement.hpp"
+#include "router/dataplane/explain_packet.hpp"
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
 #include "router/dataplane/slow_path.hpp"
@@ -61,6 +62,12 @@ class Dataplane {
   void publish();
   void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
 
+  // From now until release_gleans() workers hold what waits for a neighbor; returns when what went
+  // to Linux for one has left, or after 5 ms. So the first packets of a flow leave in order: those
+  // that waited in Linux before those that take the fast path. Again means nothing.
+  void hold_gleans();
+  void release_gleans() { holds_gleans_.store(false, std::memory_order_release); }
+
   void start();  // launches workers and the slow path
   void stop();
   // For benchmarks: workers that nobody launches, polled by the caller.
@@ -74,6 +81,7 @@ class Dataplane {
   const Mempool* pool_of(const std::string& port) const;
   const SlowPath& slow_path() const { return *slow_path_; }
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
+  PacketAnswer explain(const PacketQuestion& question) const;
   unsigned in_flight() const;       // packets in punt and handoff rings and on devices
   uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
@@ -108,6 +116,7 @@ class Dataplane {
   std::vector<SocketPointer<Worker>> workers_;
   std::unique_ptr<SlowPath> slow_path_;
   std::atomic<const Snapshot*> current_{nullptr};
+  std::atomic<bool> holds_gleans_{false};
   struct Retired {
     std::unique_ptr<const Snapshot> snapshot;
     uint64_t token;

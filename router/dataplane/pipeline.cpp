@@ -2,6 +2,7 @@
 
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
@@ -13,6 +14,8 @@ namespace hecto::router {
 namespace {
 
 constexpr unsigned kSampledChecksums = 1000;
+// Of packets that go back by their interface, to Linux: one a second and source.
+constexpr uint32_t kRedirectPps = 1, kRedirectBurst = 0;
 
 template <unsigned Features, typename Address>
 void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
@@ -30,14 +33,22 @@ void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
 }  // namespace
 
 Pipeline::Pipeline(const Options& options, RefusedSink& refused_sink)
-    : options_(options), refused_sink_(refused_sink) {}
+    : options_(options), refused_sink_(refused_sink) {
+  transmitter_.time(&timer_);
+}
 
 // ---- The packet's way ----
 
 unsigned Pipeline::receive(const ReceiveQueue& queue, Chunk& chunk) noexcept {
-  timer_.start();
+  if (timer_.due()) [[unlikely]] {
+    transmitter_.flush_all();  // what other polls have left there is none of this one's time
+    timer_.start();
+  }
   chunk.count = rte_eth_rx_burst(queue.port, queue.queue, chunk.packets, snapshot_->burst);
-  if (chunk.count == 0) return 0;
+  if (chunk.count == 0) {
+    timer_.stop();
+    return 0;
+  }
   PortCounters& port = counters_.ports[queue.port];
   port.rx_packets.add(chunk.count);
   timer_.end(TimedStage::kReceive);
@@ -99,6 +110,10 @@ inline void Pipeline::run_after_decap(Chunk& chunk) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureUrpf) {
+    check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
+    check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
+  }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
     ipsec.policy_check.forwarded(chunk, options_.tables, ipsec.encap.batch());
@@ -109,9 +124,14 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
-  const lookup::NextHopView& next_hops = options_.tables.next_hops;
-  rewrite<Features>(chunk.v4, chunk, next_hops, transmitter_, *snapshot_, counters_.interfaces);
-  rewrite<Features>(chunk.v6, chunk, next_hops, transmitter_, *snapshot_, counters_.interfaces);
+  // Not of what an SA has opened or sealed, nor of what Linux sends.
+  AnswerLimit* const redirects = (Features & kFeatureIpsec) != 0 ? nullptr : &redirects_;
+  const auto each = [&](auto& lane) {
+    rewrite<Features>(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_,
+                      counters_.interfaces, redirects);
+  };
+  each(chunk.v4);
+  each(chunk.v6);
 }
 
 // Before all routes and policies are known nothing is forwarded. Linux may hear what a link lives
@@ -123,8 +143,8 @@ void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& 
     if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
     const FramedIp frame =
         find_ip(rte_pktmbuf_mtod(refused.packet, const uint8_t*), refused.packet->data_len);
-    if (frame.ip == nullptr || frame.damaged ||
-        !keeps_link_alive(frame.family, frame.ip, frame.bytes))
+    if (frame.ip == nullptr) continue;  // IS-IS, LACP, LLDP: Linux does not forward them
+    if (frame.damaged || !keeps_link_alive(frame.family, frame.ip, frame.bytes))
       refused.reason = Reason::kNotReady;
   }
   const auto refuse = [&](auto& lane, lookup::Family family, unsigned destination) {
@@ -159,7 +179,7 @@ std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   if (ipsec.encap.batch().count == 0 && chunk.refused_count == 0) return std::nullopt;
   ipsec.encap.run_from_linux(chunk, options_.tables, *snapshot_, active_observer());
   const unsigned packets = chunk.v4.count + chunk.v6.count;
-  run_after_encap<0>(chunk);  // what Linux sends is not counted for its interface
+  run_after_encap<kFeatureIpsec | kFeatureCounters>(chunk);
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
   return packets;
 }
@@ -296,6 +316,8 @@ void Pipeline::use(const Snapshot& snapshot,
                    const std::array<TransmitPath, kMaxPorts>& transmit) noexcept {
   snapshot_ = &snapshot;
   transmitter_.use(&transmit);
+  redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
+                       kRedirectPps, kRedirectBurst);
   observer_.use(snapshot, options_.thread);
   transmitter_.follow(active_observer());
   unsigned features = snapshot.features;

@@ -32,6 +32,7 @@
 #include "router/dataplane/core/stage_timer.hpp"
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/observe/observer.hpp"
+#include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -155,6 +156,7 @@ class Pipeline {
   unsigned delivered_ = 0;  // packets, by the device's batches
   uint32_t lookups_ = 0;    // on this core, with a device beside it
   PipelineCounters counters_;
+  AnswerLimit redirects_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
   Observer observer_;

@@ -79,6 +79,7 @@ Totals collect(const Dataplane& dataplane) {
   }
   const PipelineCounters& slow = dataplane.slow_path().counters();
   for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], slow.ports[i]);
+  for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], slow.interfaces[i]);
   for (size_t i = 0; i < kReasonCount; ++i) {
     t.dropped[i] += slow.reasons.dropped[i].get();
     t.punted[i] += slow.reasons.punted[i].get();
@@ -95,7 +96,12 @@ Totals collect(const Dataplane& dataplane) {
 }
 
 Sampler::Sampler(const Dataplane& dataplane)
-    : Sampler([&dataplane] { return router::collect(dataplane); }) {}
+    : Sampler([&dataplane] {
+        Totals totals = router::collect(dataplane);
+        for (size_t i = 0; i < totals.workers.size(); ++i)
+          totals.workers[i].time = time_of_thread(dataplane.workers()[i]->thread_id());
+        return totals;
+      }) {}
 
 Sampler::Sampler(std::function<Totals()> collect)
     : collect_(std::move(collect)), now_(collect_()), before_(now_) {}
@@ -109,6 +115,15 @@ void Sampler::sample() {
 uint64_t Sampler::rate(uint64_t now, uint64_t before) const {
   if (seconds_ <= 0 || now < before) return 0;
   return static_cast<uint64_t>(static_cast<double>(now - before) / seconds_ + 0.5);
+}
+
+std::optional<CpuShare> Sampler::cpu_share(unsigned worker) const {
+  if (worker >= before_.workers.size() || worker >= now_.workers.size()) return std::nullopt;
+  const auto &now = now_.workers[worker].time, &before = before_.workers[worker].time;
+  if (!now || !before) return std::nullopt;
+  constexpr double kNsOfAPercent = 1e7;
+  return CpuShare{static_cast<double>(rate(now->ran_ns, before->ran_ns)) / kNsOfAPercent,
+                  static_cast<double>(rate(now->waited_ns, before->waited_ns)) / kNsOfAPercent};
 }
 
 void Sampler::reset_port(uint16_t port) {

@@ -4,11 +4,13 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/net.hpp"
 #include "base/punt_class.hpp"
 #include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/thread_time.hpp"
 
 namespace hecto::router {
 
@@ -22,6 +24,12 @@ struct WorkerTotals {
   uint64_t packets = 0, busy = 0, idle = 0, busy_iterations = 0;
   std::array<uint64_t, 5> stage_cycles{};
   uint64_t sampled_packets = 0;
+  std::optional<ThreadTime> time;  // of its thread, where the kernel tells
+};
+
+// Of a second between two samples, what a worker's thread had, and what it was kept waiting for.
+struct CpuShare {
+  double ran_percent = 0, waited_percent = 0;
 };
 
 struct PuntClassTotals {
@@ -56,6 +64,7 @@ class Sampler {
   const Totals& before() const { return before_; }
   // Per second between the two samples.
   uint64_t rate(uint64_t now, uint64_t before) const;
+  std::optional<CpuShare> cpu_share(unsigned worker) const;
   // A number that is used again starts from zero.
   void reset_port(uint16_t port);
   void reset_interface(InterfaceId id);

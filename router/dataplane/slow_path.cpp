@@ -104,7 +104,10 @@ void SlowPath::drop(const rte_mbuf* packet, Reason reason, InterfaceId interface
 void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   const auto index = static_cast<size_t>(entry.reason);
   Reason dropped = entry.reason;
-  if (meter_.take(entry.reason, entry.punt_class, entry.interface, now)) dropped = write(entry);
+  // A redirect's packet is one to be forwarded; each worker has bounded them.
+  if (entry.reason == Reason::kRedirect ||
+      meter_.take(entry.reason, entry.punt_class, entry.interface, now))
+    dropped = write(entry);
   const bool delivered = dropped == Reason::kNone;
   if (delivered) {
     pipeline_.counters().reasons.punted[index].add(1);
@@ -208,6 +211,11 @@ void SlowPath::send(Twin& twin, rte_mbuf* packet) {
     }
   }
   injected_handed_.add(1);
+  if (snapshot_->interfaces[twin.interface].counters) {
+    InterfaceCounters& counters = pipeline_.counters().interfaces[twin.interface];
+    counters.tx_packets.add(1);
+    counters.tx_bytes.add(packet->pkt_len - kEthernetBytes - (twin.vlan != 0 ? kVlanTagBytes : 0));
+  }
   pipeline_.transmit(twin.port, packet);
 }
 
@@ -266,6 +274,8 @@ void SlowPath::run() {
       if (!twin->gone.load(std::memory_order_relaxed)) work += inject(*twin);
     pipeline_.flush();
     rte_rcu_qsbr_quiescent(options_.qsbr, options_.qsbr_thread);
+    turns_.add(1);
+    if (work > 0) busy_turns_.add(1);
     idle_turns = work > 0 ? 0 : idle_turns + 1;
     if (work == 0) wait_for_work(idle_turns);
   }

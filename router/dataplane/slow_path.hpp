@@ -66,7 +66,8 @@ class SlowPath final : RefusedSink {
   void set_twins(std::shared_ptr<const TwinList> twins);
   const PipelineCounters& counters() const { return pipeline_.counters(); }  // punted: delivered
   const PuntMeter& punt_meter() const { return meter_; }                     // passed: delivered
-  uint64_t injected() const { return injected_.get(); }                // frames taken from Linux
+  uint64_t injected() const { return injected_.get(); }  // frames taken from Linux
+  Turns turns() const { return {turns_.get(), busy_turns_.get()}; }
   uint64_t injected_handed() const { return injected_handed_.get(); }  // of those, given to a port
   unsigned queued() const;                                             // punted, not yet looked at
 
@@ -89,6 +90,7 @@ class SlowPath final : RefusedSink {
   std::thread thread_;
   Pipeline pipeline_;
   Counter injected_, injected_handed_;
+  Counter turns_, busy_turns_;
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   PuntMeter meter_;

@@ -62,9 +62,19 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   PortView& port = snapshot_->ports[interface.port];
   if (!port.present) return;
   InterfaceView& view = snapshot_->interfaces[interface.id];
-  view = {interface.up, interface.urpf, interface.counters};
+  view.up = interface.up;
+  view.urpf = interface.urpf;
+  view.counters = interface.counters;
+  view.rp_filter = interface.rp_filter;
+  view.forwards4 = interface.forwards4;
+  view.forwards6 = interface.forwards6;
+  view.redirects4 = interface.redirects4;
+  view.redirects6 = interface.redirects6;
   put_addresses(view, interface.addresses);
-  if (interface.urpf != UrpfMode::kOff) snapshot_->features |= kFeatureUrpf;
+  const bool checks_sources =
+      interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
+  if (checks_sources || !interface.forwards4 || !interface.forwards6)
+    snapshot_->features |= kFeatureUrpf;
   if (interface.counters) snapshot_->features |= kFeatureCounters;
   if (interface.vlan != 0) snapshot_->features |= kFeatureVlan;
   // Down: the fast loop clears nothing, `diagnose` names the reason.

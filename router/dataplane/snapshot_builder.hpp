@@ -20,6 +20,9 @@ struct InterfaceSetup {
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
+  UrpfMode rp_filter = UrpfMode::kOff;  // and the following: as in InterfaceView
+  bool forwards4 = true, forwards6 = true;
+  bool redirects4 = false, redirects6 = false;
   std::vector<IpPrefix> addresses;  // our own there, host bits kept
 };
 

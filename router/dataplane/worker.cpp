@@ -7,6 +7,8 @@
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/offload/worker_offload.hpp"
+#include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/link_local.hpp"
 
 namespace hecto::router {
 namespace {
@@ -34,11 +36,13 @@ void Worker::refresh() noexcept {
 
 unsigned Worker::poll_once() noexcept {
   unsigned packets = 0;
+  // What Linux and others have sent before what is received leaves before it.
+  for (const HandoffQueue& handoff : view_->handoffs)
+    packets += pipeline_.transmit_handoff(handoff);
+  release_held();
   for (const ReceiveQueue& queue : view_->queues) packets += pipeline_.receive(queue, chunk_);
   pipeline_.poll_offload();
   pipeline_.expire_fragments();
-  for (const HandoffQueue& handoff : view_->handoffs)
-    packets += pipeline_.transmit_handoff(handoff);
   pipeline_.flush();
   return packets;
 }
@@ -101,6 +105,49 @@ bool Worker::punt(Refused& refused, uint64_t now) noexcept {
   return false;
 }
 
+bool Worker::holding() const noexcept {
+  return options_.holds_gleans != nullptr && options_.holds_gleans->load(std::memory_order_acquire);
+}
+
+// Not with IPsec: what it has opened cannot go through the policies again.
+bool Worker::hold(const Refused& refused) noexcept {
+  const unsigned count = held();
+  if (refused.reason != Reason::kGlean || !holding() || count == held_.size() ||
+      (snapshot_->features & kFeatureIpsec) != 0)
+    return false;
+  held_[count] = refused;
+  held_count_.store(count + 1, std::memory_order_relaxed);
+  return true;
+}
+
+// They are looked up once more, before what came after them.
+void Worker::release_held() noexcept {
+  const unsigned count = held();
+  if (count == 0 || holding()) [[likely]]
+    return;
+  if (snapshot_->closed) {
+    drop_held(Reason::kNotReady);
+    return;
+  }
+  held_count_.store(0, std::memory_order_relaxed);
+  chunk_.v4.count = chunk_.v6.count = chunk_.refused_count = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    rte_mbuf* const packet = held_[i].packet;
+    const bool tagged = load16_native(rte_pktmbuf_mtod(packet, const uint8_t*) + 12) == kEtherVlan;
+    const Ingress ingress(held_[i].interface, kEthernetBytes + (tagged ? kVlanTagBytes : 0));
+    classify_again(chunk_, packet, ingress, snapshot_->ports[packet->port], *snapshot_);
+  }
+  lookup_batch(options_.tables.fib4, chunk_.v4.destinations, chunk_.v4.groups, chunk_.v4.count);
+  lookup_batch(options_.tables.fib6, chunk_.v6.destinations, chunk_.v6.groups, chunk_.v6.count);
+  pipeline_.after_lookup(chunk_);
+}
+
+void Worker::drop_held(Reason reason) noexcept {
+  const unsigned count = held_count_.exchange(0, std::memory_order_relaxed);
+  for (unsigned i = 0; i < count; ++i) rte_pktmbuf_free(held_[i].packet);
+  pipeline_.counters().reasons.dropped[static_cast<size_t>(reason)].add(count);
+}
+
 void Worker::take_refused(Chunk& chunk) noexcept {
   Observer& observer = pipeline_.observer();
   ReasonCounters& reasons = pipeline_.counters().reasons;
@@ -109,10 +156,14 @@ void Worker::take_refused(Chunk& chunk) noexcept {
   const uint64_t now = rte_rdtsc();
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
-    const bool wanted = info(refused.reason).punt;
+    const bool wanted =
+        info(refused.reason).punt && (refused.reason != Reason::kLinkLocal ||
+                                      ends_on_this_link(refused.packet, options_.tables));
     bool punted = false;
     if (wanted && (options_.punts[0] == nullptr || !snapshot_->linux_side)) {
       refused.reason = Reason::kNoLinux;
+    } else if (wanted && hold(refused)) {
+      continue;
     } else if (wanted) {
       // Count and note before the slow path can own (and free) the packet.
       if (observer.active()) [[unlikely]]
@@ -150,6 +201,7 @@ void Worker::rest(unsigned empty_polls) noexcept {
 }
 
 void Worker::run() noexcept {
+  thread_id_.store(rte_gettid(), std::memory_order_relaxed);
   rte_rcu_qsbr_thread_register(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
   CycleCounters& cycles = pipeline_.counters().cycles;
@@ -176,9 +228,11 @@ void Worker::run() noexcept {
     before = now;
   }
   drain();
+  drop_held(Reason::kGlean);
   pipeline_.flush();
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_unregister(options_.qsbr, options_.id);
+  thread_id_.store(0, std::memory_order_relaxed);
   stop_.store(false, std::memory_order_relaxed);  // it may be run again
 }
 

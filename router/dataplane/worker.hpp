@@ -17,7 +17,7 @@
 
 namespace hecto::router {
 
-class Worker final : RefusedSink {
+class Worker final : public RefusedSink {
  public:
   struct Options {
     unsigned id = 0;  // also its QSBR thread id
@@ -29,6 +29,8 @@ class Worker final : RefusedSink {
     const std::atomic<const Snapshot*>* snapshot = nullptr;
     WorkerOffload* offload = nullptr;  // null: all is done here
     IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
+    // Set: what waits for a neighbor is held here, not punted. Null: never.
+    const std::atomic<bool>* holds_gleans = nullptr;
   };
   explicit Worker(const Options& options);
   Worker(const Worker&) = delete;
@@ -44,10 +46,21 @@ class Worker final : RefusedSink {
 
   const Options& options() const { return options_; }
   const PipelineCounters& counters() const { return pipeline_.counters(); }
+  Turns turns() const {
+    const CycleCounters& cycles = counters().cycles;
+    return {cycles.iterations.get(), cycles.busy_iterations.get()};
+  }
+  int thread_id() const { return thread_id_.load(std::memory_order_relaxed); }  // 0: not running
   const PuntMeter& punt_meter() const { return gate_.meter(); }
+  unsigned held() const { return held_count_.load(std::memory_order_relaxed); }
+
+  void take_refused(Chunk& chunk) noexcept override;
 
  private:
-  void take_refused(Chunk& chunk) noexcept override;
+  bool holding() const noexcept;
+  bool hold(const Refused& refused) noexcept;
+  void release_held() noexcept;
+  void drop_held(Reason reason) noexcept;
   bool punt(Refused& refused, uint64_t now) noexcept;
   void keep_example(const Refused& refused) noexcept;
   void report_quiescent() noexcept;
@@ -55,6 +68,7 @@ class Worker final : RefusedSink {
 
   Options options_;
   std::atomic<bool> stop_{false};
+  std::atomic<int> thread_id_{0};
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   const WorkerView* view_ = nullptr;
@@ -63,6 +77,8 @@ class Worker final : RefusedSink {
   Chunk chunk_;
   Pipeline pipeline_;
   PuntGate gate_;
+  std::array<Refused, kChunkSize> held_;  // in order
+  std::atomic<unsigned> held_count_{0};
   // A copy: needed after a quiescent state is reported, when the snapshot may be freed.
   uint32_t idle_sleep_us_ = 0;
 };

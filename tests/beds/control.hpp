@@ -87,10 +87,12 @@ class FakePlane final : public ForwardingPlane {
     uint16_t mtu = 0;
     bool up = false;
     std::vector<IpPrefix> addresses;
+    InterfaceSwitches switches;
   };
   void set_interface(const Interface& interface, bool up,
                      std::vector<IpPrefix> addresses) override {
-    interfaces[interface.id] = {interface.name, interface.mtu, up, std::move(addresses)};
+    interfaces[interface.id] = {interface.name, interface.mtu, up, std::move(addresses),
+                                interface.switches};
   }
   void remove_interface(InterfaceId id) override { interfaces.erase(id); }
   bool interface_up(InterfaceId id) const override {
@@ -224,6 +226,15 @@ class FakeLinux final : public LinuxSide {
     said_.push_back("deliver");
   }
 
+  Result<std::vector<InterfaceSwitches>> switches(
+      const std::vector<std::string>& names) const override {
+    std::vector<InterfaceSwitches> all;
+    for (const std::string& name : names) {
+      const auto found = switched.find(name);
+      all.push_back(found == switched.end() ? InterfaceSwitches{} : found->second);
+    }
+    return all;
+  }
   Result<void> add_address(int ifindex, const IpPrefix& address) override {
     if (refused_addresses.contains(address.to_string()))
       return fail("Linux refused to add " + address.to_string());
@@ -263,6 +274,7 @@ class FakeLinux final : public LinuxSide {
   std::map<IpAddress, unsigned> probed;  // neighbors, and how often
   std::set<std::string> refused_addresses;
   int next_ifindex = 11;
+  std::map<std::string, InterfaceSwitches> switched;  // interfaces; others: all by default
   std::map<InterfaceId, std::string> twins;
   std::set<InterfaceId> suspended;
   std::map<InterfaceId, TapState> states;  // of twins; none: as Linux's news say
@@ -366,13 +378,17 @@ class ControlBed {
           .value();
   Routing routing{*fib4, *fib6, *next_hops, routing_options()};
   InterfaceControl interfaces{running, routing, plane, sampler, notes};
-  RouteControl routes{running, routing, interfaces.table(), notes};
+  // The clock of loads and sweeps: so much passes at each look.
+  std::chrono::nanoseconds look_takes = RouteControl::kShare / 4;
+  RouteControl routes{running, routing, interfaces.table(), notes,
+                      [this] { return clock_ += look_takes; }};
   LinuxEventFanOut events{{}, routing, [this](const LinuxLink& link, bool removed) {
                             if (interfaces.follow_link(link, removed)) routes.write_to_linux();
                           }};
   Ipsec ipsec;
 
  private:
+  RouteControl::Clock::time_point clock_{};
   static Totals empty_totals() {
     Totals totals;
     totals.interfaces.resize(kMaxInterfaces);

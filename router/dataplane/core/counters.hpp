@@ -84,6 +84,11 @@ struct ReasonCounters {
   std::array<Example, kReasonCount> examples;
 };
 
+// How often a thread has been through its loop, and how often of these it found packets.
+struct Turns {
+  uint64_t all = 0, busy = 0;
+};
+
 // Where the cycles go. `busy` covers iterations that moved packets, the rest is idle. `packets` and
 // `busy_iterations` count what was received, not what came back from a device.
 struct CycleCounters {

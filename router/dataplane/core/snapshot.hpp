@@ -22,7 +22,7 @@ namespace hecto::router {
 // Features a pipeline is compiled for.
 enum Feature : unsigned {
   kFeatureVlan = 1,      // some port has tagged interfaces
-  kFeatureUrpf = 2,      // some interface checks the way back to the source
+  kFeatureUrpf = 2,      // some interface checks the way back to the source, or does not forward
   kFeatureCounters = 4,  // some interface counts packets and bytes
   kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
   kFeatureIpsec = 16,    // there is an SA or a policy
@@ -33,6 +33,10 @@ struct InterfaceView {
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
+  // Linux's switches.
+  UrpfMode rp_filter = UrpfMode::kOff;  // of IPv4, beside `urpf`
+  bool forwards4 = true, forwards6 = true;
+  bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
   lookup::Ipv6Address address6{};

@@ -5,9 +5,10 @@ namespace hecto::router {
 void Observer::received(const Chunk& chunk, uint16_t worker, uint16_t port,
                         uint16_t queue) noexcept {
   if (tap_ != nullptr) tap_->received(chunk, port, queue);
+  active_ = tap_ != nullptr;
   if (trace_session_ == nullptr || trace_session_->full()) return;
   traced_.start(trace_session_, chunk, worker, port, queue);
-  active_ = tap_ != nullptr || traced_.active();
+  active_ = true;  // also without a packet that fits: one may come out of a tunnel
 }
 
 void Observer::chunk_done() noexcept {

@@ -3,9 +3,14 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/ipsec/esp/flow_key.hpp"
 
 namespace hecto::router {
 namespace {
+
+bool has_ports(uint8_t protocol) {  // TCP, UDP, DCCP, SCTP, UDP-Lite
+  return protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
+}
 
 bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress>& address) {
   return !prefix || (address && prefix->contains(*address));
@@ -14,7 +19,7 @@ bool inside(const std::optional<IpPrefix>& prefix, const std::optional<IpAddress
 }  // namespace
 
 bool PacketMatch::fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept {
-  if (!from && !to) return true;
+  if (!asks_ip()) return true;
   std::optional<IpAddress> source, destination;
   const unsigned version = bytes > 0 ? ip[0] >> 4 : 0;
   if (version == 4 && bytes >= kIpv4Bytes) {
@@ -27,12 +32,20 @@ bool PacketMatch::fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept {
     source = IpAddress::from(a);
     destination = IpAddress::from(b);
   }
-  return inside(from, source) && inside(to, destination);
+  if (!inside(from, source) || !inside(to, destination)) return false;
+  if (!protocol && !transport_port) return true;
+  if (!source) return false;
+  const esp::FlowKey key =
+      esp::flow_key(version == 4 ? lookup::Family::kIpv4 : lookup::Family::kIpv6, ip, bytes);
+  if (key.unseen == esp::Unseen::kProtocol || (protocol && key.protocol != *protocol)) return false;
+  return !transport_port ||
+         (key.unseen == esp::Unseen::kNothing && has_ports(key.protocol) &&
+          (key.source_port == *transport_port || key.destination_port == *transport_port));
 }
 
 bool PacketMatch::fits_frame(const rte_mbuf* packet, uint16_t at_port) const noexcept {
   if (port && *port != at_port) return false;
-  if (!from && !to && !vlan) return true;
+  if (!asks_ip() && !vlan) return true;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   const uint32_t bytes = packet->data_len;
   uint32_t at = kEthernetBytes;
@@ -45,7 +58,7 @@ bool PacketMatch::fits_frame(const rte_mbuf* packet, uint16_t at_port) const noe
     at += kVlanTagBytes;
   }
   if (vlan && *vlan != tag) return false;
-  if (!from && !to) return true;
+  if (!asks_ip()) return true;
   return (ether_type == kEtherIpv4 || ether_type == kEtherIpv6) && fits_ip(frame + at, bytes - at);
 }
 

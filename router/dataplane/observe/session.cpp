@@ -106,8 +106,10 @@ void CaptureTap::put_drop(const rte_mbuf* packet, Reason reason) noexcept {
 
 void CaptureTap::dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept {
   if (!wants(CapturePoint::kDrop) || !from_there(packet, interface)) return;
-  const PacketMatch& match = session_.options().match;
-  if (PacketMatch{match.from, match.to, {}, {}}.fits_frame(packet, 0)) put_drop(packet, reason);
+  PacketMatch match = session_.options().match;  // where it came in is known
+  match.port.reset();
+  match.vlan.reset();
+  if (match.fits_frame(packet, 0)) put_drop(packet, reason);
 }
 
 void CaptureTap::not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept {

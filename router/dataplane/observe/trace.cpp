@@ -104,8 +104,18 @@ void TracedPackets::after_lookup(const Chunk& chunk) noexcept {
   note(chunk.v6);
 }
 
+// What is asked for came in a tunnel: from here on, as what was inside.
+TracedPackets::Entry* TracedPackets::begin_inside(const rte_mbuf* packet) noexcept {
+  if (session_ == nullptr || count_ == kMax || !session_->wants(packet)) return nullptr;
+  const uint32_t number = session_->begin();
+  if (number == 0) return nullptr;
+  packets_[count_] = {packet, number, 0, false};
+  return &packets_[count_++];
+}
+
 void TracedPackets::through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t spi) noexcept {
   const Entry* entry = find(packet);
+  if (entry == nullptr && kind == TraceKind::kDecapsulated) entry = begin_inside(packet);
   if (entry == nullptr) return;
   TraceEvent e =
       event(*entry, kind, kind == TraceKind::kDecapsulated ? Stage::kDecap : Stage::kEncap);

@@ -88,7 +88,10 @@ class TracedPackets {
   void sent(uint16_t port) noexcept;
   // The trace's number, for packets that go on through the punt queue.
   uint16_t number(const rte_mbuf* packet) const noexcept;
-  void clear() noexcept { count_ = 0; }
+  void clear() noexcept {
+    count_ = 0;
+    session_ = nullptr;
+  }
 
  private:
   struct Entry {
@@ -99,6 +102,7 @@ class TracedPackets {
   };
   static constexpr unsigned kMax = 16;
   Entry* find(const rte_mbuf* packet) noexcept;
+  Entry* begin_inside(const rte_mbuf* packet) noexcept;
   TraceEvent event(const Entry& entry, TraceKind kind, Stage stage) const noexcept;
 
   TraceSession* session_ = nullptr;

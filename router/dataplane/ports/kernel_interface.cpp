@@ -68,8 +68,13 @@ bool KernelInterface::exists() const {
 
 bool KernelInterface::carrier() const {
   Request r(name_);
-  return r.call(SIOCGIFFLAGS) && (r.request.ifr_flags & IFF_UP) &&
-         (r.request.ifr_flags & IFF_RUNNING);
+  if (!r.call(SIOCGIFFLAGS) || (r.request.ifr_flags & IFF_UP) == 0) return false;
+  // IFF_RUNNING follows a new carrier by a work item of the kernel, up to a second late. The driver
+  // knows at once, and is asked under a lock that others hold for long.
+  if ((r.request.ifr_flags & IFF_RUNNING) != 0) return true;
+  ::ethtool_value link{ETHTOOL_GLINK, 0};
+  r.request.ifr_data = reinterpret_cast<char*>(&link);
+  return r.call(SIOCETHTOOL) && link.data != 0;
 }
 
 bool KernelInterface::address_in_use() const {

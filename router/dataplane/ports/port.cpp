@@ -1,6 +1,7 @@
 #include "router/dataplane/ports/port.hpp"
 
 #include <fmt/format.h>
+#include <linux/bpf.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -111,7 +112,6 @@ Result<void> Port::configure(const PortSetup& setup) {
         fmt::format("{} transmit queues: the driver {} has {}; threads without one of their own "
                     "hand packets to the owner",
                     setup.tx_queues, driver_, most_tx));
-  data_room_bytes_ = setup.data_room_bytes;
   pool_ = setup.pool;
 
   rte_eth_conf conf{};
@@ -285,17 +285,18 @@ PortStatistics Port::statistics() const {
   return {missed, s.rx_nombuf, s.ierrors, s.oerrors};
 }
 
+uint16_t Port::largest_mtu() const {
+  const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
+  const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead;
+  return static_cast<uint16_t>(std::min<uint32_t>(fits, most_mtu_));
+}
+
 Result<void> Port::set_mtu(uint16_t mtu) {
-  if (mtu > most_mtu_)
+  if (mtu > largest_mtu())
     return fail(
-        fmt::format("port {}: MTU {} is above the {} that its {} was set up for; restart, "
-                    "or remove the port and add it again",
-                    config_.name, mtu, most_mtu_, driver_));
-  if (mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > data_room_bytes_)
-    return fail(
-        fmt::format("port {}: MTU {} does not fit its mbufs ({} bytes); restart to get "
-                    "larger ones",
-                    config_.name, mtu, data_room_bytes_ - RTE_PKTMBUF_HEADROOM));
+        fmt::format("port {}: MTU {} is above {}, the most that it takes as it was set up ({}, "
+                    "mbufs of {} bytes); restart, or remove the port and add it again",
+                    config_.name, mtu, largest_mtu(), driver_, rte_pktmbuf_data_room_size(pool_)));
   if (kernel_) {
     if (auto done = kernel_->set_mtu(mtu); !done) return done;
   } else if (const int code = rte_eth_dev_set_mtu(id_, mtu);

@@ -87,6 +87,9 @@ class Port {
   // Buffers of its pool that a close or a refused start lost for good in driver and kernel.
   uint32_t lost_mbufs() const { return lost_mbufs_; }
 
+  // While running: what its driver's frames and its mbufs hold. In those of AF_XDP the kernel keeps
+  // a headroom of its own.
+  uint16_t largest_mtu() const;
   // While running. A refusal leaves the port as it was.
   Result<void> set_mtu(uint16_t mtu);
   Result<void> set_promiscuous(bool on);
@@ -126,7 +129,6 @@ class Port {
   bool sends_segments_ = false;
   PortCrypto crypto_;
   bool forgoes_crypto_ = false;
-  uint32_t data_room_bytes_ = 0;
   rte_mempool* pool_ = nullptr;
   std::unique_ptr<AfXdpSockets> sockets_;
   std::vector<BpfFile> bpf_files_;  // that came with the sockets

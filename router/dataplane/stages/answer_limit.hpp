@@ -19,14 +19,15 @@ class AnswerLimit {
   static constexpr uint32_t kInterfaceShare = 4;  // of all: one in so many
 
   // `all_pps`: 0 answers nobody.
-  void configure(uint64_t ticks_per_second, uint32_t all_pps) noexcept {
+  void configure(uint64_t ticks_per_second, uint32_t all_pps, uint32_t source_pps = kSourcePps,
+                 uint32_t source_burst = kSourceBurst) noexcept {
     if (all_pps == all_pps_ && ticks_per_second == ticks_per_second_) return;
     all_pps_ = all_pps;
     ticks_per_second_ = ticks_per_second;
     const uint32_t share = (all_pps + kInterfaceShare - 1) / kInterfaceShare;
     all_.configure(ticks_per_second, all_pps, punt_burst(all_pps));
     by_interface_.configure(ticks_per_second, share, punt_burst(share));
-    sources_.configure(ticks_per_second, kSourcePps, kSourceBurst);
+    sources_.configure(ticks_per_second, source_pps, source_burst);
   }
 
   // `ip`: the whole header of the packet that is answered.

@@ -52,6 +52,10 @@ class Encap {
   uint64_t fragments_made() const noexcept {
     return fragments_made_.load(std::memory_order_relaxed);
   }
+  // Why a packet cannot be sent to its tunnel's end, whose next hop does not forward.
+  static Reason reason_without_next_hop(const esp::Packet& packet,
+                                        const lookup::NextHopRecord& next_hop,
+                                        const TableViews& tables) noexcept;
 
  private:
   static constexpr uint8_t kOuterHops = 65;  // rewrite takes one
@@ -59,9 +63,6 @@ class Encap {
   void prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                PacketSource source, Observer* observer) noexcept;
   void look_up_tunnel_ends(const TableViews& tables) noexcept;
-  static Reason reason_without_next_hop(const esp::Packet& packet,
-                                        const lookup::NextHopRecord& next_hop,
-                                        const TableViews& tables) noexcept;
   bool prepare_one(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                    PacketSource source) noexcept;
   void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const Snapshot& snapshot) noexcept;

@@ -23,6 +23,7 @@ struct EspState {
   SaMark mark;
   const std::atomic<uint32_t>* clock_s = nullptr;  // that control moves
   esp::Engine* engine = nullptr;
+  bool counts = true;  // policies their packets; not of a packet that is only thought of
 
   uint32_t now_s() const noexcept { return clock_s->load(std::memory_order_relaxed); }
 };

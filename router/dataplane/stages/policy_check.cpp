@@ -25,6 +25,7 @@ void keep(Lane<Address>& lane, unsigned& kept, unsigned i) noexcept {
 // Packets of one policy in a row cost one atomic addition.
 class PolicyCount {
  public:
+  explicit PolicyCount(bool counts) : counts_(counts) {}
   ~PolicyCount() { flush(); }
   void add(const esp::Policy* policy) noexcept {
     if (policy != policy_) {
@@ -36,9 +37,11 @@ class PolicyCount {
 
  private:
   void flush() noexcept {
-    if (policy_ != nullptr) policy_->packets.fetch_add(packets_, std::memory_order_relaxed);
+    if (policy_ != nullptr && counts_)
+      policy_->packets.fetch_add(packets_, std::memory_order_relaxed);
     packets_ = 0;
   }
+  const bool counts_;
   const esp::Policy* policy_ = nullptr;
   uint64_t packets_ = 0;
 };
@@ -106,7 +109,7 @@ template <typename Address>
 Reason PolicyCheck::check_inbound(const Lane<Address>& lane, unsigned c) const noexcept {
   const Candidate& candidate = candidates_[c];
   const esp::FlowKey& key = keys_[c];
-  const OnePacket one(state_.tables, key);
+  const OnePacket one(state_.tables, key, state_.counts);
   Reason reason = Reason::kNone;
   // Where nobody here knows whether Linux delivers or forwards it, both policies hold.
   if (candidate.goes != Goes::kOwn) reason = one.forward(candidate.sa);
@@ -137,7 +140,7 @@ Verdict PolicyCheck::check_outbound(const Lane<Address>& lane, unsigned c) const
                          packet->data_len - l2))
       return {};
   }
-  const OnePacket one(state_.tables, key);
+  const OnePacket one(state_.tables, key, state_.counts);
   switch (candidate.goes) {
     case Goes::kOn:
     case Goes::kByLinux:
@@ -164,7 +167,7 @@ void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHop
     state_.tables.forward->find_batch({keys_, count}, inbound_if_id_, forward);
   }
   prefetch_sas({out, count});
-  PolicyCount used_out, used_forward;
+  PolicyCount used_out(state_.counts), used_forward(state_.counts);
   unsigned kept = candidates_[0].place, c = 0;
   for (unsigned i = kept; i < lane.count; ++i) {
     if (c == count || candidates_[c].place != i) {

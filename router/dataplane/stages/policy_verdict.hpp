@@ -86,7 +86,8 @@ inline Verdict match_outbound(const esp::Policy* policy) noexcept {
 // The same for one packet, off the fast path, of which not all may be seen.
 class OnePacket {
  public:
-  OnePacket(const esp::IpsecView& tables, const esp::FlowKey& key) : tables_(tables), key_(key) {}
+  OnePacket(const esp::IpsecView& tables, const esp::FlowKey& key, bool counts = true)
+      : tables_(tables), key_(key), counts_(counts) {}
 
   Reason in(const esp::Sa* sa, bool exempt) const noexcept {
     return inbound(*tables_.in, *tables_.unseen_in, sa, exempt);
@@ -107,8 +108,8 @@ class OnePacket {
   }
 
  private:
-  static void count(const esp::Policy* policy) noexcept {
-    if (policy != nullptr) policy->packets.fetch_add(1, std::memory_order_relaxed);
+  void count(const esp::Policy* policy) const noexcept {
+    if (policy != nullptr && counts_) policy->packets.fetch_add(1, std::memory_order_relaxed);
   }
   Reason inbound(const esp::Spd& spd, const esp::UnseenSpd& unseen, const esp::Sa* sa,
                  bool exempt) const noexcept {
@@ -119,6 +120,7 @@ class OnePacket {
 
   const esp::IpsecView& tables_;
   const esp::FlowKey& key_;
+  const bool counts_;
 };
 
 }  // namespace hecto::router

@@ -25,7 +25,7 @@ Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables) const noexce
   const FramedIp frame = find_ip(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
   if (frame.ip == nullptr || frame.damaged) return Reason::kNone;  // not IP, or Linux drops it
   const esp::FlowKey key = esp::flow_key(frame.family, frame.ip, frame.bytes);
-  const OnePacket one(state_.tables, key);
+  const OnePacket one(state_.tables, key, state_.counts);
   const uint8_t* const to = key.destination.bytes.data();
   const bool group = to_group(frame.family, to), link = to_this_link(frame.family, to);
   const auto& record = record_of(tables, frame.family, to);

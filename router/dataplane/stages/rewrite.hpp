@@ -10,6 +10,7 @@
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/flow.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
@@ -49,6 +50,23 @@ inline constexpr uint16_t kPlainForward =
 static_assert(offsetof(lookup::NextHopRecord, kind) ==
               offsetof(lookup::NextHopRecord, header_length) + 1);
 
+// What does not fit, or goes back by the interface that it came in by: why it is held back, kNone
+// where it is not. TTL comes first (RFC 1812 §5.2.7): an expired packet is not told about MTUs. Of
+// those that go back Linux gets one a second and source, forwards it and says what there is to say.
+template <typename Address>
+[[gnu::noinline]] Reason hold_back(const uint8_t* ip, uint32_t bytes,
+                                   const lookup::NextHopRecord& record, const Snapshot& snapshot,
+                                   AnswerLimit* redirects) noexcept {
+  constexpr bool kIpv4 = sizeof(Address) == 4;
+  if (ip[kIpv4 ? 8 : 7] <= 1) return Reason::kTtlExpired;
+  if (bytes > record.mtu) return Reason::kTooBig;
+  const InterfaceView& interface = snapshot.interfaces[record.interface];
+  const bool tells = kIpv4 ? interface.redirects4 : interface.redirects6;
+  const bool told =
+      tells && redirects != nullptr && redirects->take(ip, record.interface, rte_rdtsc());
+  return told ? Reason::kRedirect : Reason::kNone;
+}
+
 // A tag comes or goes: the headroom before a received packet always has room for four bytes.
 inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
                              const lookup::NextHopRecord& record) noexcept {
@@ -61,10 +79,12 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
 
 }  // namespace rewrite_detail
 
+// `redirects`: null where nobody is told.
 template <unsigned Features, typename Address>
 inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
                     Transmitter& transmitter, const Snapshot& snapshot,
-                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces) noexcept {
+                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces,
+                    AnswerLimit* redirects) noexcept {
   using namespace rewrite_detail;
   using lookup::RecordKind;
   const lookup::NextHopView hops = next_hops;
@@ -88,11 +108,12 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
       chunk.refuse(packet, static_cast<Reason>(record->reason), interface);
       continue;
     }
-    if (bytes > record->mtu) [[unlikely]] {
-      // TTL comes first (RFC 1812 §5.2.7): an expired packet is not told about MTUs.
-      const bool expired = ip[sizeof(Address) == 4 ? 8 : 7] <= 1;
-      chunk.refuse(packet, expired ? Reason::kTtlExpired : Reason::kTooBig, interface);
-      continue;
+    if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
+      const Reason reason = hold_back<Address>(ip, bytes, *record, snapshot, redirects);
+      if (reason != Reason::kNone) {
+        chunk.refuse(packet, reason, interface);
+        continue;
+      }
     }
     if (!decrement_ttl(lane, ip)) [[unlikely]] {
       chunk.refuse(packet, Reason::kTtlExpired, interface);

@@ -56,6 +56,9 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
 }
 
 void Transmitter::flush(uint16_t port) noexcept {
+  const bool timed = timer_ != nullptr && timer_->active();
+  if (timed) [[unlikely]]
+    timer_->end(TimedStage::kRewrite);
   rte_mbuf** const packets = packets_[port];
   const unsigned count = counts_[port];
   if (observer_ != nullptr) [[unlikely]]
@@ -74,6 +77,8 @@ void Transmitter::flush(uint16_t port) noexcept {
     observer_->sent(port);
   counts_[port] = 0;
   pending_ &= ~(1ull << port);
+  if (timed) [[unlikely]]
+    timer_->end(TimedStage::kTransmit);
 }
 
 unsigned Transmitter::drain(const HandoffQueue& handoff) noexcept {

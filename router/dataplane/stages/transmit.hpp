@@ -8,6 +8,7 @@
 #include "router/dataplane/core/counters.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/stage_timer.hpp"
 #include "router/dataplane/observe/observer.hpp"
 
 namespace hecto::router {
@@ -46,6 +47,8 @@ class Transmitter {
     counts_[port] = 0;
     pending_ &= ~(1ull << port);
   }
+  // Of a poll that is timed, the driver's time counts as transmit, whichever stage fills a buffer.
+  void time(StageTimer* timer) noexcept { timer_ = timer; }
   void follow(Observer* observer) noexcept { observer_ = observer; }  // null: nobody looks on
 
  private:
@@ -56,7 +59,8 @@ class Transmitter {
 
   const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;
   Observer* observer_ = nullptr;
-  uint64_t pending_ = 0;  // bit by port
+  StageTimer* timer_ = nullptr;  // null: nobody asks
+  uint64_t pending_ = 0;         // bit by port
   static_assert(kMaxPorts == 64);
   std::array<unsigned, kMaxPorts> counts_{};
   alignas(64) rte_mbuf* packets_[kMaxPorts][kTransmitBurst];

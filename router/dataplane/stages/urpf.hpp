@@ -6,6 +6,8 @@
 // carried it: the policy of that tunnel says who may send there (RFC 4301 §5.2).
 #pragma once
 
+#include <algorithm>
+
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
@@ -49,7 +51,8 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
   unsigned kept = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
     const InterfaceId interface = lane.ingress[i].interface();
-    const UrpfMode mode = snapshot.interfaces[interface].urpf;
+    const InterfaceView& view = snapshot.interfaces[interface];
+    const UrpfMode mode = sizeof(Address) == 4 ? std::max(view.urpf, view.rp_filter) : view.urpf;
     const bool passes = mode == UrpfMode::kOff || (lane.packets[i]->ol_flags & sa_flag) != 0 ||
                         (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
                                                    : tables.urpf.reachable(groups[i]));

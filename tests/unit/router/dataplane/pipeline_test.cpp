@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "router/dataplane/stages/link_local.hpp"
 #include "tests/unit/router/dataplane/stages/two_gateways.hpp"
 
 namespace hecto::router::test {
@@ -91,6 +92,49 @@ TEST_F(PipelineTest, WithoutIpsecInTheSnapshotNoPolicyIsAsked) {
   left_.snapshot().features = 0;
   left_.run({packet(ipv4_frame(from_left()))}, 0);
   EXPECT_EQ(protocol_sent(1), kUdp);
+}
+
+TEST_F(PipelineTest, AnInterfaceThatDoesNotForwardIsForTheRouterAlone) {
+  left_.snapshot().features = kFeatureUrpf;
+  left_.snapshot().interfaces[0].forwards4 = false;
+  left_.run(
+      {packet(ipv4_frame(from_left())), packet(ipv4_frame(from_host("10.1.0.1", "10.1.0.254"))),
+       packet(ipv6_frame(from_left6()))},
+      0);
+  EXPECT_EQ(left_.refused(), (std::vector{Reason::kNotForwarding, Reason::kLocal}));
+  auto sent = left_.sent(1);
+  ASSERT_EQ(sent.size(), 1u) << "IPv6";
+  rte_pktmbuf_free(sent[0]);
+  left_.snapshot().interfaces[0].forwards4 = true;
+  left_.snapshot().interfaces[0].forwards6 = false;
+  left_.run({packet(ipv4_frame(from_left())), packet(ipv6_frame(from_left6()))}, 0);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kNotForwarding});
+  EXPECT_EQ(protocol_sent(1), kUdp);
+}
+
+TEST_F(PipelineTest, RpFilterChecksTheSourcesOfIpv4Alone) {
+  left_.snapshot().features = kFeatureUrpf;
+  left_.snapshot().interfaces[0].rp_filter = UrpfMode::kStrict;
+  left_.run({packet(ipv4_frame(from_host("192.0.2.9", "10.2.0.1"))),
+             packet(ipv6_frame(from_host("2001:db8::9", "fd00:2::1")))},
+            0);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kUrpf});
+  for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
+}
+
+TEST_F(PipelineTest, Ipv4LinkLocalAddressesStayOnTheirLink) {
+  const auto stays = [&](const char* source, const char* destination) {
+    rte_mbuf* each = packet(ipv4_frame(from_host(source, destination)));
+    const bool ends = ends_on_this_link(each, left_.tables());
+    rte_pktmbuf_free(each);
+    return ends;
+  };
+  EXPECT_TRUE(stays("169.254.7.7", "10.1.0.254")) << "the router's own";
+  EXPECT_FALSE(stays("169.254.7.7", "10.2.0.1"));
+  EXPECT_FALSE(stays("10.1.0.1", "169.254.7.7"));
+  rte_mbuf* v6 = packet(ipv6_frame(from_host("fe80::7", "fd00:2::1")));
+  EXPECT_TRUE(ends_on_this_link(v6, left_.tables())) << "Linux says so to its sender";
+  rte_pktmbuf_free(v6);
 }
 
 TEST_F(PipelineTest, CountsByInterfaceOnlyWhereASnapshotAsksForIt) {

@@ -1,6 +1,8 @@
 #include "router/dataplane/slow_path.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -8,6 +10,7 @@
 #include "router/dataplane/observe/trace.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "tests/beds/packets.hpp"
+#include "tests/unit/router/linux/test_namespace.hpp"
 
 namespace hecto::router::test {
 namespace {
@@ -69,6 +72,53 @@ TEST(SlowPath, APacketOfAnEarlierTraceIsNotInTheNext) {
   SlowPathBed bed;
   bed.snapshot.trace = std::make_shared<TraceSession>(PacketMatch{}, 4, 8);
   EXPECT_EQ(bed.events_after_a_punt_of(7), 0u);
+}
+
+// A TAP whose device end is a socket that nobody reads and whose queue is full.
+class FullTapTest : public NamespaceTest {
+ protected:
+  std::shared_ptr<Twin> full_twin() {
+    auto twin = std::make_shared<Twin>(make_tap("wan0"));
+    twin->interface = 0;
+    twin->pool = pool();
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends_), 0);
+    EXPECT_EQ(dup2(ends_[0], twin->tap.fd()), twin->tap.fd());
+    const std::vector<uint8_t> frame(60);
+    while (twin->tap.write(frame).status == TapStatus::kOk) ++room_;
+    return twin;
+  }
+  void TearDown() override {
+    for (const int end : ends_)
+      if (end >= 0) close(end);
+  }
+  int ends_[2] = {-1, -1};
+  unsigned room_ = 0;
+};
+
+TEST_F(FullTapTest, WhatLinuxDoesNotTakeIsTapFull) {
+  SlowPathBed bed;
+  SlowPath::Options options;
+  options.punts = {bed.rings};
+  options.qsbr = bed.qsbr.get();
+  options.snapshot = &bed.current;
+  SlowPath slow_path(options);
+  const auto list = std::make_shared<TwinList>();
+  list->twins = {full_twin()};
+  list->by_interface = {list->twins[0].get()};
+  ASSERT_GT(room_, 0u);
+  slow_path.set_twins(list);
+  for (unsigned i = 0; i < 5; ++i) bed.punt(PuntClass::kLocal, 0, 0);
+  slow_path.start();
+  const auto& reasons = slow_path.counters().reasons;
+  const auto full = [&] { return reasons.dropped[static_cast<size_t>(Reason::kTapFull)].get(); };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (full() < 5 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  slow_path.stop();
+  EXPECT_EQ(full(), 5u);
+  EXPECT_EQ(reasons.punted[static_cast<size_t>(Reason::kLocal)].get(), 0u);
+  const auto& classes = slow_path.punt_meter().counters();
+  EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kLocal)].dropped.get(), 5u);
 }
 
 // Errors fill their queue before sessions come: those are taken first all the same, each time.

@@ -109,6 +109,21 @@ TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
             kFeatureVlan | kFeatureUrpf | kFeatureCounters | kFeatureIpsec);
 }
 
+TEST(SnapshotBuilder, SourcesAreCheckedWhereLinuxsSwitchesAskForIt) {
+  const auto features = [](auto change) {
+    SnapshotBuilder builder(1);
+    builder.add_port(port(0, {0}));
+    InterfaceSetup setup = interface(0, 0, 0, true);
+    change(setup);
+    builder.add_interface(setup);
+    return finish(builder)->features;
+  };
+  EXPECT_EQ(features([](InterfaceSetup& s) { s.rp_filter = UrpfMode::kLoose; }), kFeatureUrpf);
+  EXPECT_EQ(features([](InterfaceSetup& s) { s.forwards4 = false; }), kFeatureUrpf);
+  EXPECT_EQ(features([](InterfaceSetup& s) { s.forwards6 = false; }), kFeatureUrpf);
+  EXPECT_EQ(features([](InterfaceSetup& s) { s.redirects4 = s.redirects6 = true; }), 0u);
+}
+
 TEST(SnapshotBuilder, AnInterfaceAnswersFromItsFirstAddresses) {
   SnapshotBuilder builder(1);
   builder.add_port(port(0, {0}));

@@ -7,9 +7,144 @@
 #include <thread>
 
 #include "router/dataplane/tables/socket_memory.hpp"
+#include "tests/unit/router/dataplane/stages/two_gateways.hpp"
 
 namespace hecto::router::test {
 namespace {
+
+// A worker beside the gateway's pipeline, with its tables and the wire that leaves by port 1. What
+// is put into its hands is as if a stage had refused it.
+class RefusingWorker : public TwoGateways {
+ protected:
+  static constexpr unsigned kQueue = 64;  // one less fits
+
+  RefusingWorker() {
+    for (unsigned priority = 0; priority < kPuntPriorities; ++priority)
+      rings_[priority] =
+          rte_ring_create_elem(("worker-" + std::to_string(priority)).c_str(), sizeof(PuntEntry),
+                               kQueue, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    wire_ = rte_ring_create("worker-wire", kQueue, SOCKET_ID_ANY, RING_F_SC_DEQ);
+    snapshot_ = left_.snapshot();
+    snapshot_.generation = 1;
+    snapshot_.features = 0;
+    snapshot_.linux_side = true;
+    snapshot_.punt_pps.fill(1'000'000);
+    snapshot_.punt_class_pps.fill(1'000'000);
+    snapshot_.workers.resize(1);
+    snapshot_.workers[0].transmit[1] = {0, false, wire_};
+    current_ = &snapshot_;
+    Worker::Options options;
+    options.tables = left_.tables();
+    options.punts = rings_;
+    options.snapshot = &current_;
+    options.holds_gleans = &holds_gleans_;
+    worker_ = std::make_unique<Worker>(options);
+    worker_->refresh();
+  }
+  ~RefusingWorker() override {
+    for (rte_ring* ring : rings_) {
+      PuntEntry entry;
+      while (rte_ring_sc_dequeue_elem(ring, &entry, sizeof entry) == 0)
+        rte_pktmbuf_free(entry.packet);
+      rte_ring_free(ring);
+    }
+    rte_ring_free(wire_);
+  }
+
+  void refuse(rte_mbuf* packet, Reason reason) {
+    packet->port = 0;
+    chunk_->refused_count = 0;
+    chunk_->refuse(packet, reason, 0);
+    worker_->take_refused(*chunk_);
+  }
+  unsigned punted() const {
+    unsigned count = 0;
+    for (const rte_ring* ring : rings_) count += rte_ring_count(ring);
+    return count;
+  }
+  uint64_t dropped(Reason reason) const {
+    return worker_->counters().reasons.dropped[static_cast<size_t>(reason)].get();
+  }
+  // Lengths of what left by port 1, in order.
+  std::vector<uint32_t> sent() {
+    std::vector<uint32_t> lengths;
+    void* packet = nullptr;
+    while (rte_ring_sc_dequeue(wire_, &packet) == 0) {
+      lengths.push_back(static_cast<rte_mbuf*>(packet)->pkt_len);
+      rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
+    }
+    return lengths;
+  }
+
+  PuntQueues rings_{};
+  rte_ring* wire_ = nullptr;
+  Snapshot snapshot_;
+  std::atomic<const Snapshot*> current_{nullptr};
+  std::atomic<bool> holds_gleans_{false};
+  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
+};
+
+// The slow path does not keep up: here it is not even there.
+TEST_F(RefusingWorker, DropsAsPuntQueueFullWhatTheQueueHasNoRoomFor) {
+  for (unsigned i = 0; i < kQueue + 9; ++i) refuse(packet(ipv4_frame()), Reason::kOtherProtocol);
+  EXPECT_EQ(punted(), kQueue - 1);
+  EXPECT_EQ(dropped(Reason::kPuntQueueFull), 10u);
+  EXPECT_EQ(dropped(Reason::kOtherProtocol), 0u);
+  const auto& classes = worker_->punt_meter().counters();
+  EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kOther)].dropped.get(), 10u);
+}
+
+TEST_F(RefusingWorker, HoldsWhatWaitsForANeighborAndSendsItInOrder) {
+  holds_gleans_ = true;
+  for (const uint16_t payload : {30, 40, 50})
+    refuse(packet(ipv4_frame(from_left(payload))), Reason::kGlean);
+  EXPECT_EQ(worker_->held(), 3u);
+  worker_->poll_once();
+  EXPECT_EQ(worker_->held(), 3u);
+  EXPECT_EQ(punted(), 0u);
+  holds_gleans_ = false;
+  worker_->poll_once();
+  EXPECT_EQ(worker_->held(), 0u);
+  const auto lengths = sent();
+  ASSERT_EQ(lengths.size(), 3u);
+  EXPECT_EQ(lengths[1], lengths[0] + 10);
+  EXPECT_EQ(lengths[2], lengths[0] + 20);
+}
+
+TEST_F(RefusingWorker, HoldsNothingElseAndNoMoreThanAChunk) {
+  holds_gleans_ = true;
+  refuse(packet(ipv4_frame()), Reason::kOtherProtocol);
+  EXPECT_EQ(worker_->held(), 0u);
+  EXPECT_EQ(punted(), 1u);
+  for (unsigned i = 0; i < kChunkSize + 5; ++i)
+    refuse(packet(ipv4_frame(from_left())), Reason::kGlean);
+  EXPECT_EQ(worker_->held(), kChunkSize);
+  EXPECT_EQ(punted(), 6u);
+  holds_gleans_ = false;
+  worker_->poll_once();
+  EXPECT_EQ(worker_->held(), 0u);
+  EXPECT_EQ(sent().size(), kQueue - 1);  // the wire's
+}
+
+TEST_F(RefusingWorker, WhatIsHeldDoesNotLeaveOnceNothingIsForwarded) {
+  holds_gleans_ = true;
+  refuse(packet(ipv4_frame(from_left())), Reason::kGlean);
+  snapshot_.closed = true;
+  holds_gleans_ = false;
+  worker_->poll_once();
+  EXPECT_EQ(worker_->held(), 0u);
+  EXPECT_EQ(dropped(Reason::kNotReady), 1u);
+  EXPECT_TRUE(sent().empty());
+}
+
+TEST_F(RefusingWorker, WithIpsecNothingIsHeld) {
+  snapshot_.features = kFeatureIpsec;
+  holds_gleans_ = true;
+  refuse(packet(ipv4_frame(from_left())), Reason::kGlean);
+  EXPECT_EQ(worker_->held(), 0u);
+  EXPECT_EQ(punted(), 1u);
+}
 
 class RecordingMemory final : public lookup::Memory {
  public:

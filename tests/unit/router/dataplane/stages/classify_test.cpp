@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/beds/packets.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::router::test {
 namespace {
@@ -191,7 +192,7 @@ TEST(Classify, TakesSegmentsAndNamesSplitHeaders) {
 // The fast loop may only clear what `diagnose` clears, and in the same way: packets are real ones
 // with a few random changes.
 TEST(Classify, FastLoopAgreesWithDiagnose) {
-  const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed()) + 1;
+  const auto seed = static_cast<unsigned>(test_seed());
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   Bed bed;

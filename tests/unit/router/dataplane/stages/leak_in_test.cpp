@@ -316,6 +316,14 @@ TEST_F(LeakIn, WhileClosedNothingPassesButWhatALinkLivesBy) {
   EXPECT_EQ(reason(ipv6_frame(forged6())), Reason::kNotReady);
   EXPECT_EQ(reason(with_options(other, kNops)), Reason::kNotReady);
   EXPECT_EQ(reason(arp), Reason::kArp);
+  // Without IP, which Linux forwards none of: LLDP, LACP, IS-IS behind its length and LLC.
+  for (const auto& [high, low] : {std::pair(0x88, 0xcc), std::pair(0x88, 0x09), std::pair(0, 46)}) {
+    Frame frame = arp;
+    frame[12] = static_cast<uint8_t>(high);
+    frame[13] = static_cast<uint8_t>(low);
+    frame[kIp] = frame[kIp + 1] = 0xfe;
+    EXPECT_EQ(reason(frame), Reason::kOtherProtocol) << high << " " << low;
+  }
   right_.snapshot().closed = false;
   right_.run({packet(ipv4_frame(other))}, 1);
   const auto sent = right_.sent(0);

@@ -25,6 +25,7 @@ struct NextHops {
   NextHopRecord& forward(unsigned group, uint16_t port, uint16_t vlan = 0) {
     NextHopRecord& r = records[group];
     r = {};
+    r.interface = 1;  // packets come in by 0
     r.kind = RecordKind::kForward;
     r.port = port;
     r.mtu = 1500;
@@ -53,6 +54,7 @@ class RewriteTest : public testing::Test {
   std::unique_ptr<Transmitter> transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
   Snapshot snapshot_;
   NextHops next_hops_;
+  std::unique_ptr<AnswerLimit> redirects_ = std::make_unique<AnswerLimit>();
 
   rte_mbuf* run4(const Frame& frame, lookup::GroupId group, uint8_t l2_length = 14) {
     rte_mbuf* m = packet(frame);
@@ -61,7 +63,8 @@ class RewriteTest : public testing::Test {
     chunk_->v4.packets[0] = m;
     chunk_->v4.groups[0] = group;
     chunk_->v4.ingress[0] = {0, l2_length};
-    rewrite<0>(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_);
+    rewrite<0>(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_,
+               redirects_.get());
     return m;
   }
   Reason refused() const {
@@ -80,6 +83,40 @@ TEST_F(RewriteTest, WritesHeaderTtlAndChecksum) {
   EXPECT_EQ(out[14 + 8], 63);
   EXPECT_EQ(full_checksum(out.data() + 14, 20), 0);
   EXPECT_EQ(out.size(), ipv4_frame().size());
+  rte_pktmbuf_free(m);
+}
+
+TEST_F(RewriteTest, OfWhatGoesBackLinuxGetsOneASecondAndSource) {
+  next_hops_.forward(3, 7).interface = 0;
+  redirects_->configure(uint64_t{1} << 40, 100, 1, 0);  // a second lasts longer than the test
+  const auto reason = [&](const FrameOptions& options) {
+    transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+    rte_mbuf* m = run4(ipv4_frame(options), 3);
+    const bool sent = transmitter_->queued(7).size() == 1;
+    EXPECT_EQ(sent, refused() == Reason::kNone);
+    EXPECT_EQ(bytes_of(m)[22], sent ? options.ttl - 1 : options.ttl);
+    rte_pktmbuf_free(m);
+    return refused();
+  };
+  EXPECT_EQ(reason({}), Reason::kNone) << "nobody is told";
+  snapshot_.interfaces[0].redirects6 = true;
+  EXPECT_EQ(reason({}), Reason::kNone) << "of the other family alone";
+  snapshot_.interfaces[0].redirects4 = true;
+  EXPECT_EQ(reason({.ttl = 1}), Reason::kTtlExpired);
+  EXPECT_EQ(reason({.payload_bytes = 1600}), Reason::kTooBig);
+  EXPECT_EQ(reason({}), Reason::kRedirect);
+  EXPECT_EQ(reason({}), Reason::kNone) << "of the same source";
+  EXPECT_EQ(reason({.source = "198.51.100.3"}), Reason::kRedirect);
+  next_hops_.records[3].interface = 1;
+  EXPECT_EQ(reason({.source = "198.51.100.4"}), Reason::kNone) << "leaves by another interface";
+}
+
+TEST_F(RewriteTest, WithoutALimitNobodyIsTold) {
+  next_hops_.forward(3, 7).interface = 0;
+  snapshot_.interfaces[0].redirects4 = true;
+  redirects_.reset();
+  rte_mbuf* m = run4(ipv4_frame(), 3);
+  EXPECT_EQ(refused(), Reason::kNone);
   rte_pktmbuf_free(m);
 }
 

@@ -1,0 +1,198 @@
+#include "router/dataplane/explain_packet.hpp"
+
+#include <cstring>
+#include <memory>
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/forwarding.hpp"
+#include "router/dataplane/stages/link_local.hpp"
+#include "router/dataplane/stages/urpf.hpp"
+
+namespace hecto::router {
+namespace {
+
+using lookup::Family;
+using lookup::IpAddress;
+
+constexpr MacAddress kPortMac = {0x02, 0, 0, 0, 0, 0x01};
+constexpr MacAddress kSenderMac = {0x02, 0, 0, 0, 0, 0x02};
+constexpr uint8_t kUdp = 17, kTtl = 64;
+constexpr uint16_t kUdpBytes = 8;
+
+// RFC 5737, RFC 3849: nobody's, and not the destination.
+IpAddress stand_in(const IpAddress& destination) {
+  const bool v4 = destination.family == Family::kIpv4;
+  const auto address = [v4](const char* four, const char* six) {
+    return *IpAddress::parse(v4 ? four : six);
+  };
+  const IpAddress first = address("192.0.2.1", "2001:db8::1");
+  return first == destination ? address("192.0.2.2", "2001:db8::2") : first;
+}
+
+void put16_be(uint8_t* to, uint16_t value) {
+  to[0] = static_cast<uint8_t>(value >> 8);
+  to[1] = static_cast<uint8_t>(value);
+}
+
+// A frame and the mbuf that shows it; of no pool, never sent and never freed.
+class ThoughtPacket {
+ public:
+  ThoughtPacket(const IpAddress& source, const IpAddress& destination) {
+    uint8_t* const frame = bytes_.data() + RTE_PKTMBUF_HEADROOM;
+    std::memcpy(frame, kPortMac.data(), kPortMac.size());
+    std::memcpy(frame + 6, kSenderMac.data(), kSenderMac.size());
+    uint8_t* const ip = frame + kEthernetBytes;
+    const bool v4 = destination.family == Family::kIpv4;
+    const uint16_t ether_type = v4 ? kEtherIpv4 : kEtherIpv6;
+    std::memcpy(frame + 12, &ether_type, sizeof ether_type);
+    const unsigned header =
+        v4 ? write_ipv4(ip, source, destination) : write_ipv6(ip, source, destination);
+    put16_be(ip + header, PacketQuestion::kSourcePort);
+    put16_be(ip + header + 2, PacketQuestion::kDestinationPort);
+    put16_be(ip + header + 4, kUdpBytes);
+    mbuf_->buf_addr = bytes_.data();
+    mbuf_->buf_len = static_cast<uint16_t>(bytes_.size());
+    mbuf_->data_off = RTE_PKTMBUF_HEADROOM;
+    mbuf_->nb_segs = 1;
+    rte_mbuf_refcnt_set(mbuf_.get(), 1);
+    mbuf_->data_len = static_cast<uint16_t>(kEthernetBytes + header + kUdpBytes);
+    mbuf_->pkt_len = mbuf_->data_len;
+  }
+  rte_mbuf* mbuf() { return mbuf_.get(); }
+
+ private:
+  static unsigned write_ipv4(uint8_t* ip, const IpAddress& from, const IpAddress& to) {
+    ip[0] = 0x45;
+    put16_be(ip + 2, kIpv4Bytes + kUdpBytes);
+    ip[8] = kTtl;
+    ip[9] = kUdp;
+    std::memcpy(ip + 12, from.bytes.data(), 4);
+    std::memcpy(ip + 16, to.bytes.data(), 4);
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < kIpv4Bytes; i += 2) sum += load16_be(ip + i);
+    while (sum > 0xffff) sum = (sum >> 16) + (sum & 0xffff);
+    put16_be(ip + 10, static_cast<uint16_t>(~sum));
+    return kIpv4Bytes;
+  }
+  static unsigned write_ipv6(uint8_t* ip, const IpAddress& from, const IpAddress& to) {
+    ip[0] = 0x60;
+    put16_be(ip + 4, kUdpBytes);
+    ip[6] = kUdp;
+    ip[7] = kTtl;
+    std::memcpy(ip + 8, from.bytes.data(), 16);
+    std::memcpy(ip + 24, to.bytes.data(), 16);
+    return kIpv6Bytes;
+  }
+
+  const std::unique_ptr<rte_mbuf> mbuf_ = std::make_unique<rte_mbuf>();
+  std::array<uint8_t, RTE_PKTMBUF_HEADROOM + 128> bytes_{};
+};
+
+// Of the question, or any that is up; kNoInterface: none is.
+InterfaceId ingress(const PacketQuestion& question, const Snapshot& snapshot) {
+  if (question.interface != kNoInterface) return question.interface;
+  for (size_t id = 0; id < snapshot.interfaces.size(); ++id)
+    if (snapshot.interfaces[id].up) return static_cast<InterfaceId>(id);
+  return kNoInterface;
+}
+
+// What rewrite makes of it: by its record, or by those of the buckets that its flow chooses from.
+void read_record(const lookup::NextHopView& hops, lookup::GroupId group, PacketAnswer& answer) {
+  using lookup::NextHopRecord;
+  using lookup::RecordKind;
+  const NextHopRecord* record = &hops.record(group);
+  const bool several = record->kind == RecordKind::kMultipath;
+  const NextHopRecord& whole = *record;
+  answer.buckets = several ? whole.bucket_mask + 1u : 1;
+  for (uint32_t bucket = 0; bucket < answer.buckets; ++bucket) {
+    if (several) record = &hops.record(hops.buckets[whole.bucket_offset + bucket]);
+    if (record->kind == RecordKind::kForward) continue;
+    ++answer.refusing;
+    answer.refused_by = static_cast<Reason>(record->reason);
+  }
+  if (answer.refusing < answer.buckets) return;
+  answer.reason = answer.refused_by;
+  answer.refusing = 0;
+}
+
+// What encap makes of a packet that an SA is to protect: by the record of its tunnel's end.
+void read_tunnel(const esp::Packet& packet, const TableViews& tables, PacketAnswer& answer) {
+  const auto& id = packet.sa->id;
+  answer.spi = id.spi;
+  const lookup::NextHopRecord* record =
+      &record_of(tables, id.destination.family, id.destination.bytes.data());
+  if (record->kind == lookup::RecordKind::kMultipath)
+    record = &tables.next_hops.record(tables.next_hops.buckets[record->bucket_offset]);
+  if (record->kind != lookup::RecordKind::kForward)
+    answer.reason = Encap::reason_without_next_hop(packet, *record, tables);
+}
+
+bool asks_urpf(const PacketQuestion& question, const Snapshot& snapshot) {
+  return (snapshot.features & kFeatureUrpf) != 0 && question.source &&
+         question.interface != kNoInterface;
+}
+
+// The stages in the pipeline's order, until one refuses the packet or an SA takes it.
+template <typename Address, typename Fib>
+void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, Chunk& chunk,
+          const Snapshot& snapshot, const TableViews& tables, PolicyCheck* policies,
+          PacketAnswer& answer) {
+  if (lane.count > 0 && asks_urpf(question, snapshot)) {
+    answer.urpf = true;
+    check_reverse_path(lane, chunk, tables, snapshot, 0);
+  }
+  if (lane.count > 0) lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+  if (lane.count > 0 && question.interface != kNoInterface)
+    check_forwarding(lane, chunk, tables.next_hops, snapshot);
+  if (policies != nullptr) {
+    answer.policies = true;
+    const auto protect = std::make_unique<EspBatch>();
+    policies->forwarded(chunk, tables, *protect);
+    if (protect->count > 0) read_tunnel(protect->packets[0], tables, answer);
+  }
+  if (lane.count > 0) read_record(tables.next_hops, lane.groups[0], answer);
+}
+
+}  // namespace
+
+PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snapshot,
+                            const TableViews& tables,
+                            const std::optional<IpsecStages::Options>& ipsec) {
+  PacketAnswer answer;
+  answer.source = question.source.value_or(stand_in(question.destination));
+  if (question.interface != kNoInterface && !snapshot.interfaces[question.interface].up) {
+    answer.reason = Reason::kInterfaceDown;
+    return answer;
+  }
+  ThoughtPacket packet(answer.source, question.destination);
+  const auto chunk = std::make_unique<Chunk>();
+  chunk->packets[0] = packet.mbuf();
+  chunk->count = 1;
+  PortView port;
+  port.present = true;
+  port.untagged = ingress(question, snapshot);
+  std::memcpy(&port.mac, kPortMac.data(), kPortMac.size());
+  classify<0>(*chunk, port, snapshot);
+
+  std::unique_ptr<PolicyCheck> policies;
+  if (ipsec && (snapshot.features & kFeatureIpsec) != 0)
+    policies = std::make_unique<PolicyCheck>(
+        EspState{ipsec->tables, ipsec->mark, ipsec->now_s, nullptr, false});
+  if (question.destination.family == Family::kIpv4)
+    lead(chunk->v4, tables.fib4, question, *chunk, snapshot, tables, policies.get(), answer);
+  else
+    lead(chunk->v6, tables.fib6, question, *chunk, snapshot, tables, policies.get(), answer);
+  if (chunk->refused_count > 0) answer.reason = chunk->refused[0].reason;
+  if (snapshot.closed) answer.reason = Reason::kNotReady;
+  answer.punts = info(answer.reason).punt &&
+                 (answer.reason != Reason::kLinkLocal || ends_on_this_link(packet.mbuf(), tables));
+  if (!answer.punts || snapshot.linux_side) return answer;
+  answer.punts = false;
+  answer.reason = Reason::kNoLinux;
+  return answer;
+}
+
+}  // namespace hecto::router

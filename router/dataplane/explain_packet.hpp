@@ -1,0 +1,47 @@
+// "What becomes of a packet with these addresses?" The answer for `hecto show routes ADDRESS`.
+//
+// A packet is made in memory and led through the stages' own functions, from classify to the policy
+// check, and then held against the record that rewrite would read: nothing is sent, nothing is
+// counted, and no stage is told twice. It is a small UDP packet with a TTL of 64, so its length and
+// its TTL refuse it nowhere.
+//
+// Control thread only.
+#pragma once
+
+#include <optional>
+
+#include "base/net.hpp"
+#include "base/reason.hpp"
+#include "lookup/prefix.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/stages/ipsec_stages.hpp"
+
+namespace hecto::router {
+
+struct PacketQuestion {
+  lookup::IpAddress destination;
+  std::optional<lookup::IpAddress> source;  // of the same family; else an ordinary one stands in
+  InterfaceId interface = kNoInterface;  // where it comes in; none: by any, and uRPF is not asked
+  // Of UDP, for policies that ask for ports.
+  static constexpr uint16_t kSourcePort = 49152, kDestinationPort = 33434;
+};
+
+struct PacketAnswer {
+  lookup::IpAddress source;       // that was asked for
+  Reason reason = Reason::kNone;  // kNone: it is forwarded, or leaves as ESP
+  uint32_t spi = 0;               // of the SA that protects it; 0: none
+  // Of several next hops, whose choice its flow makes: those of them, in buckets, that refuse it
+  // while others forward it, and the reason of one.
+  uint32_t buckets = 1, refusing = 0;
+  Reason refused_by = Reason::kNone;
+  bool punts = false;                   // the reason is why Linux gets it; else it is dropped
+  bool policies = false, urpf = false;  // were asked
+};
+
+// `ipsec`: none in a router without.
+PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snapshot,
+                            const TableViews& tables,
+                            const std::optional<IpsecStages::Options>& ipsec);
+
+}  // namespace hecto::router
