@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 namespace hecto::router {
 
@@ -19,9 +20,27 @@ bool Commands::post(std::function<void()> work) {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
     pending_.push_back(std::move(work));
+    if (held_) return true;
   }
+  return wake();
+}
+
+bool Commands::wake() const {
   const uint64_t one = 1;
   return write(event_.get(), &one, sizeof one) == sizeof one;
+}
+
+void Commands::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void Commands::release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(held_, false) || pending_.empty()) return;
+  }
+  wake();
 }
 
 void Commands::run_pending() {

@@ -19,7 +19,10 @@ class Commands {
  public:
   Commands();
 
-  int fd() const { return event_.get(); }  // readable while something waits
+  int fd() const { return event_.get(); }  // readable while what waits may be answered
+  // Control only: what comes waits, and does not wake control, till release().
+  void hold();
+  void release();
   // Runs `work` on the control thread; empty once control has ended. What it throws is logged and
   // thrown here as an internal error, in words for the client.
   template <typename Answer>
@@ -64,11 +67,12 @@ class Commands {
   void close();        // control only: refuses what comes, drops what waits
 
  private:
+  bool wake() const;
   static std::runtime_error internal_error(const std::exception& thrown);
 
   std::mutex mutex_;
   std::deque<std::function<void()>> pending_;
-  bool closed_ = false;
+  bool closed_ = false, held_ = false;
   FileDescriptor event_;
 };
 

@@ -128,6 +128,11 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.up = up;
   setup.urpf = interface.urpf;
   setup.counters = interface.counters;
+  setup.rp_filter = interface.switches.rp_filter;
+  setup.forwards4 = interface.switches.forwards4;
+  setup.forwards6 = interface.switches.forwards6;
+  setup.redirects4 = interface.switches.redirects4;
+  setup.redirects6 = interface.switches.redirects6;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;

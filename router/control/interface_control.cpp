@@ -19,6 +19,9 @@ Result<void> InterfaceControl::add_port(const config::PortConfig& config,
   auto port = plane_.add_port(config, placement);
   if (!port) return tl::unexpected(port.error());
   sampler_.reset_port(port->id);
+  if (config.mac && port->mac != *config.mac)
+    notes_.add(fmt::format("port {}: mac {} is not what it has: {} keeps {}", config.name,
+                           to_string(*config.mac), port->driver, to_string(port->mac)));
   auto done = add_interfaces(*port, config);
   if (!done) remove_port(config.name);
   return done;
@@ -56,8 +59,10 @@ Interface InterfaceControl::tagged(Interface untagged, const PortStatus& port,
   return tagged;
 }
 
+static_assert(config::kMostInterfaces == kMaxInterfaceId + 1);
+
 Result<void> InterfaceControl::add(Interface interface) {
-  interface.id = table_.free_id();
+  interface.id = id_for(interface);
   if (interface.id == kNoInterface)
     return fail(fmt::format("interface {}: {} is the most there can be", interface.name,
                             kMaxInterfaceId + 1));
@@ -73,7 +78,10 @@ Result<void> InterfaceControl::add(Interface interface) {
     return done;
   }
   sampler_.reset_interface(interface.id);
-  refresh(table_.insert(std::move(interface)));
+  Interface& added = table_.insert(std::move(interface));
+  if (linux_ != nullptr)
+    if (const auto now = linux_->switches({added.name})) take_switches(added, now->front());
+  refresh(added);
   return {};
 }
 
@@ -120,16 +128,20 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   auto port = plane_.port(wanted.name);
   if (!port) {  // its device is back but refuses: what it is to be it becomes with it
     if (const auto lost = lost_ports_.find(wanted.name); lost != lost_ports_.end())
-      lost->second = wanted;
+      lost->second.status.config = wanted;
     return {};
   }
   if (wanted.promiscuous != port->config.promiscuous)
     if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done) return done;
-  if (!wanted.vlans.empty() && port->driver == "net_af_xdp")
+  // AF_XDP does not show VLAN tags that the kernel has taken off.
+  if (!wanted.vlans.empty() && port->driver == "net_af_xdp") {
+    if (auto done = remake_port(wanted); !done) return done;
+    port = plane_.port(wanted.name);
     notes_.add(
-        fmt::format("port {}: AF_XDP does not show VLAN tags that the kernel has taken off; reload "
-                    "once without the port and then with it",
-                    wanted.name));
+        fmt::format("port {}: opened anew as {}, which shows VLAN tags; packets of that "
+                    "moment are lost",
+                    wanted.name, port->driver));
+  }
   plane_.update_config(wanted);
   port->config = wanted;
   // VLANs that went, changed or came.
@@ -231,6 +243,54 @@ void InterfaceControl::poll_links() {
   }
 }
 
+// So many a second: each costs four to five small files.
+void InterfaceControl::follow_switches() {
+  constexpr size_t kAtOnce = 128;
+  if (linux_ == nullptr || table_.all().empty()) return;
+  std::vector<InterfaceId> ids;
+  std::vector<std::string> names;
+  auto at = table_.all().lower_bound(next_switches_);
+  for (; at != table_.all().end() && ids.size() < kAtOnce; ++at) {
+    ids.push_back(at->first);
+    names.push_back(at->second.name);
+  }
+  next_switches_ = at == table_.all().end() ? InterfaceId{0} : at->first;
+  auto now = linux_->switches(names);
+  if (!now && !switches_unread_)
+    notes_.add("Linux's switches (rp_filter, forwarding, …) are not followed: " +
+               now.error().message);
+  switches_unread_ = !now;
+  if (!now) return;
+  // What goes back by its interface is for Linux to forward, which has no routes of the API and of
+  // route files: then nothing is given to it, and no redirect sent.
+  const bool linux_has_all =
+      running_.config.route_files.empty() &&
+      routing_.counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)] == 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    Interface& interface = *table_.find(ids[i]);
+    if (!linux_has_all) (*now)[i].redirects4 = (*now)[i].redirects6 = false;
+    if (interface.switches == (*now)[i]) continue;
+    take_switches(interface, (*now)[i]);
+    refresh(interface);
+  }
+}
+
+// Said where it takes something away that the router does by itself.
+void InterfaceControl::take_switches(Interface& interface, const InterfaceSwitches& wanted) {
+  const InterfaceSwitches before = std::exchange(interface.switches, wanted);
+  const auto forwards = [](const InterfaceSwitches& s) {
+    return std::pair(s.forwards4, s.forwards6);
+  };
+  if (forwards(before) != forwards(wanted))
+    spdlog::warn("interface {}: by Linux's switches IPv4 is {}forwarded, IPv6 is {}forwarded",
+                 interface.name, wanted.forwards4 ? "" : "not ", wanted.forwards6 ? "" : "not ");
+  if (before.rp_filter != wanted.rp_filter)
+    spdlog::info("interface {}: by Linux's rp_filter uRPF is {} for IPv4", interface.name,
+                 to_string(std::max(wanted.rp_filter, interface.urpf)));
+  if (!before.accept_local && wanted.accept_local)
+    spdlog::info("interface {}: accept_local is not followed where uRPF is on", interface.name);
+}
+
 void InterfaceControl::refresh_addresses() {
   for (const auto& [id, interface] : table_.all())
     if (plane_.interface_addresses(id) != routing_.interfaces().addresses(interface))
@@ -278,15 +338,18 @@ void InterfaceControl::update_mtus(const PortStatus& port) {
   }
 }
 
-// The MTU that somebody gave the port's twin.
+// The MTU that somebody gave the port's twin. One that is refused the twin does not keep: Linux
+// would send what the port cannot.
 void InterfaceControl::take_mtu(const Interface& interface, uint16_t mtu) {
   const auto done = plane_.set_mtu(interface.port_name, mtu);
   const auto port = plane_.port(interface.port_name);
   if (done) {
     spdlog::info("port {}: MTU {} from Linux", interface.name, mtu);
     update_mtus(*port);
-  } else if (mtu > port->mtu) {
-    notes_.add("Linux wants another MTU, the port keeps its own: " + done.error().message);
+  } else {
+    notes_.add(fmt::format("Linux wants another MTU, the port and its TAP keep {}: {}", port->mtu,
+                           done.error().message));
+    linux_->set_twin_mtu(interface.id, port->mtu);
   }
 }
 
@@ -303,6 +366,7 @@ bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
     return false;
   }
   if (removed) return lose_twin(*interface);
+  if (interface->made_by_linux && !link.name.empty()) interface->name = link.name;
   follow_twin(*interface, link);
   if (interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535)
     take_mtu(*interface, static_cast<uint16_t>(link.mtu));

@@ -16,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "config/file/config.hpp"
+#include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_table.hpp"
 #include "router/linux/backoff.hpp"
 
@@ -25,12 +26,10 @@ struct Placement;
 
 namespace hecto::router {
 
-class ForwardingPlane;
 class LinuxSide;
 class Notes;
 class Routing;
 class Sampler;
-struct PortStatus;
 struct Running;
 
 class InterfaceControl {
@@ -45,6 +44,9 @@ class InterfaceControl {
   void attach(LinuxSide& linux_side) { linux_ = &linux_side; }
 
   const InterfaceTable& table() const { return table_; }
+  // Ports that are not there, as their device is back and refuses: as they were, without a link,
+  // and why.
+  std::vector<PortStatus> lost_ports() const;
   bool with_linux() const { return linux_ != nullptr; }
 
   // A port and its interfaces, all or none.
@@ -69,6 +71,7 @@ class InterfaceControl {
   // Once a second: what went away without a word, and what can be mended now. True: routes of the
   // file are to be written again.
   bool watch();
+  void follow_switches();    // Linux's sysctls, once a second
   void refresh_addresses();  // those that Linux changed, for who answers from them
 
  private:
@@ -85,6 +88,8 @@ class InterfaceControl {
   std::vector<std::string> write_to_linux(const Interface& interface);
   void note_refusals(const std::vector<std::string>& lines);
 
+  void take_switches(Interface& interface, const InterfaceSwitches& wanted);
+
   // interface_mending.cpp
   struct Mending {
     Backoff pause{std::chrono::milliseconds(50), std::chrono::seconds(30)};
@@ -96,8 +101,11 @@ class InterfaceControl {
   bool remake_twin(Interface& interface);
   Result<void> restore_twin(Interface& interface);
   void trouble(Interface& interface, const std::string& words, const std::string& line);
+  Result<void> remake_port(const config::PortConfig& config);
   bool reopen(const PortStatus& gone);
+  void lose_port(const PortStatus& gone, const std::string& why);
   bool retry_ports();
+  InterfaceId id_for(const Interface& interface) const;
 
   const Running& running_;
   Routing& routing_;
@@ -108,8 +116,15 @@ class InterfaceControl {
   InterfaceTable table_;
   std::map<std::string, bool> port_gone_;  // and said so
   std::map<InterfaceId, Mending> mending_;
+  InterfaceId next_switches_ = 0;  // whose are read next
+  bool switches_unread_ = false;   // and said so
   std::map<std::string, Mending> reopening_;
-  std::map<std::string, config::PortConfig> lost_ports_;  // whose device is back but refused
+  struct LostPort {
+    PortStatus status;
+    // By name, kept: routes name them, and would leave by whoever came to have such a number.
+    std::map<std::string, InterfaceId> ids;
+  };
+  std::map<std::string, LostPort> lost_ports_;  // whose device is back but refused
 };
 
 }  // namespace hecto::router

@@ -139,28 +139,20 @@ bool InterfaceControl::watch() {
   return write_routes;
 }
 
-// The device was deleted and made again: the port is opened anew under the same interfaces, whose
-// twins, with what Linux and others have put there, stay.
-bool InterfaceControl::reopen(const PortStatus& gone) {
-  const std::string name = gone.name();
-  Mending& mending = reopening_[name];
-  const auto now = Clock::now();
-  if (now < mending.due) return false;
-  mending.due = now + mending.pause.pause(now);
-  const config::PortConfig config = gone.config;
+// The port is opened anew under the same interfaces, whose twins, with what Linux and others have
+// put there, stay. One that cannot be is tried again, as `config` says.
+Result<void> InterfaceControl::remake_port(const config::PortConfig& config) {
+  const std::string name = config.name;
+  PortStatus gone = *plane_.port(name);
   for (const auto& [id, interface] : table_.all())
     if (interface.port_name == name && interface.has_twin) linux_->suspend_twin(id);
   update_twins();
   plane_.remove_port(name);
   auto port = plane_.add_port(config, running_.placement);
   if (!port) {
-    notes_.add(fmt::format("port {}: {} is back but cannot be used: {}", name, config.device,
-                           port.error().message));
-    const Mending kept = mending;
-    remove_port(name);
-    reopening_[name] = kept;
-    lost_ports_[name] = config;
-    return false;
+    gone.config = config;
+    lose_port(gone, port.error().message);
+    return tl::unexpected(port.error());
   }
   sampler_.reset_port(port->id);
   for (auto& [id, interface] : table_.all()) {
@@ -177,25 +169,77 @@ bool InterfaceControl::reopen(const PortStatus& gone) {
     refresh(interface);
   }
   update_mtus(*port);
+  for (const auto& [id, interface] : table_.all())
+    if (interface.port_name == name && interface.has_twin && interface.vlan == 0)
+      linux_->set_twin_mtu(id, port->mtu);
   update_twins();
   plane_.publish();
   port_gone_[name] = false;
+  return {};
+}
+
+// The device was deleted and made again.
+bool InterfaceControl::reopen(const PortStatus& gone) {
+  const std::string name = gone.name();
+  Mending& mending = reopening_[name];
+  const auto now = Clock::now();
+  if (now < mending.due) return false;
+  mending.due = now + mending.pause.pause(now);
+  const config::PortConfig config = gone.config;
+  if (!remake_port(config)) return false;
   notes_.add(fmt::format("port {}: {} is back and used again", name, config.device));
   return true;
+}
+
+void InterfaceControl::lose_port(const PortStatus& gone, const std::string& why) {
+  const std::string name = gone.name();
+  LostPort lost{gone, {}};
+  lost.status.present = true;  // another device of its name
+  lost.status.link = {};
+  lost.status.rx_queues = lost.status.tx_queues = 0;
+  lost.status.trouble = fmt::format("{} is back but cannot be used: {}", gone.config.device, why);
+  for (const auto& [id, interface] : table_.all())
+    if (interface.port_name == name) lost.ids[interface.name] = id;
+  notes_.add(fmt::format("port {}: {}", name, lost.status.trouble));
+  const Mending mending = reopening_[name];
+  remove_port(name);
+  reopening_[name] = mending;
+  lost_ports_[name] = std::move(lost);
+}
+
+std::vector<PortStatus> InterfaceControl::lost_ports() const {
+  std::vector<PortStatus> all;
+  for (const auto& [name, lost] : lost_ports_) all.push_back(lost.status);
+  return all;
+}
+
+InterfaceId InterfaceControl::id_for(const Interface& interface) const {
+  std::set<InterfaceId> kept;
+  for (const auto& [port, lost] : lost_ports_) {
+    for (const auto& [name, id] : lost.ids) {
+      if (name == interface.name && port == interface.port_name && table_.find(id) == nullptr)
+        return id;
+      kept.insert(id);
+    }
+  }
+  return table_.free_id(kept);
 }
 
 // Ports whose device refused when it was back.
 bool InterfaceControl::retry_ports() {
   bool made = false;
-  const std::map<std::string, config::PortConfig> lost = lost_ports_;
-  for (const auto& [name, config] : lost) {
+  const std::map<std::string, LostPort> lost = lost_ports_;
+  for (const auto& [name, port] : lost) {
     Mending& mending = reopening_[name];
     const auto now = Clock::now();
     if (now < mending.due) continue;
     mending.due = now + mending.pause.pause(now);
     const Mending kept = mending;
-    if (!add_port(config, running_.placement)) {
-      lost_ports_[name] = config;  // undoing it forgot both
+    const config::PortConfig& config = port.status.config;
+    if (auto added = add_port(config, running_.placement); !added) {
+      lost_ports_[name] = port;  // undoing it forgot both
+      lost_ports_[name].status.trouble =
+          fmt::format("{} is back but cannot be used: {}", config.device, added.error().message);
       reopening_[name] = kept;
       continue;
     }

@@ -4,12 +4,9 @@
 
 namespace hecto::router {
 
-InterfaceId InterfaceTable::free_id() const {
+InterfaceId InterfaceTable::free_id(const std::set<InterfaceId>& kept) const {
   InterfaceId id = 0;
-  for (const auto& [used, interface] : interfaces_) {
-    if (used != id) break;
-    ++id;
-  }
+  while (interfaces_.contains(id) || kept.contains(id)) ++id;
   return id <= kMaxInterfaceId ? id : kNoInterface;
 }
 

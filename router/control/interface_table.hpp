@@ -3,9 +3,11 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/net.hpp"
+#include "router/linux/switches.hpp"
 #include "router/rib/interfaces.hpp"
 
 namespace hecto::router {
@@ -17,8 +19,9 @@ struct Interface : InterfaceState {
   bool made_by_linux = false;  // a VLAN device on the port's TAP
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
-  bool has_twin = false;   // a TAP of its own
-  bool twin_gone = false;  // deleted in Linux or moved elsewhere, and not made again yet
+  InterfaceSwitches switches;  // of its twin
+  bool has_twin = false;       // a TAP of its own
+  bool twin_gone = false;      // deleted in Linux or moved elsewhere, and not made again yet
   // What Linux said last of its twin; empty and zero: nothing yet.
   std::string twin_name;
   MacAddress twin_mac{};
@@ -28,8 +31,8 @@ struct Interface : InterfaceState {
 
 class InterfaceTable {
  public:
-  // The lowest free id; kNoInterface when there is none.
-  InterfaceId free_id() const;
+  // The lowest id that is neither used nor kept for another; kNoInterface when there is none.
+  InterfaceId free_id(const std::set<InterfaceId>& kept = {}) const;
   Interface& insert(Interface interface);
   void erase(InterfaceId id) { interfaces_.erase(id); }
   const Interface* find(InterfaceId id) const;

@@ -6,8 +6,11 @@
 namespace hecto::router {
 
 LinuxEventFanOut::LinuxEventFanOut(const config::LinuxConfig& config, LinuxEvents& routing,
-                                   OnLink on_link)
-    : config_(config), routing_(routing), on_link_(std::move(on_link)) {}
+                                   OnLink on_link, OnNeighbor on_neighbor)
+    : config_(config),
+      routing_(routing),
+      on_link_(std::move(on_link)),
+      on_neighbor_(std::move(on_neighbor)) {}
 
 void LinuxEventFanOut::link(const LinuxLink& link, bool removed) {
   if (removed)
@@ -23,7 +26,9 @@ void LinuxEventFanOut::address(const LinuxAddress& address, bool removed) {
 }
 
 void LinuxEventFanOut::neighbor(const LinuxNeighbor& neighbor, bool removed) {
-  if (config_.mirror_neighbors) routing_.neighbor(neighbor, removed);
+  if (!config_.mirror_neighbors) return;
+  if (!removed && neighbor.usable && !routing_.sends_to(neighbor)) on_neighbor_();
+  routing_.neighbor(neighbor, removed);
 }
 
 void LinuxEventFanOut::nexthop_object(const NextHopObject& object, bool removed) {

@@ -23,7 +23,12 @@ class LinuxEventFanOut final : public LinuxEvents {
   // Called for every link of Linux, also of those that are no interface of ours.
   using OnLink = std::function<void(const LinuxLink& link, bool removed)>;
 
-  LinuxEventFanOut(const config::LinuxConfig& config, LinuxEvents& routing, OnLink on_link);
+  // Called before routing hears of a neighbor that can be sent to.
+  using OnNeighbor = std::function<void()>;
+
+  LinuxEventFanOut(
+      const config::LinuxConfig& config, LinuxEvents& routing, OnLink on_link,
+      OnNeighbor on_neighbor = [] {});
 
   void link(const LinuxLink& link, bool removed) override;
   void address(const LinuxAddress& address, bool removed) override;
@@ -51,6 +56,7 @@ class LinuxEventFanOut final : public LinuxEvents {
   const config::LinuxConfig config_;
   LinuxEvents& routing_;
   const OnLink on_link_;
+  const OnNeighbor on_neighbor_;
   std::unordered_map<int, Known> links_;  // by ifindex
   uint32_t resyncs_ = 0;
   bool resyncing_ = false;

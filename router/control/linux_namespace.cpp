@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -13,6 +15,43 @@
 #include "router/linux/xfrm/requests.hpp"
 
 namespace hecto::router {
+namespace {
+
+// Whether the process sees another file there; no where it may not be asked.
+bool sees_another(pid_t pid, const std::string& path, const struct stat& ours) {
+  struct stat theirs {};
+  if (stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &theirs) != 0) return errno == ENOENT;
+  return ours.st_ino != theirs.st_ino || ours.st_dev != theirs.st_dev;
+}
+
+// In a mount namespace of its own, as `ip netns exec` and systemd's PrivateTmp make it, a process
+// gives names that nobody else sees.
+void tell_if_hidden(const std::string& name, Notes& notes) {
+  const std::string path = "/run/netns/" + name;
+  struct stat ours {};
+  if (stat(path.c_str(), &ours) != 0) return;
+  if (!sees_another(getppid(), path, ours) && !sees_another(1, path, ours)) return;
+  notes.add(fmt::format(
+      "Linux side: only hectod sees the namespace {}: it runs in a mount namespace of its own (ip "
+      "netns exec, PrivateTmp); run \"ip netns add {}\" outside before it starts, or reach it by "
+      "\"nsenter -t {} -m ip netns exec {} COMMAND\"",
+      name, name, getpid(), name));
+}
+
+}  // namespace
+
+namespace {
+
+// Linux tells one host of six errors at once and then of one a second (IPv6 of newer kernels: ten):
+// of one traceroute after another it leaves out hops. The limit is the punts' (RFC 1812 §4.3.2.8,
+// PuntGate::kErrorsPps); beside it Linux's for all hosts stays, and what somebody has set.
+void leave_error_rates_to_punts(const NetworkNamespace& space) {
+  for (const char* path : {"net/ipv4/icmp_ratelimit", "net/ipv6/icmp/ratelimit"})
+    if (const auto now_ms = space.sysctl(path); now_ms && (*now_ms == "1000" || *now_ms == "100"))
+      (void)space.set_sysctl(path, "0");
+}
+
+}  // namespace
 
 LinuxNamespace::LinuxNamespace(NetworkNamespace space, NetlinkRequests requests,
                                Dataplane& dataplane, Notes& notes)
@@ -28,7 +67,9 @@ Result<std::unique_ptr<LinuxNamespace>> LinuxNamespace::open(const config::Linux
                                                              LinuxEvents& events) {
   auto space = NetworkNamespace::open_or_create(config.name_space, NamespaceLifetime::kRemove);
   if (!space) return tl::unexpected(space.error());
+  tell_if_hidden(config.name_space, notes);
   if (auto done = space->enable_forwarding(); !done) return tl::unexpected(done.error());
+  leave_error_rates_to_punts(*space);
   auto requests = NetlinkRequests::open(*space);
   if (!requests) return tl::unexpected(requests.error());
   // What an earlier run left would stand beside, or before, what the file says now.

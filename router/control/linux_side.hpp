@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "router/control/interface_table.hpp"
+#include "router/linux/switches.hpp"
 #include "router/linux/tap.hpp"
 
 struct rte_mempool;
@@ -39,6 +40,10 @@ class LinuxSide {
   virtual std::optional<TapState> twin_state(InterfaceId id) const = 0;
   // The slow path delivers to these interfaces' twins from now on.
   virtual void deliver(const InterfaceTable& interfaces) = 0;
+
+  // What the sysctls say of interfaces, by name, in order.
+  virtual Result<std::vector<InterfaceSwitches>> switches(
+      const std::vector<std::string>& names) const = 0;
 
   virtual Result<void> add_address(int ifindex, const IpPrefix& address) = 0;
   virtual Result<void> remove_address(int ifindex, const IpPrefix& address) = 0;

@@ -4,10 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <fstream>
+#include <set>
 
 #include "config/file/diff.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -20,14 +18,28 @@
 namespace hecto::router {
 namespace {
 
+// What routes and neighbors may name: interfaces of the wanted file, and those that Linux made.
+std::set<std::string> interfaces_of(const Parts& parts, const config::Config& wanted) {
+  std::set<std::string> names;
+  for (const config::PortConfig& port : wanted.ports) {
+    names.insert(port.name);
+    for (const config::VlanConfig& vlan : port.vlans)
+      names.insert(fmt::format("{}.{}", port.name, vlan.id));
+  }
+  for (const auto& [id, interface] : parts.interfaces.table().all())
+    if (interface.made_by_linux) names.insert(interface.name);
+  return names;
+}
+
 // Names and gateways of routes and neighbors, against the wanted ports and what Linux has on ours.
 class References {
  public:
-  References(const Parts& parts, const config::Config& wanted) : parts_(parts), wanted_(wanted) {}
+  References(const Parts& parts, const config::Config& wanted)
+      : parts_(parts), wanted_(wanted), interfaces_(interfaces_of(parts, wanted)) {}
 
   void check(const config::Difference& difference, std::vector<std::string>& problems) const {
     for (const config::NeighborConfig& neighbor : difference.neighbors_added)
-      if (!interface_there(neighbor.interface))
+      if (!interfaces_.contains(neighbor.interface))
         problems.push_back(fmt::format("neighbor {}: there is no interface {}",
                                        neighbor.address.to_string(), neighbor.interface));
     for (const config::RouteConfig& route : difference.routes_added)
@@ -37,21 +49,11 @@ class References {
  private:
   void check(const config::RouteConfig& route, const config::NextHopConfig& via,
              std::vector<std::string>& problems) const {
-    if (via.interface.empty() ? covered(via.gateway) : interface_there(via.interface)) return;
+    if (via.interface.empty() ? covered(via.gateway) : interfaces_.contains(via.interface)) return;
     problems.push_back(
         fmt::format("route {}: gateway {}: {}", route.to.to_string(), via.gateway.to_string(),
                     via.interface.empty() ? "no interface has an address in its subnet"
                                           : "there is no interface " + via.interface));
-  }
-
-  bool interface_there(const std::string& name) const {
-    for (const config::PortConfig& port : wanted_.ports) {
-      if (port.name == name) return true;
-      for (const config::VlanConfig& vlan : port.vlans)
-        if (fmt::format("{}.{}", port.name, vlan.id) == name) return true;
-    }
-    const Interface* made = parts_.interfaces.table().find(name);
-    return made != nullptr && made->made_by_linux;
   }
 
   bool covered(const IpAddress& gateway) const {
@@ -67,6 +69,7 @@ class References {
 
   const Parts& parts_;
   const config::Config& wanted_;
+  const std::set<std::string> interfaces_;
 };
 
 void check_devices(const Parts& parts, const config::Difference& difference,
@@ -76,18 +79,28 @@ void check_devices(const Parts& parts, const config::Difference& difference,
       problems.push_back(there.error().message);
 }
 
-void check_route_files(const config::Difference& difference, std::vector<std::string>& problems) {
-  for (const std::string& file : difference.route_files_added)
-    if (!std::ifstream(file))
-      problems.push_back(fmt::format("{}: cannot be opened: {}", file, std::strerror(errno)));
+void check_route_files(const config::Difference& difference, const ReadRouteFiles& files,
+                       std::vector<std::string>& problems) {
+  for (const std::string& path : difference.route_files_added) {
+    const auto file = files.find(path);
+    if (file == files.end())
+      problems.push_back(path + ": was not read");
+    else if (!file->second)
+      problems.push_back(file->second.error().message);
+  }
 }
 
 // The steps, each of which can be taken back. Takes all of them back unless they are kept.
 class Application {
  public:
   Application(const Parts& parts, const config::Config& wanted,
-              const config::Difference& difference, const ReloadStep& before_step)
-      : parts_(parts), wanted_(wanted), difference_(difference), before_step_(before_step) {}
+              const config::Difference& difference, ReadRouteFiles& files,
+              const ReloadStep& before_step)
+      : parts_(parts),
+        wanted_(wanted),
+        difference_(difference),
+        files_(files),
+        before_step_(before_step) {}
   ~Application() {
     for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
   }
@@ -102,6 +115,10 @@ class Application {
     return before_step_ ? before_step_(step) : Result<void>{};
   }
   void undo(std::function<void()> back) { undo_.push_back(std::move(back)); }
+  template <typename Done>
+  void put_back(const Done& done) const {
+    if (!done) parts_.notes.add("reload: not all could be put back: " + done.error().message);
+  }
   void put_back_into_linux();
   void settle_gateways();
 
@@ -119,6 +136,7 @@ class Application {
   const Parts& parts_;
   const config::Config& wanted_;
   const config::Difference& difference_;
+  ReadRouteFiles& files_;
   const ReloadStep& before_step_;
   std::vector<std::string> known_;  // what Linux has refused so far
   std::vector<std::function<void()>> undo_;
@@ -172,11 +190,11 @@ Result<void> Application::take_away_routes() {
   parts_.routes.remove_from_linux(difference_.routes_removed);
   for (const config::RouteConfig& route : difference_.routes_removed) {
     (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile);
-    undo([this, route] { (void)parts_.routes.add(route, RouteOrigin::kFile); });
+    undo([this, route] { put_back(parts_.routes.add(route, RouteOrigin::kFile)); });
   }
   for (const config::NeighborConfig& neighbor : difference_.neighbors_removed) {
     parts_.interfaces.remove_neighbor(neighbor);
-    undo([this, neighbor] { (void)parts_.interfaces.add_neighbor(neighbor); });
+    undo([this, neighbor] { put_back(parts_.interfaces.add_neighbor(neighbor)); });
   }
   return {};
 }
@@ -188,10 +206,7 @@ Result<void> Application::change_port(const config::PortConfig& wanted) {
                                     [&](const auto& p) { return p.name == wanted.name; });
   if (running == ports.end()) return {};
   if (auto done = change_mtu(wanted, *running); !done) return done;
-  undo([this, before = *running] {
-    if (auto back = parts_.interfaces.change_port(before); !back)
-      parts_.notes.add("reload: not all could be put back: " + back.error().message);
-  });
+  undo([this, before = *running] { put_back(parts_.interfaces.change_port(before)); });
   return parts_.interfaces.change_port(wanted);
 }
 
@@ -229,9 +244,7 @@ Result<void> Application::add_routes() {
 Result<void> Application::load_files() {
   for (const std::string& file : difference_.route_files_added) {
     if (auto done = begin("route file " + file); !done) return done;
-    auto table = parts_.routes.read_file(file);
-    if (!table) return tl::unexpected(table.error());
-    if (auto done = parts_.routes.begin_file(file, *table); !done) return done;
+    if (auto done = parts_.routes.begin_file(file, *files_.at(file)); !done) return done;
     undo([this, file] { parts_.routes.unload_file(file); });
   }
   return {};
@@ -308,25 +321,45 @@ std::vector<std::string> probe(const Parts& parts, const config::Difference& dif
   return problems;
 }
 
-}  // namespace
-
-tl::expected<std::vector<std::string>, std::vector<std::string>> reload(
-    const Parts& parts, const config::Config& wanted, const ReloadStep& before_step) {
+// The difference, once nothing was found that speaks against it. Touches nothing.
+tl::expected<config::Difference, std::vector<std::string>> checked(const Parts& parts,
+                                                                   const config::Config& wanted,
+                                                                   const ReadRouteFiles& files) {
   auto difference = config::diff(parts.running.config, wanted);
   if (!difference) return tl::unexpected(difference.error());
-
   std::vector<std::string> problems;
   check_devices(parts, *difference, problems);
   References(parts, wanted).check(*difference, problems);
-  check_route_files(*difference, problems);
+  check_route_files(*difference, files, problems);
   for (std::string& problem : check_ipsec(parts.ipsec, *difference))
     problems.push_back(std::move(problem));
   if (!parts.plane.has_ipsec() && !(wanted.ipsec.sas.empty() && wanted.ipsec.policies.empty()))
     problems.push_back("ipsec: nothing here can hold SAs and policies, as hectod's log says");
-  if (problems.empty()) problems = probe(parts, *difference);
   if (!problems.empty()) return tl::unexpected(problems);
+  return difference;
+}
 
-  Application application(parts, wanted, *difference, before_step);
+}  // namespace
+
+WantedRouteFiles route_files_of_reload(const Parts& parts, const config::Config& wanted) {
+  const auto difference = config::diff(parts.running.config, wanted);
+  if (!difference) return {};  // reload() says why
+  const std::set<std::string> interfaces = interfaces_of(parts, wanted);
+  return {difference->route_files_added, {interfaces.begin(), interfaces.end()}};
+}
+
+ReloadResult preview(const Parts& parts, const config::Config& wanted,
+                     const ReadRouteFiles& files) {
+  return checked(parts, wanted, files).map([](const auto& difference) { return difference.lines; });
+}
+
+ReloadResult reload(const Parts& parts, const config::Config& wanted, ReadRouteFiles& files,
+                    const ReloadStep& before_step) {
+  auto difference = checked(parts, wanted, files);
+  if (!difference) return tl::unexpected(difference.error());
+  if (auto problems = probe(parts, *difference); !problems.empty()) return tl::unexpected(problems);
+
+  Application application(parts, wanted, *difference, files, before_step);
   if (auto done = application.run(); !done) {
     for (const config::PortConfig& port : difference->ports_added)
       parts.plane.forget_probed(port.name);

@@ -41,7 +41,7 @@ std::string ReloadLimits::file(const std::string& path) const {
   const bool inside = !error && !beside.empty() && *beside.begin() != "..";
   if (inside || (!error && files_.contains(real.string()))) return {};
   return fmt::format(
-      "is not in {}, and a reload reads nothing else: put it there, or restart "
+      "is not in {}, and a running hectod reads nothing else: put it there, or restart "
       "hectod with it",
       folder_);
 }
@@ -55,7 +55,7 @@ std::string ReloadLimits::device(const std::string& device) const {
 
 config::LoadLimits ReloadLimits::of_load() const {
   return {[this](const std::string& path) { return file(path); },
-          [this](const std::string& name) { return device(name); }};
+          [this](const std::string& name) { return device(name); }, true};
 }
 
 }  // namespace hecto::router

@@ -7,15 +7,14 @@
 #include "router/control/linux_side.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/running.hpp"
-#include "router/rib/route_file.hpp"
 
 namespace hecto::router {
 namespace {
 
-constexpr uint8_t kProtocolStatic = 4;   // RTPROT_STATIC
-constexpr size_t kLoadStep = 4096;       // routes a turn, some milliseconds
-constexpr size_t kSweepStep = 32768;     // units of Sweep a turn, some milliseconds
-constexpr size_t kFileLoadStep = 65536;  // nobody waits meanwhile
+constexpr uint8_t kProtocolStatic = 4;  // RTPROT_STATIC
+// Between two looks at the clock: well below a millisecond.
+constexpr size_t kLoadStep = 256;                         // routes
+constexpr size_t kSweepStep = kLoadStep * Sweep::kErase;  // units of Sweep
 
 }  // namespace
 
@@ -90,27 +89,28 @@ void RouteControl::write(const std::vector<config::RouteConfig>& routes, bool re
   for (const std::string& refusal : linux_->write_routes(wanted, remove)) spdlog::debug(refusal);
 }
 
-Result<std::shared_ptr<const RouteTable>> RouteControl::read_file(const std::string& path) const {
-  RouteFileOptions options;
-  options.find_interface = [this](std::string_view name) {
-    const Interface* interface = interfaces_.find(std::string(name));
-    return interface == nullptr ? kNoInterface : interface->id;
-  };
-  auto file = read_routes(path, options);
-  if (!file) return tl::unexpected(file.error());
-  for (const std::string& problem : file->problems) spdlog::warn("{}: {}", path, problem);
-  return std::make_shared<const RouteTable>(std::move(file->table));
-}
-
-Result<void> RouteControl::load_file(const std::string& path,
-                                     std::shared_ptr<const RouteTable> table) {
+Result<LoadId> RouteControl::begin(const std::string& path, ReadRouteFile& file) {
+  for (std::vector<NextHop>& next_hops : file.routes->next_hop_sets) {
+    for (NextHop& hop : next_hops) {
+      if (hop.interface == kNoInterface) continue;
+      const std::string& name = file.interfaces[hop.interface];
+      const Interface* interface = interfaces_.find(name);
+      if (interface == nullptr)
+        return fail(fmt::format("{}: there is no interface {}", path, name), ENODEV);
+      hop.interface = interface->id;
+    }
+  }
   LoadOptions options;
   options.origin = RouteOrigin::kFile;
-  auto id = routing_.begin_load(std::move(table), options);
+  auto id = routing_.begin_load(file.checked, options);
   if (!id) return fail(fmt::format("{}: {}", path, id.error().message));
-  while (routing_.continue_load(*id, kFileLoadStep) > 0) {
-  }
   file_loads_[path] = *id;
+  return id;
+}
+
+Result<void> RouteControl::load_file(const std::string& path, ReadRouteFile& file) {
+  auto id = begin(path, file);
+  if (!id) return tl::unexpected(id.error());
   file_loaded(path, routing_.end_load(*id));
   return {};
 }
@@ -122,13 +122,9 @@ void RouteControl::file_loaded(const std::string& path, const LoadCounts& counts
   spdlog::info("routes: {} of {}", counts.added + counts.replaced + counts.unchanged, path);
 }
 
-Result<void> RouteControl::begin_file(const std::string& path,
-                                      std::shared_ptr<const RouteTable> table) {
-  LoadOptions options;
-  options.origin = RouteOrigin::kFile;
-  auto id = routing_.begin_load(std::move(table), options);
-  if (!id) return fail(fmt::format("{}: {}", path, id.error().message));
-  file_loads_[path] = *id;
+Result<void> RouteControl::begin_file(const std::string& path, ReadRouteFile& file) {
+  auto id = begin(path, file);
+  if (!id) return tl::unexpected(id.error());
   jobs_.push_back({[this, id = *id] { return routing_.continue_load(id, kLoadStep) > 0; },
                    [this, id = *id, path](Result<void> done) {
                      if (done)
@@ -151,7 +147,7 @@ void RouteControl::unload_file(const std::string& path) {
                       }});
 }
 
-void RouteControl::load(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
+void RouteControl::load(CheckedTable table, const LoadOptions& options,
                         std::function<void(Result<LoadCounts>)> done) {
   auto id = routing_.begin_load(std::move(table), options);
   if (!id) {
@@ -163,9 +159,29 @@ void RouteControl::load(std::shared_ptr<const RouteTable> table, const LoadOptio
                      if (!loaded) return done(tl::unexpected(loaded.error()));
                      const LoadCounts counts = routing_.end_load(id);
                      routing_.commit();
+                     if (counts.refused > 0) return refuse(id, counts, done);
                      done(counts);
                    },
                    *id});
+}
+
+// A table of which a part does not fit goes again, whole; but where it took the place of routes, as
+// those would be missing then.
+void RouteControl::refuse(LoadId id, const LoadCounts& counts,
+                          const std::function<void(Result<LoadCounts>)>& done) {
+  const size_t in = counts.added + counts.replaced + counts.unchanged;
+  const std::string line = fmt::format("{} of {} routes did not fit: {}", counts.refused,
+                                       in + counts.refused, counts.first_error);
+  if (counts.added < in) {
+    notes_.add("load-routes: " + line + "; the others are in, and none was removed");
+    return done(fail(line + "; the others are in, and none was removed", ENOSPC));
+  }
+  auto sweep = std::make_shared<Sweep>(routing_.sweep_load(id));
+  jobs_.push_front({[sweep] { return sweep->step(kSweepStep); },
+                    [line, done](const Result<void>& swept) {
+                      done(fail(swept ? line + "; nothing was changed" : swept.error().message,
+                                swept ? ENOSPC : swept.error().error_number));
+                    }});
 }
 
 void RouteControl::remove_all(RouteOrigin origin, std::function<void(Result<size_t>)> done) {
@@ -198,11 +214,13 @@ void RouteControl::when_done(std::function<void(Result<void>)> done) {
 }
 
 void RouteControl::continue_loads() {
-  routing_.continue_sweep(kSweepStep);
-  if (!jobs_.empty())
-    step(jobs_);
-  else if (!unloads_.empty())
-    step(unloads_);
+  const auto end = now_() + kShare;
+  while (routing_.continue_sweep(kSweepStep) && now_() < end) {
+  }
+  while (!jobs_.empty() || !unloads_.empty()) {
+    step(jobs_.empty() ? unloads_ : jobs_);
+    if (now_() >= end) return;
+  }
 }
 
 void RouteControl::step(std::list<Job>& jobs) {

@@ -2,6 +2,7 @@
 // loads of whole tables, which go on over several turns. Control only.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "config/file/config.hpp"
+#include "router/control/route_files.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
@@ -22,10 +24,18 @@ struct Running;
 
 class RouteControl {
  public:
+  using Clock = std::chrono::steady_clock;
+  // What loads and sweeps take of a turn; the step that is under way then is ended.
+  static constexpr std::chrono::milliseconds kShare{4};
+
   // All outlive it. Of `running` it reads the routes of the file.
   RouteControl(const Running& running, Routing& routing, const InterfaceTable& interfaces,
-               Notes& notes)
-      : running_(running), routing_(routing), interfaces_(interfaces), notes_(notes) {}
+               Notes& notes, std::function<Clock::time_point()> now = Clock::now)
+      : running_(running),
+        routing_(routing),
+        interfaces_(interfaces),
+        notes_(notes),
+        now_(std::move(now)) {}
   RouteControl(const RouteControl&) = delete;
   RouteControl& operator=(const RouteControl&) = delete;
   void attach(LinuxSide& linux_side) { linux_ = &linux_side; }  // never in static mode
@@ -38,18 +48,17 @@ class RouteControl {
   void write_to_linux() const;
   void remove_from_linux(const std::vector<config::RouteConfig>& routes) const;
 
-  // Route files of the configuration.
-  Result<std::shared_ptr<const RouteTable>> read_file(const std::string& path) const;
-  // At once: before the workers run.
-  Result<void> load_file(const std::string& path, std::shared_ptr<const RouteTable> table);
-  // The same two over several turns. What is unloaded goes when all that was begun is loaded, so
+  // A route file of the configuration, whose names become numbers: once. At once, before the
+  // workers run.
+  Result<void> load_file(const std::string& path, ReadRouteFile& file);
+  // The same over several turns. What is unloaded goes when all that was begun is loaded, so
   // that a route that another file has as well is never missing.
-  Result<void> begin_file(const std::string& path, std::shared_ptr<const RouteTable> table);
+  Result<void> begin_file(const std::string& path, ReadRouteFile& file);
   void unload_file(const std::string& path);
 
   // These go on over several turns, in the order of the calls; `done` runs on the control thread,
   // with what was counted.
-  void load(std::shared_ptr<const RouteTable> table, const LoadOptions& options,
+  void load(CheckedTable table, const LoadOptions& options,
             std::function<void(Result<LoadCounts>)> done);
   void remove_all(RouteOrigin origin, std::function<void(Result<size_t>)> done);
   void remove_listed(std::shared_ptr<const RouteTable> table, RouteOrigin origin,
@@ -57,7 +66,7 @@ class RouteControl {
   // Behind all that is under way now.
   void when_done(std::function<void(Result<void>)> done);
   bool loading() const { return !jobs_.empty() || !unloads_.empty() || routing_.sweeping(); }
-  void continue_loads();  // one step of the oldest; nothing escapes of what it throws
+  void continue_loads();  // a turn's share of the oldest; nothing escapes of what it throws
   void drop_loads() {     // who waits for one is told, and the API can end
     jobs_.clear();
     unloads_.clear();
@@ -72,6 +81,9 @@ class RouteControl {
   };
 
   void step(std::list<Job>& jobs);
+  Result<LoadId> begin(const std::string& path, ReadRouteFile& file);
+  void refuse(LoadId id, const LoadCounts& counts,
+              const std::function<void(Result<LoadCounts>)>& done);
   void file_loaded(const std::string& path, const LoadCounts& counts);
 
   Result<Route> route_of(const config::RouteConfig& config, RouteOrigin origin) const;
@@ -81,6 +93,7 @@ class RouteControl {
   Routing& routing_;
   const InterfaceTable& interfaces_;
   Notes& notes_;
+  const std::function<Clock::time_point()> now_;
   LinuxSide* linux_ = nullptr;  // null: static mode
   std::list<Job> jobs_, unloads_;
   std::map<std::string, LoadId> file_loads_;  // by route file

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
@@ -20,7 +21,7 @@
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/punt_control.hpp"
-#include "router/control/reload.hpp"
+#include "router/control/reload_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/running.hpp"
 #include "router/control/startup.hpp"
@@ -30,6 +31,7 @@
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/sampler.hpp"
+#include "router/dataplane/starvation.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/privileges/privileges.hpp"
 
@@ -79,16 +81,18 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
 Router::Router(const config::Config& config, config::Topology topology)
     : running_(std::make_unique<Running>()),
       notes_(std::make_unique<Notes>()),
+      reloads_(std::make_unique<ReloadControl>()),
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);
+  commands_.hold();
 }
 
 Router::~Router() {
   commands_.close();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
-  spdlog::info("stopped");
+  if (ran_) spdlog::info("stopped");
 }
 
 Result<void> Router::start_environment() {
@@ -140,15 +144,17 @@ Result<void> Router::start_tables() {
 
 void Router::start_interfaces() {
   sampler_ = std::make_unique<Sampler>(dataplane());
+  starvation_ = std::make_unique<Starvation>();
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
   captures_ = std::make_unique<CaptureControl>(*plane_);
-  linux_events_ = std::make_unique<LinuxEventFanOut>(running_->config.linux_side, routing(),
-                                                     [this](const LinuxLink& link, bool removed) {
-                                                       if (interfaces_->follow_link(link, removed))
-                                                         routes_->write_to_linux();
-                                                     });
+  linux_events_ = std::make_unique<LinuxEventFanOut>(
+      running_->config.linux_side, routing(),
+      [this](const LinuxLink& link, bool removed) {
+        if (interfaces_->follow_link(link, removed)) routes_->write_to_linux();
+      },
+      [this] { dataplane().hold_gleans(); });
 }
 
 Result<void> Router::start_linux_side() {
@@ -234,6 +240,7 @@ void Router::run() {
     }
   } end{*this};
   dataplane().start();
+  ran_ = true;
   bool soon = false;
   while (!stop_.load(std::memory_order_relaxed)) {
     turn(routes_->loading() ? 0 : soon ? kSoon_ms : kTick_ms);
@@ -242,6 +249,8 @@ void Router::run() {
 }
 
 void Router::turn(int timeout_ms) {
+  // Who is answered takes it that packets flow.
+  if (gate_->open() || uptime() >= kFirstAnswer) commands_.release();
   epoll_event events[8];
   if (mirror_rests_) timeout_ms = std::min(timeout_ms, kSoon_ms);
   const int count = epoll_wait(poll_.get(), events, 8, timeout_ms);
@@ -249,8 +258,9 @@ void Router::turn(int timeout_ms) {
   for (int i = 0; i < count; ++i) {
     const int fd = events[i].data.fd;
     if (fd == commands_.fd()) {
-      // Who is answered takes it that packets flow.
-      if (gate_->open() || uptime() >= kFirstAnswer) commands_.run_pending();
+      // Twins have the carrier of their ports before anybody is answered.
+      if (!std::exchange(answered_, true)) interfaces_->poll_links();
+      commands_.run_pending();
     } else if (fd == timer_.get()) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
@@ -262,6 +272,7 @@ void Router::turn(int timeout_ms) {
   }
   routes_->continue_loads();
   routing().commit();
+  dataplane().release_gleans();
   publish_ipsec();
 }
 
@@ -292,8 +303,10 @@ void Router::housekeeping() {
   if (ticks_ % kLinkTicks == 0) interfaces_->poll_links();
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
+    watch_for_starvation();
     watch_for_trouble();
     captures_->watch();
+    reloads_->tick(parts(), ReloadControl::Clock::now());
     // Also where nothing is to be read: a socket that has gone wakes nobody.
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
@@ -333,6 +346,7 @@ void Router::watch_for_trouble() {
     }
   }
   if (interfaces_->watch()) routes_->write_to_linux();
+  interfaces_->follow_switches();
   if (checksums_told_ || plane_->unfinished_checksums() < kUnfinishedChecksums) return;
   checksums_told_ = true;
   notes_->add(
@@ -340,13 +354,14 @@ void Router::watch_for_trouble() {
       "leaves them to its NIC; run \"ethtool -K INTERFACE tx off\" there");
 }
 
-Parts Router::parts() {
-  return {*running_, *plane_, routing(), *interfaces_, *routes_, ipsec(), *notes_};
+void Router::watch_for_starvation() {
+  std::vector<Starvation::Place> places;
+  for (const WorkerStatus& worker : plane_->workers()) places.push_back({worker.id, worker.cpu});
+  for (const std::string& line : starvation_->watch(*sampler_, places)) spdlog::warn(line);
 }
 
-tl::expected<std::vector<std::string>, std::vector<std::string>> Router::reload(
-    const config::Config& wanted) {
-  return router::reload(parts(), wanted);
+Parts Router::parts() {
+  return {*running_, *plane_, routing(), *interfaces_, *routes_, ipsec(), *notes_};
 }
 
 const config::Config& Router::config() const {
@@ -365,6 +380,8 @@ std::chrono::seconds Router::uptime() const {
 std::vector<std::string> Router::warnings() const {
   std::vector<std::string> lines = running_->placement.warnings;
   lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
+  const std::vector<std::string> starved = starvation_->lines();
+  lines.insert(lines.end(), starved.begin(), starved.end());
   return lines;
 }
 

@@ -20,6 +20,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/result.hpp"
 #include "router/control/commands.hpp"
+#include "router/control/route_files.hpp"
 
 namespace hecto::config {
 struct Config;
@@ -45,9 +46,11 @@ class NeighborControl;
 class Notes;
 class Offload;
 class PuntControl;
+class ReloadControl;
 class RouteControl;
 class Routing;
 class Sampler;
+class Starvation;
 class Tables;
 class XfrmControl;
 struct Parts;
@@ -72,9 +75,8 @@ class Router {
   Commands& commands() { return commands_; }
 
   // Control thread only, from here on.
-  // The wanted configuration, whole or not at all. Returns the changes in words, or the problems.
-  tl::expected<std::vector<std::string>, std::vector<std::string>> reload(
-      const config::Config& wanted);
+  ReloadControl& reloads() { return *reloads_; }
+  Parts parts();
   void publish_ipsec();  // what was added and removed there; else done at the end of each turn
 
   const Running& running() const { return *running_; }
@@ -118,17 +120,20 @@ class Router {
   void read_left_out_policies();
   void update_gate();
   void watch_for_trouble();
-  Parts parts();
+  void watch_for_starvation();
 
   std::unique_ptr<Running> running_;
   std::unique_ptr<Notes> notes_;
+  std::unique_ptr<ReloadControl> reloads_;
   std::unique_ptr<Gate> gate_;
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;
   bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
+  bool ran_ = false;
   bool namespace_lost_ = false, checksums_told_ = false;
+  bool answered_ = false;  // the API, once
 
   // In the order of birth: what comes later goes first.
   std::unique_ptr<Eal> eal_;
@@ -139,6 +144,7 @@ class Router {
   std::unique_ptr<IpsecControl> ipsec_;
   std::unique_ptr<DpdkForwardingPlane> plane_;  // probes ports before the tables are there
   std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Starvation> starvation_;
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<CaptureControl> captures_;

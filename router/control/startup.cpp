@@ -13,11 +13,15 @@
 namespace hecto::router {
 namespace {
 
+// One after the other: each is as large as it is.
 Result<void> load_route_files(const Parts& parts) {
-  for (const std::string& file : parts.running.config.route_files) {
-    auto table = parts.routes.read_file(file);
-    if (!table) return tl::unexpected(table.error());
-    if (auto done = parts.routes.load_file(file, *table); !done) return done;
+  std::vector<std::string> interfaces;
+  for (const auto& [id, interface] : parts.interfaces.table().all())
+    interfaces.push_back(interface.name);
+  for (const std::string& path : parts.running.config.route_files) {
+    Result<ReadRouteFile> file = read_route_files({{path}, interfaces}).at(path);
+    if (!file) return tl::unexpected(file.error());
+    if (auto done = parts.routes.load_file(path, *file); !done) return done;
   }
   return {};
 }

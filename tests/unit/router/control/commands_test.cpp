@@ -2,6 +2,7 @@
 #include "router/control/commands.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <stdexcept>
 #include <thread>
@@ -43,6 +44,28 @@ class CommandsTest : public ::testing::Test {
 
 constexpr const char* kInternal =
     "internal error: the table is torn; what was asked may be half done";
+
+// Control would wake for it in every turn and not take it.
+TEST_F(CommandsTest, WhatIsHeldWakesNobodyBeforeItsTime) {
+  const auto readable = [this] {
+    pollfd waiting{commands_.fd(), POLLIN, 0};
+    return poll(&waiting, 1, 0) == 1;
+  };
+  int answers = 0;
+  commands_.hold();
+  commands_.release();
+  EXPECT_FALSE(readable()) << "nothing waits";
+  commands_.hold();
+  ASSERT_TRUE(commands_.post([&] { ++answers; }));
+  EXPECT_FALSE(readable());
+  commands_.release();
+  EXPECT_TRUE(readable());
+  commands_.run_pending();
+  EXPECT_EQ(answers, 1);
+  EXPECT_FALSE(readable());
+  ASSERT_TRUE(commands_.post([&] { ++answers; }));
+  EXPECT_TRUE(readable());
+}
 
 TEST_F(CommandsTest, WhatThrowsIsAnsweredAndTheNextOneToo) {
   EXPECT_EQ(

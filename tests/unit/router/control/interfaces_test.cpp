@@ -126,11 +126,16 @@ TEST(Interfaces, AnMtuFromLinuxReachesThePortAndItsVlans) {
   EXPECT_EQ(bed->interface("wan0.7").mtu, 1400);  // its own again
 }
 
-TEST(Interfaces, AnMtuThatThePortRefusesIsTold) {
+TEST(Interfaces, AnMtuThatThePortRefusesIsToldAndTakenBack) {
   const auto bed = ControlBed::started(kBase, true);
   bed->link(11, true, 9500);
   EXPECT_EQ(bed->interface("wan0").mtu, 1500);
-  EXPECT_TRUE(bed->noted("Linux wants another MTU, the port keeps its own"));
+  EXPECT_TRUE(
+      bed->noted("Linux wants another MTU, the port and its TAP keep 1500: port wan0: MTU "
+                 "9500 is too large"));
+  EXPECT_EQ(bed->count("twin mtu wan0 1500"), 1u);
+  bed->link(11, true, 1500);
+  EXPECT_EQ(bed->count("twin mtu wan0 1500"), 1u);
 }
 
 TEST(Interfaces, ComingUpAgainLinuxGetsBackWhatItForgot) {
@@ -157,6 +162,37 @@ TEST(Interfaces, AddressesOfLinuxReachWhoAnswersFromThem) {
   EXPECT_EQ(bed->plane.interfaces.at(id).addresses.size(), 1u);
   bed->interfaces.refresh_addresses();
   EXPECT_EQ(bed->plane.interfaces.at(id).addresses.size(), 2u);
+}
+
+TEST(Interfaces, LinuxsSwitchesReachTheWorkersAndAreReadAgain) {
+  ControlBed bed(kBase, true);
+  bed.linux_side.switched["wan0"].rp_filter = UrpfMode::kLoose;
+  ASSERT_TRUE(bed.start());
+  const InterfaceId wan = bed.interface("wan0").id, lan = bed.interface("lan0").id;
+  EXPECT_EQ(bed.plane.interfaces.at(wan).switches.rp_filter, UrpfMode::kLoose) << "at its start";
+  EXPECT_EQ(bed.plane.interfaces.at(lan).switches, InterfaceSwitches{});
+  bed.linux_side.switched["lan0"].forwards4 = false;
+  bed.linux_side.switched.erase("wan0");
+  bed.interfaces.follow_switches();
+  EXPECT_FALSE(bed.plane.interfaces.at(lan).switches.forwards4);
+  EXPECT_TRUE(bed.plane.interfaces.at(lan).switches.forwards6);
+  EXPECT_EQ(bed.plane.interfaces.at(wan).switches, InterfaceSwitches{});
+}
+
+TEST(Interfaces, SwitchesOfManyInterfacesAreReadInTurn) {
+  std::string yaml = "workers: {0: [1]}\nports:\n  wan0: {device: eth1, vlans: {";
+  for (int vlan = 1; vlan <= 300; ++vlan) yaml += fmt::format("{}: {{}}, ", vlan);
+  const auto bed = ControlBed::started(yaml + "}}\n", true);
+  for (const auto& [id, interface] : bed->interfaces.table().all())
+    bed->linux_side.switched[interface.name].forwards6 = false;
+  const auto followed = [&] {
+    return std::count_if(bed->plane.interfaces.begin(), bed->plane.interfaces.end(),
+                         [](const auto& each) { return !each.second.switches.forwards6; });
+  };
+  for (const long wanted : {128L, 256L, 301L, 301L}) {
+    bed->interfaces.follow_switches();
+    EXPECT_EQ(followed(), wanted);
+  }
 }
 
 TEST(Interfaces, ANumberThatIsUsedAgainCountsFromZero) {

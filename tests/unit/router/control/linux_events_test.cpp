@@ -45,6 +45,17 @@ class LinuxEventsTest : public testing::Test {
       }};
 };
 
+TEST_F(LinuxEventsTest, BeforeANeighborThatCanBeSentToRoutingIsPaused) {
+  LinuxEventFanOut with_neighbors({}, routing, {}, [this] { lines.push_back("pause"); });
+  LinuxNeighbor neighbor;
+  with_neighbors.neighbor(neighbor, false);
+  neighbor.usable = true;
+  with_neighbors.neighbor(neighbor, true);
+  EXPECT_EQ(lines, (Lines{"neighbor", "neighbor"}));
+  with_neighbors.neighbor(neighbor, false);
+  EXPECT_EQ(lines, (Lines{"neighbor", "neighbor", "pause", "neighbor"}));
+}
+
 TEST_F(LinuxEventsTest, RoutingLooksAtALinkBeforeTheInterfaces) {
   events.link(link(0), false);
   events.link(link(0), true);

@@ -34,6 +34,38 @@ class Mending : public testing::Test {
   std::unique_ptr<ControlBed> bed_;
 };
 
+TEST_F(Mending, AFirstVlanOpensAPortOfAfXdpAnew) {
+  bed_->plane.running.at("wan0").driver = "net_af_xdp";
+  const int twin = wan().ifindex;
+  config::PortConfig wanted = bed_->running.config.ports[0];
+  wanted.vlans.emplace_back().id = 7;
+  ASSERT_TRUE(bed_->interfaces.change_port(wanted));
+  EXPECT_EQ(bed_->count("remove port wan0"), 1u);
+  EXPECT_EQ(bed_->count("add port wan0"), 1u);
+  EXPECT_EQ(wan().ifindex, twin);
+  EXPECT_EQ(bed_->interface("wan0.7").port, wan().port);
+  EXPECT_EQ(bed_->plane.running.at("wan0").config.vlans.size(), 1u);
+  EXPECT_TRUE(bed_->noted("port wan0: opened anew as net_fake, which shows VLAN tags"));
+  wanted.vlans.emplace_back().id = 8;
+  ASSERT_TRUE(bed_->interfaces.change_port(wanted));
+  EXPECT_EQ(bed_->count("add port wan0"), 1u);
+}
+
+TEST_F(Mending, APortOfAfXdpThatCannotBeOpenedForAVlanIsRefusedAndTriedAgain) {
+  bed_->plane.running.at("wan0").driver = "net_af_xdp";
+  bed_->plane.refused = {"wan0"};
+  config::PortConfig wanted = bed_->running.config.ports[0];
+  wanted.vlans.emplace_back().id = 7;
+  const auto done = bed_->interfaces.change_port(wanted);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "port wan0: the driver refused");
+  bed_->plane.refused.clear();
+  ASSERT_TRUE(bed_->interfaces.change_port(bed_->running.config.ports[0]));  // taken back
+  bed_->interfaces.watch();
+  EXPECT_EQ(bed_->interface("wan0").up, true);
+  EXPECT_EQ(bed_->interfaces.table().find("wan0.7"), nullptr);
+}
+
 TEST_F(Mending, ARenamedTwinGetsItsNameBack) {
   LinuxLink link = link_of(wan());
   link.name = "surprise";
@@ -150,6 +182,47 @@ TEST_F(Mending, AndWhereItCannotBeUsedItIsTriedLater) {
   EXPECT_TRUE(bed_->interfaces.watch());
   EXPECT_EQ(wan().addresses.size(), 2u);
   EXPECT_TRUE(bed_->linux_side.delivered.contains("wan0"));
+}
+
+// Routes name interfaces by number: nobody else may come to have one of a port that is to be back.
+TEST_F(Mending, OneThatRefusesKeepsItsNumbersAndIsShown) {
+  const InterfaceId id = wan().id, beside = wan("lan0").id;
+  ASSERT_LT(id, beside);
+  PortStatus& port = bed_->plane.running.at("wan0");
+  port.present = false;
+  port.device_back = true;
+  bed_->plane.refused = {"wan0"};
+  EXPECT_FALSE(bed_->interfaces.watch());
+  const auto lost = bed_->interfaces.lost_ports();
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].name(), "wan0");
+  EXPECT_FALSE(lost[0].up());
+  EXPECT_EQ(lost[0].trouble, "eth1 is back but cannot be used: port wan0: the driver refused");
+  config::PortConfig other;
+  other.name = "dmz0";
+  other.device = "eth3";
+  ASSERT_TRUE(bed_->interfaces.add_port(other, bed_->running.placement));
+  EXPECT_GT(wan("dmz0").id, beside);
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_FALSE(bed_->interfaces.watch()) << "still refused";
+  ASSERT_EQ(bed_->interfaces.lost_ports().size(), 1u);
+  bed_->plane.refused.clear();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(bed_->interfaces.watch());
+  EXPECT_EQ(wan().id, id);
+  EXPECT_TRUE(bed_->interfaces.lost_ports().empty());
+  // One that the file gives up keeps nothing.
+  bed_->plane.running.at("wan0").present = false;
+  bed_->plane.running.at("wan0").device_back = true;
+  bed_->plane.refused = {"wan0"};
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_FALSE(bed_->interfaces.watch());
+  ASSERT_EQ(bed_->interfaces.lost_ports().size(), 1u);
+  bed_->interfaces.remove_port("wan0");
+  EXPECT_TRUE(bed_->interfaces.lost_ports().empty());
+  other.name = "dmz1";
+  ASSERT_TRUE(bed_->interfaces.add_port(other, bed_->running.placement));
+  EXPECT_EQ(wan("dmz1").id, id);
 }
 
 TEST_F(Mending, WhatThePlaneMendedIsSaid) {

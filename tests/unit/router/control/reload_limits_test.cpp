@@ -50,9 +50,10 @@ TEST_F(ReloadLimitsTest, FilesOfItsFolderAndBelow) {
   EXPECT_EQ(limits.file(home_ / "other.yaml"), "");
   EXPECT_EQ(limits.file(home_ / "sub/routes"), "");
   EXPECT_EQ(limits.file(home_ / "sub/../routes"), "");
-  const std::string refusal = "is not in " + home_.string() +
-                              ", and a reload reads nothing else: put it there, or restart hectod "
-                              "with it";
+  const std::string refusal =
+      "is not in " + home_.string() +
+      ", and a running hectod reads nothing else: put it there, or restart hectod "
+      "with it";
   EXPECT_EQ(limits.file(root_ / "secret"), refusal);
   EXPECT_EQ(limits.file(home_ / "../secret"), refusal);
   EXPECT_EQ(limits.file(root_ / "homely/x"), refusal) << "begins like it, and is another";

@@ -21,6 +21,12 @@ const std::string kBase = file(kWan, kRoute);
 
 using Lines = std::vector<std::string>;
 
+tl::expected<Lines, Lines> reload(const Parts& parts, const config::Config& wanted,
+                                  const ReloadStep& before_step = {}) {
+  ReadRouteFiles files = read_route_files(route_files_of_reload(parts, wanted));
+  return router::reload(parts, wanted, files, before_step);
+}
+
 std::string queue_list(const config::Placement& placement) {
   std::string text;
   for (const config::WorkerPlacement& worker : placement.workers)
@@ -193,6 +199,51 @@ TEST(Reload, TakesRouteFilesInAndOut) {
   ASSERT_TRUE(reload(bed->parts(), read(kBase)));
   while (bed->routes.loading()) bed->routes.continue_loads();
   EXPECT_EQ(bed->way("198.51.100.7"), "no_route");
+  std::filesystem::remove(path);
+}
+
+TEST(Reload, ABadRouteFileIsFoundBeforeAnythingIsTouched) {
+  const std::string path = testing::TempDir() + "hecto-reload-bad.txt";
+  std::ofstream(path) << "198.51.100.0/24 via 192.0.2.9\n198.51.101.0/24 via 192.0.2.9 dev lan9\n";
+  const auto bed = ControlBed::started(kBase, true);
+  config::Config wanted = read(file(std::string(kWan) + kLan, kRoute));
+  wanted.route_files = {path};
+  const auto done = reload(bed->parts(), wanted);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error(), Lines{path + ":2: dev: there is no interface \"lan9\""});
+  EXPECT_TRUE(bed->said.empty());
+  std::filesystem::remove(path);
+}
+
+TEST(Reload, ARouteFileMayNameAPortThatComesWithIt) {
+  const std::string path = testing::TempDir() + "hecto-reload-dev.txt";
+  std::ofstream(path) << "198.51.100.0/24 via 10.1.0.9 dev lan0\n198.51.101.0/24 via 192.0.2.9\n";
+  const auto bed = ControlBed::started(kBase, true);
+  config::Config wanted = read(
+      file(std::string(kWan) + kLan,
+           std::string(kRoute) +
+               "neighbors: [{address: 10.1.0.9, interface: lan0, mac: \"02:00:00:00:00:0a\"}]\n"));
+  wanted.route_files = {path};
+  const auto done = reload(bed->parts(), wanted);
+  ASSERT_TRUE(done) << done.error()[0];
+  while (bed->routes.loading()) bed->routes.continue_loads();
+  EXPECT_EQ(bed->way("198.51.100.7"), "lan0");
+  EXPECT_EQ(bed->way("198.51.101.7"), "glean");
+  std::filesystem::remove(path);
+}
+
+TEST(Reload, AnInterfaceOfARouteFileThatWentMeanwhileTakesAllBack) {
+  const std::string path = testing::TempDir() + "hecto-reload-went.txt";
+  std::ofstream(path) << "198.51.100.0/24 via 10.1.0.9 dev lan0\n";
+  const auto bed = ControlBed::started(kBase, true);
+  config::Config wanted = read(kBase);
+  wanted.route_files = {path};
+  ReadRouteFiles files = read_route_files({{path}, {"wan0", "lan0"}});
+  const auto done = router::reload(bed->parts(), wanted, files);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error(), Lines{path + ": there is no interface lan0; all is as it was before"});
+  EXPECT_FALSE(bed->routes.loading());
+  EXPECT_TRUE(bed->running.config.route_files.empty());
   std::filesystem::remove(path);
 }
 

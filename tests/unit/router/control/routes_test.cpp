@@ -29,6 +29,16 @@ std::shared_ptr<RouteTable> table(const ControlBed& bed, const Said& prefixes) {
   return routes;
 }
 
+CheckedTable checked(std::shared_ptr<const RouteTable> routes) {
+  return check_table(std::move(routes)).value();
+}
+
+// As of a file that names no interface.
+ReadRouteFile file(std::shared_ptr<RouteTable> routes) {
+  for (NextHop& hop : routes->next_hop_sets[0]) hop.interface = kNoInterface;
+  return {routes, {}, checked(routes)};
+}
+
 TEST(Routes, AGatewayIsFoundByTheAddressesOrByName) {
   const auto bed = ControlBed::started(kBase, true);
   const auto found = bed->routes.next_hop({ip("10.1.0.7"), "", 3});
@@ -91,38 +101,6 @@ TEST(Routes, LinuxGetsTheFilesAndNotTheApis) {
   EXPECT_EQ(bed->said, Said{"route 203.0.113.0/24"});
 }
 
-TEST(Routes, LoadsGoOnOneAfterTheOther) {
-  const auto bed = ControlBed::started(kBase);
-  Said done;
-  const auto tell = [&](const std::string& which) {
-    return [&done, which](Result<LoadCounts> counts) {
-      done.push_back(fmt::format("{} {}", which, counts ? counts->added : 0));
-    };
-  };
-  bed->routes.load(table(*bed, {"198.51.100.0/25", "198.51.100.128/25"}), {}, tell("first"));
-  bed->routes.load(table(*bed, {"198.18.0.0/15"}), {}, tell("second"));
-  EXPECT_TRUE(done.empty());
-  for (int turn = 0; turn < 10 && bed->routes.loading(); ++turn) bed->routes.continue_loads();
-  EXPECT_FALSE(bed->routes.loading());
-  EXPECT_EQ(done, (Said{"first 2", "second 1"}));
-  EXPECT_EQ(bed->way("198.51.100.200"), "wan0");
-}
-
-TEST(Routes, ALargeLoadTakesSeveralTurns) {
-  const auto bed = ControlBed::started(kBase);
-  auto routes = table(*bed, {});
-  for (uint32_t i = 0; i < 20000; ++i)
-    routes->entries.push_back(
-        {{IpAddress::from(lookup::Ipv4Address{(100u << 24) + (i << 8)}), 24}, 0});
-  size_t added = 0;
-  bed->routes.load(routes, {}, [&](Result<LoadCounts> counts) { added = counts->added; });
-  bed->routes.continue_loads();
-  EXPECT_TRUE(bed->routes.loading());
-  EXPECT_EQ(added, 0u);
-  for (int turn = 0; turn < 10 && bed->routes.loading(); ++turn) bed->routes.continue_loads();
-  EXPECT_EQ(added, 20000u);
-}
-
 Said tables_of(uint32_t network, uint32_t count) {
   Said prefixes;
   for (uint32_t i = 0; i < count; ++i)
@@ -137,10 +115,80 @@ size_t turns(ControlBed& bed) {
   return count;
 }
 
+TEST(Routes, LoadsGoOnOneAfterTheOther) {
+  const auto bed = ControlBed::started(kBase);
+  Said done;
+  const auto tell = [&](const std::string& which) {
+    return [&done, which](Result<LoadCounts> counts) {
+      done.push_back(fmt::format("{} {}", which, counts ? counts->added : 0));
+    };
+  };
+  bed->routes.load(checked(table(*bed, {"198.51.100.0/25", "198.51.100.128/25"})), {},
+                   tell("first"));
+  bed->routes.load(checked(table(*bed, {"198.18.0.0/15"})), {}, tell("second"));
+  EXPECT_TRUE(done.empty());
+  turns(*bed);
+  EXPECT_FALSE(bed->routes.loading());
+  EXPECT_EQ(done, (Said{"first 2", "second 1"}));
+  EXPECT_EQ(bed->way("198.51.100.200"), "wan0");
+}
+
+TEST(Routes, ALargeLoadTakesSeveralTurns) {
+  const auto bed = ControlBed::started(kBase);
+  auto routes = table(*bed, {});
+  for (uint32_t i = 0; i < 20000; ++i)
+    routes->entries.push_back(
+        {{IpAddress::from(lookup::Ipv4Address{(100u << 24) + (i << 8)}), 24}, 0});
+  size_t added = 0;
+  bed->routes.load(checked(routes), {}, [&](Result<LoadCounts> counts) { added = counts->added; });
+  bed->routes.continue_loads();
+  EXPECT_TRUE(bed->routes.loading());
+  EXPECT_EQ(added, 0u);
+  turns(*bed);
+  EXPECT_EQ(added, 20000u);
+}
+
+size_t loaded(const ControlBed& bed) {
+  return bed.routing.counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)];
+}
+
+// A look at the clock behind each small step: a slow box does less in a turn, a quick one more.
+TEST(Routes, ATurnOfLoadingEndsWhenItsTimeIsSpent) {
+  const auto bed = ControlBed::started(kBase);
+  const auto routes = table(*bed, tables_of(100u << 24, 20000));
+  bed->look_takes = RouteControl::kShare;
+  bed->routes.load(checked(routes), {}, [](const Result<LoadCounts>&) {});
+  bed->routes.continue_loads();
+  const size_t step = loaded(*bed);
+  EXPECT_GT(step, 0u);
+  EXPECT_LE(step, 512u);
+  bed->look_takes = RouteControl::kShare / 4;
+  bed->routes.continue_loads();
+  EXPECT_EQ(loaded(*bed), 5 * step);
+  bed->look_takes = {};
+  bed->routes.continue_loads();
+  EXPECT_EQ(loaded(*bed), 20000u);
+  EXPECT_FALSE(bed->routes.loading());
+}
+
+TEST(Routes, SoDoesATurnOfSweeping) {
+  const auto bed = ControlBed::started(kBase);
+  bed->look_takes = {};
+  bed->routes.load(checked(table(*bed, tables_of(100u << 24, 20000))), {},
+                   [](const Result<LoadCounts>&) {});
+  bed->routes.continue_loads();
+  ASSERT_EQ(loaded(*bed), 20000u);
+  bed->routes.remove_all(RouteOrigin::kApi, [](const Result<size_t>&) {});
+  bed->look_takes = RouteControl::kShare;
+  bed->routes.continue_loads();
+  EXPECT_LT(loaded(*bed), 20000u);
+  EXPECT_GE(loaded(*bed), 20000u - 512u);
+}
+
 TEST(Routes, WhatTakesLongIsRemovedInSeveralTurns) {
   const auto bed = ControlBed::started(kBase);
   const auto routes = table(*bed, tables_of(100u << 24, 30000));
-  bed->routes.load(routes, {}, [](const Result<LoadCounts>&) {});
+  bed->routes.load(checked(routes), {}, [](const Result<LoadCounts>&) {});
   turns(*bed);
   size_t listed = 0, removed = 0;
   auto some = std::make_shared<RouteTable>(*routes);
@@ -155,9 +203,11 @@ TEST(Routes, WhatTakesLongIsRemovedInSeveralTurns) {
 
 TEST(Routes, AFileIsLoadedInStepsAndTheOneThatWentLeavesBehindIt) {
   const auto bed = ControlBed::started(kBase);
-  ASSERT_TRUE(bed->routes.load_file("old", table(*bed, tables_of(100u << 24, 20000))));
+  ReadRouteFile old_file = file(table(*bed, tables_of(100u << 24, 20000)));
+  ASSERT_TRUE(bed->routes.load_file("old", old_file));
   bed->routes.unload_file("old");
-  ASSERT_TRUE(bed->routes.begin_file("new", table(*bed, tables_of(100u << 24, 10000))));
+  ReadRouteFile new_file = file(table(*bed, tables_of(100u << 24, 10000)));
+  ASSERT_TRUE(bed->routes.begin_file("new", new_file));
   bool done = false;
   bed->routes.when_done([&](const Result<void>&) { done = true; });
   size_t count = 0;
@@ -173,7 +223,8 @@ TEST(Routes, AFileIsLoadedInStepsAndTheOneThatWentLeavesBehindIt) {
 // One that goes before it is loaded leaves nothing, and no one waits for it.
 TEST(Routes, AFileCanGoWhileItIsLoaded) {
   const auto bed = ControlBed::started(kBase);
-  ASSERT_TRUE(bed->routes.begin_file("long", table(*bed, tables_of(100u << 24, 20000))));
+  ReadRouteFile long_file = file(table(*bed, tables_of(100u << 24, 20000)));
+  ASSERT_TRUE(bed->routes.begin_file("long", long_file));
   bed->routes.continue_loads();
   EXPECT_EQ(bed->way("100.0.0.1"), "wan0");
   bed->routes.unload_file("long");
@@ -181,11 +232,50 @@ TEST(Routes, AFileCanGoWhileItIsLoaded) {
   EXPECT_EQ(bed->way("100.0.0.1"), "no_route");
 }
 
+// A table of /25s, each with a block of the small FIB of its own.
+std::shared_ptr<RouteTable> too_many(const ControlBed& bed) {
+  auto routes = table(bed, {});
+  for (uint32_t i = 0; i < 300'000; ++i)
+    routes->entries.push_back(
+        {{IpAddress::from(lookup::Ipv4Address{(100u << 24) + (i << 8)}), 25}, 0});
+  return routes;
+}
+
+TEST(Routes, ATableThatDoesNotFitIsRefusedAsAWhole) {
+  const auto bed = ControlBed::started(kBase);
+  Result<LoadCounts> outcome;
+  bed->routes.load(check_table(too_many(*bed)).value(), {},
+                   [&](Result<LoadCounts> counts) { outcome = counts; });
+  turns(*bed);
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find(" of 300000 routes did not fit: "), std::string::npos);
+  EXPECT_TRUE(outcome.error().message.ends_with("; nothing was changed"));
+  EXPECT_EQ(bed->routing.counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)], 0u);
+  EXPECT_EQ(bed->way("100.0.0.1"), "no_route");
+}
+
+TEST(Routes, OneThatTookThePlaceOfRoutesStaysAndIsTold) {
+  const auto bed = ControlBed::started(kBase);
+  ASSERT_TRUE(bed->routes.add(via("100.0.0.0/25", "10.1.0.9"), RouteOrigin::kApi));
+  ASSERT_TRUE(bed->routes.add(via("198.18.0.0/15", "10.1.0.9"), RouteOrigin::kApi));
+  LoadOptions replace;
+  replace.replace = true;
+  Result<LoadCounts> outcome;
+  bed->routes.load(check_table(too_many(*bed)).value(), replace,
+                   [&](Result<LoadCounts> counts) { outcome = counts; });
+  turns(*bed);
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().message.ends_with("; the others are in, and none was removed"));
+  EXPECT_TRUE(bed->noted("of 300000 routes did not fit"));
+  EXPECT_EQ(bed->way("100.0.0.1"), "wan0");
+  EXPECT_EQ(bed->way("198.18.0.1"), "lan0") << "not replaced by what did not fit";
+}
+
 TEST(Routes, WhoWaitsForALoadIsToldWhenItIsDropped) {
   const auto bed = ControlBed::started(kBase);
   auto promise = std::make_shared<std::promise<void>>();
   auto future = promise->get_future();
-  bed->routes.load(table(*bed, {"198.18.0.0/15"}), {},
+  bed->routes.load(checked(table(*bed, {"198.18.0.0/15"})), {},
                    [promise](Result<LoadCounts>) { promise->set_value(); });
   promise.reset();
   bed->routes.drop_loads();

@@ -87,6 +87,18 @@ TEST(Startup, AMissingRouteFileEndsIt) {
   EXPECT_NE(done.error().message.find("/nowhere/table.txt"), std::string::npos);
 }
 
+TEST(Startup, AMacThatTheDriverDidNotTakeIsSaid) {
+  ControlBed bed(R"(
+workers: {0: [1]}
+ports:
+  wan0: {device: eth1, mac: "02:00:00:00:00:77"}
+  lan0: {device: eth2, mac: "02:00:00:00:00:01"}
+)");
+  ASSERT_TRUE(bed.start());
+  EXPECT_EQ(bed.notes.lines(), Said{"port wan0: mac 02:00:00:00:00:77 is not what it has: net_fake "
+                                    "keeps 02:00:00:00:00:00"});
+}
+
 TEST(Startup, WorkersKeepTheirNumbersByTheirCores) {
   config::Placement running, placement;
   running.workers = {{0, 5, 0, {}}, {1, 3, 0, {}}};

@@ -1,0 +1,75 @@
+#include "router/control/reload_control.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "router/control/notes.hpp"
+#include "router/control/route_control.hpp"
+#include "router/control/running.hpp"
+
+namespace hecto::router {
+
+ReloadResult ReloadControl::reload(const Parts& parts, const config::Config& wanted,
+                                   ReadRouteFiles& files,
+                                   std::optional<std::chrono::seconds> confirm_within,
+                                   Clock::time_point now) {
+  if (deadline_)
+    return tl::unexpected(std::vector<std::string>{
+        fmt::format("{} runs and is not confirmed: hecto confirm keeps it, hecto rollback goes "
+                    "back; then reload",
+                    parts.running.config.file)});
+  config::Config before = parts.running.config;
+  auto changes = router::reload(parts, wanted, files);
+  if (!changes || changes->empty()) return changes;
+  earlier_ = std::move(before);
+  if (confirm_within) {
+    deadline_ = now + *confirm_within;
+    spdlog::info("reload: {} s to confirm {}; else the configuration before it comes back",
+                 confirm_within->count(), wanted.file);
+  }
+  return changes;
+}
+
+Result<void> ReloadControl::confirm() {
+  if (!deadline_) return fail("nothing waits to be confirmed");
+  deadline_.reset();
+  return {};
+}
+
+WantedRouteFiles ReloadControl::route_files_of_rollback(const Parts& parts) const {
+  return earlier_ ? route_files_of_reload(parts, *earlier_) : WantedRouteFiles{};
+}
+
+ReloadResult ReloadControl::rollback(const Parts& parts, ReadRouteFiles& files) {
+  if (!earlier_)
+    return tl::unexpected(
+        std::vector<std::string>{"there was no reload to go back from, or it is gone back from"});
+  auto changes = router::reload(parts, *earlier_, files);
+  if (!changes) return changes;
+  earlier_.reset();
+  deadline_.reset();
+  return changes;
+}
+
+void ReloadControl::tick(const Parts& parts, Clock::time_point now) {
+  // What its route files bring is still on the way: nobody could have confirmed it yet.
+  if (!deadline_ || now < *deadline_ || parts.routes.loading()) return;
+  const std::string late =
+      fmt::format("reload: {} was not confirmed in time", parts.running.config.file);
+  ReadRouteFiles files = read_route_files(route_files_of_rollback(parts));
+  const auto done = rollback(parts, files);
+  if (done) return parts.notes.add(late + ": the configuration before it runs again");
+  parts.notes.add(
+      fmt::format("{}, and going back is refused: {}", late, fmt::join(done.error(), "; ")));
+  deadline_ = now + kAgain;
+}
+
+std::chrono::seconds ReloadControl::left(Clock::time_point now) const {
+  if (!deadline_) return std::chrono::seconds{0};
+  return std::chrono::ceil<std::chrono::seconds>(std::max(*deadline_ - now, Clock::duration{0}));
+}
+
+}  // namespace hecto::router
