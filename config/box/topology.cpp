@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <numa.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -151,6 +152,11 @@ void read_memory(hwloc_topology_t t, bool here, Topology& out) {
     if (have_free && numa_node_size64(socket, &free) >= 0)
       out.free_memory_bytes.push_back(static_cast<uint64_t>(free));
   }
+  // A node does not tell of what a virtual machine was given later.
+  if (here && out.sockets.size() == 1)
+    out.memory_bytes[0] =
+        std::max(out.memory_bytes[0], static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
   if (out.free_memory_bytes.size() != out.sockets.size()) out.free_memory_bytes.clear();
   if (out.hugepage_bytes.size() != out.sockets.size()) {
     out.hugepage_bytes.clear();

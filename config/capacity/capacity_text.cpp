@@ -98,6 +98,12 @@ std::string headroom(const Capacity& capacity, const Point& point) {
 std::string describe(const Box& box, const Setup& setup, const Capacity& capacity, size_t size,
                      Traffic traffic) {
   if (capacity.points.empty()) return "";
+  if (std::ranges::all_of(setup.ports, &UsedPort::kernel))
+    return "! " +
+           wrapped(
+               "No figures: all ports are kernel interfaces (AF_XDP, AF_PACKET), which carry "
+               "what the kernel does; `hecto-bench throughput` measures it.") +
+           "\n";
   double wires = 0;
   for (const UsedPort& port : setup.ports) wires += port.gbit_s;
   const std::string all = wires > 0 ? fmt::format("all ports together (wires: {:g} Gb/s)", wires)

@@ -124,8 +124,17 @@ struct SourceLine {
   bool operator==(const SourceLine&) const { return true; }
 };
 
+// Of the text that a configuration was read from; not part of what it says.
+struct FileDigest {
+  uint64_t value = 0;
+  bool operator==(const FileDigest&) const { return true; }
+};
+
+inline constexpr size_t kMostInterfaces = 1023;  // ports and VLANs together
+
 struct Config {
   std::string file;  // where it was read from
+  FileDigest digest;
   // Cores by NUMA socket; empty: `auto`.
   std::map<int, std::vector<unsigned>> workers;
   std::optional<unsigned> control_core;  // default: placement chooses

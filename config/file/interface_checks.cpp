@@ -89,11 +89,12 @@ void check_addresses(Loading& loading) {
   }
 }
 
-// With addresses mirrored from Linux the file does not know all networks, so a gateway that is on
-// none of them is no mistake.
+// Of a router that runs, with addresses mirrored from Linux, the file does not know all networks, and
+// a gateway that is on none of them is no mistake. One that starts has the file's alone.
 void check_interface_uses(Loading& loading) {
   Config& config = loading.config;
-  bool addresses_known = !config.linux_side.enabled || !config.linux_side.mirror_addresses;
+  bool addresses_known =
+      !loading.limits.running || !config.linux_side.enabled || !config.linux_side.mirror_addresses;
   auto names = interface_names(config);
   Networks networks;
   std::set<IpAddress> own;

@@ -34,11 +34,8 @@ constexpr IpsecAlgorithm kCiphers[] = {
     {"chacha20-poly1305", 36, true},
 };
 constexpr IpsecAlgorithm kIntegrities[] = {
-    {"hmac-sha1", 20},
-    {"hmac-sha2-256", 32},
-    {"hmac-sha2-256-96", 32},
-    {"hmac-sha2-384", 48},
-    {"hmac-sha2-512", 64},
+    {"hmac-sha1", 20},     {"hmac-sha2-256", 32}, {"hmac-sha2-256-96", 32},
+    {"hmac-sha2-384", 48}, {"hmac-sha2-512", 64},
 };
 
 constexpr std::pair<std::string_view, uint8_t> kProtocols[] = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/punt_class.hpp"
@@ -205,6 +206,10 @@ void load_all(const Value& root, Loading& loading) {
              section("memory", load_memory), section("api", load_api), section("log", load_log)});
 }
 
+FileDigest digest(std::string_view text) {
+  return {std::hash<std::string_view>{}(text)};
+}
+
 }  // namespace
 
 tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& file_name,
@@ -214,6 +219,7 @@ tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& f
                         [&](const Value& file) {
                           Loading loading{{}, file.report(), {}, {}, limits};
                           loading.config.file = file_name;
+                          loading.config.digest = digest(yaml);
                           load_all(file, loading);
                           check_addresses(loading);
                           check_interface_uses(loading);
@@ -232,6 +238,14 @@ tl::expected<Config, Problems> load(const std::string& file, const LoadLimits& l
   auto config = parse(*text, file, limits);
   explicit_bzero(text->data(), text->size());  // keys may stand in it
   return config;
+}
+
+std::optional<FileDigest> digest_of(const std::string& file) {
+  auto text = read_file(file);
+  if (!text) return std::nullopt;
+  const FileDigest found = digest(*text);
+  explicit_bzero(text->data(), text->size());
+  return found;
 }
 
 }  // namespace hecto::config

@@ -260,10 +260,11 @@ void load_ipsec(const Value& value, Loading& loading) {
 }
 
 tl::expected<IpsecSaConfig, Problems> parse_ipsec_sa(std::string_view yaml,
-                                                     const std::string& file_name) {
+                                                     const std::string& file_name,
+                                                     const LoadLimits& limits) {
   IpsecSaConfig sa;
   auto read = read_yaml(yaml, file_name, "begin with source", [&](const Value& root) {
-    if (auto one = read_sa(root, {"/", {}})) sa = std::move(*one);
+    if (auto one = read_sa(root, {"/", limits.file})) sa = std::move(*one);
   });
   if (!read) return tl::unexpected(read.error());
   return sa;

@@ -192,6 +192,11 @@ void load_ports(const Value& value, Loading& loading) {
       entry.value.complain(
           fmt::format("device {} is already port {}; name another", device, other->second));
   }
+  size_t interfaces = 0;
+  for (const PortConfig& port : loading.config.ports) interfaces += 1 + port.vlans.size();
+  if (interfaces > kMostInterfaces)
+    value.complain(fmt::format("{} interfaces, ports and VLANs together; use at most {}",
+                               interfaces, kMostInterfaces));
 }
 
 }  // namespace hecto::config

@@ -30,6 +30,7 @@ struct InterfaceUse {
 struct LoadLimits {
   std::function<std::string(const std::string& path)> file;
   std::function<std::string(const std::string& device)> device;
+  bool running = false;  // Linux may have given the interfaces addresses that no file knows
 };
 
 struct Loading {

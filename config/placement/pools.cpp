@@ -10,8 +10,9 @@ namespace hecto::config {
 namespace {
 
 constexpr uint32_t kHeadroom = 128;  // RTE_PKTMBUF_HEADROOM
-constexpr uint16_t kStandardMtu = 1900;
 constexpr uint32_t kStandardRoom = 2048 + kHeadroom;
+// Also on AF_XDP, where the kernel keeps 256 bytes of a frame to itself.
+constexpr uint16_t kStandardMtu = 1750;
 // An AF_XDP chunk is one page: mempool header, mbuf and data room together.
 constexpr uint16_t kPageMtu = 3400;
 constexpr uint32_t kPageRoom = 3840;

@@ -135,6 +135,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"routes: [{to: 10.0.0.0/8, via: [{gateway: 192.0.2.9, interface: wan7}]}]",
              "routes[0].via[0].gateway: interface wan7 is neither a port nor PORT.ID of this file; "
              "use one of them"},
+        Case{"routes: [{to: 10.0.0.0/8, via: 172.16.0.1}]",
+             "routes[0].via: 172.16.0.1 is on no interface's network; name its interface, or add "
+             "an address"},
         Case{"routes: [{to: 10.0.0.0/8, via: 192.0.2.9}, {to: 10.0.0.0/8, via: 192.0.2.8}]",
              "routes[1].to: 10.0.0.0/8 has a route of this metric already; list the gateways under "
              "one via"},

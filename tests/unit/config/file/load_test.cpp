@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "tests/unit/config/file/files.hpp"
@@ -177,7 +180,7 @@ TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {
   EXPECT_EQ(only(std::string(kPort) + "punt: {xxxxxx: 1}"),
             "t.yaml:2: punt.xxxxxx: no such reason; use arp, local, multicast, broadcast, "
             "link_local, options, ttl_expired, too_big, glean, no_route, unreachable, prohibit, "
-            "other_protocol");
+            "redirect, other_protocol");
 }
 
 TEST(Load, AcceptsSecondaryAddressesAndLinkLocalOnEveryPort) {
@@ -187,11 +190,10 @@ TEST(Load, AcceptsSecondaryAddressesAndLinkLocalOnEveryPort) {
       "  b: {device: f, addresses: [11.0.0.1/8, \"fe80::1/64\"]}\n");
 }
 
-TEST(Load, WantsEveryGatewayOnAnInterfaceOnlyWhereLinuxAddsNone) {
+TEST(Load, WantsEveryGatewayOnAnInterface) {
   std::string route = std::string(kPort) + "routes: [{to: 10.0.0.0/8, via: 203.0.113.1}]\n";
-  good(route);
   EXPECT_EQ(
-      only(route + "linux: off\n"),
+      only(route),
       "t.yaml:2: routes[0].via: 203.0.113.1 is on no interface's network; name its interface, "
       "or add an address");
   good(std::string(kPort) +
@@ -205,6 +207,39 @@ TEST(Load, TellsOfAFileThatIsNotThere) {
   EXPECT_EQ(config.error()[0],
             "/nonexistent/hecto.yaml: cannot be opened: No such file or directory");
   EXPECT_EQ(load("/").error()[0], "/: a folder; name a file");
+}
+
+// A router that runs may have addresses of Linux; one that starts has the file's alone.
+TEST(Load, AGatewayOfLinuxsNetworksIsForARouterThatRuns) {
+  const std::string yaml = std::string(kPort) + "routes: [{to: 10.0.0.0/8, via: 172.16.0.1}]\n";
+  EXPECT_FALSE(parse(yaml, "t.yaml"));
+  LoadLimits running;
+  running.running = true;
+  EXPECT_TRUE(parse(yaml, "t.yaml", running));
+  EXPECT_FALSE(parse(yaml + "linux: {mirror: [routes]}\n", "t.yaml", running));
+}
+
+TEST(Load, RefusesMoreInterfacesThanThereCanBe) {
+  const auto vlans = [](unsigned count) {
+    std::string yaml = "ports:\n  a: {device: eth1, vlans: {1: {}";
+    for (unsigned id = 2; id <= count; ++id) yaml += fmt::format(", {}: {{}}", id);
+    return yaml + "}}\n";
+  };
+  EXPECT_TRUE(parse(vlans(1022), "t.yaml"));
+  EXPECT_EQ(only(vlans(1023)),
+            "t.yaml:2: ports: 1024 interfaces, ports and VLANs together; use at most 1023");
+}
+
+TEST(Load, TheDigestIsOfTheTextThatWasRead) {
+  const std::string file = testing::TempDir() + "hecto-digest.yaml";
+  std::ofstream(file) << kPort;
+  const auto config = load(file);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->digest.value, digest_of(file)->value);
+  std::ofstream(file) << kPort << "burst: 32\n";
+  EXPECT_NE(config->digest.value, digest_of(file)->value);
+  std::filesystem::remove(file);
+  EXPECT_FALSE(digest_of(file));
 }
 
 }  // namespace

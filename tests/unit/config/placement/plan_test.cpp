@@ -27,6 +27,11 @@ TEST(Pools, HoldAPacketOfEveryMtuInOneSegment) {
   for (unsigned mtu = 576; mtu <= 9000; ++mtu)
     ASSERT_GE(data_room_bytes(static_cast<uint16_t>(mtu)), mtu + kEthernetQinQAndCrc + kHeadroom)
         << mtu;
+  constexpr unsigned kOfTheKernel = 256, kMostOfAfXdp = 3400;
+  for (unsigned mtu = 576; mtu <= kMostOfAfXdp; ++mtu)
+    ASSERT_GE(data_room_bytes(static_cast<uint16_t>(mtu)),
+              mtu + kEthernetQinQAndCrc + kHeadroom + kOfTheKernel)
+        << mtu;
 }
 
 TEST(Pools, FillEveryRingAndCacheAtOnce) {
