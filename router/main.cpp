@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/version.hpp"
+#include "config/box/topology.hpp"
 #include "config/file/load.hpp"
 #include "router/api/backend/router_backend.hpp"
+#include "router/api/check_machine.hpp"
 #include "router/api/roles.hpp"
 #include "router/api/server.hpp"
 #include "router/control/instance.hpp"
@@ -39,10 +42,13 @@ class Signals {
       confine_service();
       while (!done_.load()) {
         const timespec wait{0, 200'000'000};
-        const int signal = sigtimedwait(&set_, nullptr, &wait);
+        siginfo_t from{};
+        const int signal = sigtimedwait(&set_, &from, &wait);
         if (signal == SIGINT || signal == SIGTERM) return router.stop();
         if (signal != SIGHUP) continue;
-        backend.reload_running_file();
+        const bool sent = from.si_code == SI_USER || from.si_code == SI_QUEUE;
+        backend.reload_running_file(sent ? std::optional<uint32_t>(from.si_uid) : std::nullopt,
+                                    from.si_pid);
       }
     });
   }
@@ -77,7 +83,13 @@ struct Options {
   bool unconfined = false;
 };
 
-int run(const config::Config& config, const Options& options, BoundedSink& log) {
+int tell(const config::Problems& problems) {
+  for (const std::string& problem : problems) fmt::print(stderr, "{}\n", problem);
+  return problems.empty() ? 0 : 1;
+}
+
+int run(const config::Config& config, config::Topology topology, const Options& options,
+        BoundedSink& log) {
   Signals signals;
   auto rules = AccessRules::from(config);
   if (!rules) {
@@ -93,7 +105,7 @@ int run(const config::Config& config, const Options& options, BoundedSink& log) 
     spdlog::error("{}", locks.error().message);
     return 1;
   }
-  auto router = Router::create(config, locks->get());
+  auto router = Router::create(config, std::move(topology), locks->get());
   if (!router) {
     spdlog::error("{}", router.error().message);
     return 1;
@@ -125,28 +137,29 @@ int main(int argc, char** argv) {
   std::optional<std::string> level;
   bool check = false, unconfined = false;
   app.add_option("config", file, "the configuration file")->capture_default_str();
-  app.add_option("--log-level", level, "trace, debug, info, warn or error; default: the file's");
-  app.add_flag("--check", check, "check the file and end");
+  app.add_option("--log-level", level, "trace, debug, info, warn or error; default: the file's")
+      ->check(CLI::IsMember(std::vector<std::string>{"trace", "debug", "info", "warn", "error"}));
+  app.add_flag("--check", check, "check the file against this machine and end");
   app.add_flag("--unconfined", unconfined,
                "for debuggers: keep all capabilities, filter no system calls");
-  app.set_version_flag("--version", HECTO_VERSION);
+  app.set_version_flag("--version", "hectod " + std::string(version_and_commit()));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   auto config = config::load(file);
-  if (!config) {
-    for (const std::string& problem : config.error()) fmt::print(stderr, "{}\n", problem);
-    return 1;
-  }
-  if (check) return 0;
+  if (!config) return tell(config.error());
+  auto topology = config::read_topology();
+  if (!topology) return tell({"topology: " + topology.error()});
+  if (const auto problems = check_machine(*config, *topology); check || !problems.empty())
+    return tell(problems);
   if (level) config->log_level = *level;
   std::error_code error;
-  config->file = std::filesystem::absolute(file, error);
+  config->file = std::filesystem::absolute(file, error).lexically_normal();
   const auto log = start_log(config->log_level);
   try {
-    return run(*config, {level, unconfined}, *log);
+    return run(*config, std::move(*topology), {level, unconfined}, *log);
   } catch (const std::exception& failure) {
     spdlog::error("{}", failure.what());
     return 1;

@@ -17,6 +17,7 @@
 #include "base/byte_budget.hpp"
 #include "base/secret_memory.hpp"
 #include "config/file/config.hpp"
+#include "config/file/loading.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::router {
@@ -54,15 +55,20 @@ enum class Noun : uint8_t {
 struct Limits {
   uint32_t low, high;
 };
-inline constexpr Limits kWalkLimits{1, 10'000};       // prefixes of one answer
-inline constexpr Limits kTraceLimits{1, 1'000};       // packets
+inline constexpr Limits kWalkLimits{1, 10'000};  // prefixes of one answer
+inline constexpr Limits kTraceLimits{1, 1'000};  // packets
+inline constexpr Limits kTransportPortLimits{1, 65'535};
 inline constexpr Limits kSnaplenLimits{14, 65'535};   // bytes of a captured packet
+inline constexpr Limits kConfirmLimits{1, 86'400};    // seconds to confirm a reload in
 inline constexpr Limits kCaptureMibLimits{1, 4'096};  // room for captured packets
 
 // Either `address` (explain it) or a walk.
 struct RoutesQuery {
   std::optional<lookup::IpAddress> address;
+  std::optional<lookup::IpAddress> from;   // with `address`: who sends to it
+  std::string interface;                   // where that comes in; of a walk: where routes lead
   std::optional<lookup::IpPrefix> prefix;  // it and all inside
+  std::string origin, protocol;            // empty: any
   std::optional<lookup::IpPrefix> after;   // the walk goes on behind this prefix
   uint32_t limit = 100;                    // prefixes, of kWalkLimits
 };
@@ -71,6 +77,7 @@ struct ApiLoadOptions {
   std::vector<config::NextHopConfig> via;  // empty: every line says its own
   uint32_t metric = 0;
   bool replace = false;
+  std::string name = "body";          // of the file, as errors tell it
   bool skip_bad = false;              // what is malformed is passed over and told
   ByteReservation* memory = nullptr;  // that unpacking and reading take of, where not null
 };
@@ -79,6 +86,8 @@ struct PacketFilter {
   std::optional<lookup::IpPrefix> from, to;
   std::string port;       // empty: any
   std::string interface;  // empty: any
+  std::optional<uint8_t> protocol;
+  std::optional<uint16_t> transport_port;
 };
 
 struct TraceFilter : PacketFilter {  // of where packets come in
@@ -101,14 +110,23 @@ class ApiBackend {
   virtual nlohmann::json version() = 0;  // answers at once, without the control thread
   virtual ApiResult show(Noun noun) = 0;
   virtual ApiResult routes(const RoutesQuery& query) = 0;
-  // No file: the running one again. The path is absolute.
-  virtual ApiResult reload(const std::optional<std::string>& file) = 0;
+  // No file: the running one again. The path is absolute. With `confirm_s` the configuration before
+  // it comes back unless confirm() comes within so many seconds.
+  virtual ApiResult reload(const std::optional<std::string>& file,
+                           std::optional<uint32_t> confirm_s) = 0;
+  virtual ApiResult diff(const std::optional<std::string>& file) = 0;  // a reload that does nothing
+  virtual ApiResult confirm() = 0;
+  virtual ApiResult rollback() = 0;
+  // Who has changed what, or tried to: one line for the log.
+  virtual void audit(const std::string& line, bool done) = 0;
   virtual ApiResult add_route(const config::RouteConfig& route) = 0;
   virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
   virtual ApiResult delete_all_routes() = 0;
   // `body`: a route file as it came, not looked at. `memory`: as in ApiLoadOptions.
   virtual ApiResult delete_routes(std::string body, ByteReservation* memory) = 0;
   virtual ApiResult load_routes(std::string body, const ApiLoadOptions& options) = 0;
+  // Which files the bodies of requests may name. Answers at once.
+  virtual config::LoadLimits limits() const = 0;
   // SAs and policies of origin api. A policy is found by direction, selector and if_id.
   virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) = 0;
   virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) = 0;

@@ -41,7 +41,8 @@ ApiResult post_capture(ApiBackend& backend, const HttpRequest& request) {
       filter.buffer_mib = value.get<uint32_t>();
     } else {
       throw Wrong{400, fmt::format("capture: {} is not known or out of range; use from, to, port, "
-                                   "interface, where, count, snaplen ({} to {}), buffer_mib ({} to "
+                                   "interface, protocol, transport_port, where, count, snaplen ({} "
+                                   "to {}), buffer_mib ({} to "
                                    "{})",
                                    quoted(key), kSnaplenLimits.low, kSnaplenLimits.high,
                                    kCaptureMibLimits.low, kCaptureMibLimits.high)};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/file/ipsec.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -108,6 +110,19 @@ bool within(const json& value, Limits limits) {
 bool read_filter(const std::string& key, const json& value, PacketFilter& filter) {
   if (key == "from" || key == "to") {
     (key == "from" ? filter.from : filter.to) = host_or_prefix(key, value);
+    return true;
+  }
+  if (key == "protocol") {
+    filter.protocol =
+        value.is_string() ? config::protocol_by_name(value.get<std::string>()) : std::nullopt;
+    if (!filter.protocol)
+      throw Wrong{400,
+                  "protocol: use tcp, udp, icmp, icmp6, esp, ospf, sctp, or a number in quotes"};
+    return true;
+  }
+  if (key == "transport_port") {
+    if (!within(value, kTransportPortLimits)) throw Wrong{400, "transport_port: use 1 to 65535"};
+    filter.transport_port = value.get<uint16_t>();
     return true;
   }
   if ((key != "port" && key != "interface") || !(value.is_string() || value.is_null()))

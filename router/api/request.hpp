@@ -45,7 +45,7 @@ class Parameters {
 void reserve_for_parser(const HttpRequest& request, size_t bytes_per_byte);
 nlohmann::json body_json(const HttpRequest& request);
 bool within(const nlohmann::json& value, Limits limits);  // a whole number between them
-// from, to, port and interface; false: it is none of these.
+// from, to, port, interface, protocol and transport_port; false: it is none of these.
 bool read_filter(const std::string& key, const nlohmann::json& value, PacketFilter& filter);
 
 Wrong no_such(const HttpRequest& request, const char* methods);

@@ -9,6 +9,7 @@
 
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_ipsec_policies.hpp"
+#include "router/api/audit.hpp"
 #include "router/api/request.hpp"
 #include "router/api/route_body.hpp"
 
@@ -17,17 +18,31 @@ namespace {
 
 using nlohmann::json;
 
+std::optional<lookup::IpAddress> address_of(const Parameters& parameters, const char* key) {
+  const auto text = parameters.text(key);
+  if (!text) return std::nullopt;
+  const auto address = lookup::IpAddress::parse(*text);
+  if (!address)
+    throw Wrong{400,
+                fmt::format("{}: {} is no address; use one like 203.0.113.9", key, quoted(*text))};
+  return address;
+}
+
 ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters parameters(request, {"address", "prefix", "after", "limit"});
+  const Parameters parameters(
+      request, {"address", "from", "interface", "prefix", "origin", "protocol", "after", "limit"});
   RoutesQuery query;
-  if (const auto text = parameters.text("address")) {
-    query.address = lookup::IpAddress::parse(*text);
-    if (!query.address) {
-      throw Wrong{400, "address: " + quoted(*text) + " is no address; use one like 203.0.113.9"};
-    }
-    if (request.query.size() > 1)
-      throw Wrong{400, "address: stands alone, without other parameters"};
-  }
+  query.address = address_of(parameters, "address");
+  query.from = address_of(parameters, "from");
+  query.interface = parameters.text("interface").value_or("");
+  const size_t of_address = query.from.has_value() + !query.interface.empty();
+  if (query.address && request.query.size() > 1 + of_address)
+    throw Wrong{400, "address: goes with from and interface, and no other parameter"};
+  if (query.from && !query.address) throw Wrong{400, "from: goes with address"};
+  if (query.from && query.from->family != query.address->family)
+    throw Wrong{400, "from: is not of the address's family"};
+  query.origin = parameters.text("origin").value_or("");
+  query.protocol = parameters.text("protocol").value_or("");
   query.prefix = parameters.prefix("prefix");
   query.after = parameters.prefix("after");
   query.limit = parameters.number("limit", kWalkLimits.low, kWalkLimits.high).value_or(query.limit);
@@ -56,7 +71,7 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
 }
 
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
-  const Parameters parameters(request, {"via", "metric", "replace", "skip_bad"});
+  const Parameters parameters(request, {"via", "metric", "replace", "skip_bad", "name"});
   ApiLoadOptions options;
   if (const auto via = parameters.text("via")) {
     auto hops = parse_via(*via);
@@ -64,6 +79,7 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
     options.via = std::move(*hops);
   }
   options.metric = parameters.number("metric", 0, UINT32_MAX).value_or(0);
+  options.name = parameters.text("name").value_or(options.name);
   options.memory = request.memory;
   options.replace = parameters.flag("replace");
   options.skip_bad = parameters.flag("skip_bad");
@@ -84,7 +100,10 @@ auto ipsec_body(const HttpRequest& request, Read read) {
 
 ApiResult post_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
-  return backend.add_ipsec_sa(ipsec_body(request, config::parse_ipsec_sa));
+  return backend.add_ipsec_sa(
+      ipsec_body(request, [&backend](std::string_view yaml, const std::string& name) {
+        return config::parse_ipsec_sa(yaml, name, backend.limits());
+      }));
 }
 
 ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
@@ -109,17 +128,33 @@ ApiResult change_ipsec_policy(ApiBackend& backend, const HttpRequest& request) {
                                   : backend.delete_ipsec_policy(policy);
 }
 
-ApiResult post_reload(ApiBackend& backend, const HttpRequest& request) {
+// reload and diff: {"file": "/absolute/path"}; reload also {"confirm_s": 300}.
+ApiResult post_configuration(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
+  const bool reload = request.path == "/v1/reload";
   std::optional<std::string> file;
+  std::optional<uint32_t> confirm_s;
   const json body = body_json(request);
   for (const auto& [key, value] : body.items()) {
-    if (key != "file" || !value.is_string() || value.get<std::string>().rfind('/', 0) != 0) {
-      throw Wrong{400, "reload: use {\"file\": \"/absolute/path\"}, or no body"};
-    }
-    file = value.get<std::string>();
+    if (key == "file" && value.is_string() && value.get<std::string>().starts_with('/'))
+      file = value.get<std::string>();
+    else if (reload && key == "confirm_s" && within(value, kConfirmLimits))
+      confirm_s = value.get<uint32_t>();
+    else if (reload)
+      throw Wrong{400,
+                  fmt::format("reload: use {{\"file\": \"/absolute/path\", \"confirm_s\": {} to "
+                              "{}}}, either of them, or no body",
+                              kConfirmLimits.low, kConfirmLimits.high)};
+    else
+      throw Wrong{400, "diff: use {\"file\": \"/absolute/path\"}, or no body"};
   }
-  return backend.reload(file);
+  return reload ? backend.reload(file, confirm_s) : backend.diff(file);
+}
+
+ApiResult post_confirm_or_rollback(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  if (!request.body.empty()) throw Wrong{400, request.path + " takes no body"};
+  return request.path == "/v1/confirm" ? backend.confirm() : backend.rollback();
 }
 
 ApiResult post_trace(ApiBackend& backend, const HttpRequest& request) {
@@ -132,7 +167,7 @@ ApiResult post_trace(ApiBackend& backend, const HttpRequest& request) {
       filter.count = value.get<uint32_t>();
     } else {
       throw Wrong{400, fmt::format("trace: {} is not known or out of range; use from, to, port, "
-                                   "interface, count ({} to {})",
+                                   "interface, protocol, transport_port, count ({} to {})",
                                    quoted(key), kTraceLimits.low, kTraceLimits.high)};
     }
   }
@@ -195,9 +230,13 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
     return method == "POST" ? post_ipsec_sa(backend, request) : delete_ipsec_sa(backend, request);
   }
   if (path == "/v1/ipsec/policies") return change_ipsec_policy(backend, request);
-  if (path == "/v1/reload") {
+  if (path == "/v1/reload" || path == "/v1/diff") {
     if (method != "POST") throw no_such(request, "POST");
-    return post_reload(backend, request);
+    return post_configuration(backend, request);
+  }
+  if (path == "/v1/confirm" || path == "/v1/rollback") {
+    if (method != "POST") throw no_such(request, "POST");
+    return post_confirm_or_rollback(backend, request);
   }
   if (path == "/v1/trace") {
     return method == "POST" ? post_trace(backend, request) : get_or_end_trace(backend, request);
@@ -205,9 +244,7 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   throw Wrong{404, quoted(path) + " is no path of the API; see docs/api.md"};
 }
 
-}  // namespace
-
-HttpAnswer answer(ApiBackend& backend, HttpRequest& request, Role role) {
+HttpAnswer answered(ApiBackend& backend, HttpRequest& request, Role role) {
   if (const Role least = needed(request); role < least)
     return {403, error_body(fmt::format("{} {} needs the role {}; yours is {}", request.method,
                                         request.path, to_string(least), to_string(role)))};
@@ -216,6 +253,24 @@ HttpAnswer answer(ApiBackend& backend, HttpRequest& request, Role role) {
     return to_answer(dispatch(backend, request));
   } catch (const Wrong& wrong) {
     return {wrong.status, error_body(wrong.line)};
+  }
+}
+
+}  // namespace
+
+HttpAnswer answer(ApiBackend& backend, HttpRequest& request, Role role) {
+  const auto change = change_in(request);  // before its body is taken
+  if (!change) return answered(backend, request, role);
+  const auto audit = [&](const HttpAnswer& given) {
+    backend.audit(audit_line(*change, request.peer, given), given.status == 200);
+  };
+  try {
+    HttpAnswer given = answered(backend, request, role);
+    audit(given);
+    return given;
+  } catch (const std::exception& thrown) {
+    audit({500, error_body(thrown.what())});
+    throw;
   }
 }
 

@@ -12,14 +12,17 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/version.hpp"
 #include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
+#include "router/cli/examples.hpp"
 
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",    "check",       "plan",  "reload", "trace",
-                                         "capture", "load-routes", "route", "version"};
+const std::vector<std::string> kVerbs = {"show",    "check",    "plan",   "reload",  "diff",
+                                         "confirm", "rollback", "trace",  "capture", "load-routes",
+                                         "route",   "clear",    "version"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -110,37 +113,16 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-constexpr const char* kExamples = R"(Examples:
-  hecto show workers                 load, Mpps and cycles per packet of every core
-  hecto show drops                   what is lost, where and why
-  hecto show routes 203.0.113.9      which route, why, next hop, neighbor, rewrite
-  hecto trace --to 203.0.113.9 -n 3  the way of the next three packets to it
-  hecto show ports --json | jq '.ports[] | select(.link.up | not) | .name'
-
-Exit codes:
-  0 done, 1 refused or failed, 2 wrong usage
-
-Environment:
-  HECTO_SOCKET        the default of --socket
-  NO_COLOR            turns colour off; it is only ever used on a terminal)";
-constexpr const char* kRouteForms = R"(Forms:
-  hecto route add PREFIX via GW[,GW...] [dev IF] [metric N]
-  hecto route add blackhole|unreachable|prohibit PREFIX [metric N]
-  hecto route delete PREFIX [metric N]
-  hecto route delete --all
-
-Several gateways make an ECMP group; GW%IF names the interface of each. A route of the same
-prefix and metric is replaced.)";
-
 constexpr const char* kNeedsRouter = "Verbs";
+constexpr double kWatch_s = 2;
 constexpr const char* kNeedsNone = "Verbs that need no router";
 
 CLI::App& add_verb(CLI::App& app, const char* name, const char* text, const std::string& footer) {
   CLI::App& verb = *app.add_subcommand(name, text);
   verb.group(kNeedsRouter);
   verb.set_help_flag("-h,--help", "this text");
-  verb.footer(footer + (footer.empty() ? "" : "\n\n") +
-              "See hecto --help for --json and --socket.");
+  verb.footer(footer + (footer.empty() ? "" : "\n\n") + std::string(examples_of(name)) +
+              "\n\nSee hecto --help for --json and --socket.");
   return verb;
 }
 
@@ -164,6 +146,22 @@ void add_packet_filter(CLI::App& verb, Arguments& a, const std::string& of_addre
   add_option(verb, "--to", a.to, "A", "destination: an address or a prefix" + of_addresses);
   add_option(verb, "--port", a.port, "P", "the port that they come in at" + of_ports);
   add_option(verb, "--interface", a.interface, "I", "the same of an interface, wan0.100");
+  add_option(verb, "--protocol", a.protocol, "P",
+             "tcp, udp, icmp, icmp6, esp, ospf, sctp, or a number");
+  add_number(verb, "--transport-port", a.transport_port, "N", 1, 65535,
+             "port of TCP, UDP or SCTP, the source's or the destination's");
+}
+
+// With a number behind it or without.
+void add_watch(CLI::App& verb, Arguments& a) {
+  const auto set = [&a](const CLI::results_t& words) {
+    a.watch_s = kWatch_s;
+    return words.empty() || words[0].empty() || CLI::detail::lexical_cast(words[0], *a.watch_s);
+  };
+  verb.add_option("-w,--watch", set, fmt::format("again every S seconds (default {})", kWatch_s))
+      ->expected(0, 1)
+      ->option_text("[S]")
+      ->check(CLI::Range(0.1, 3600.0));
 }
 
 void add_show(CLI::App& app, Arguments& a) {
@@ -179,6 +177,13 @@ void add_show(CLI::App& app, Arguments& a) {
   add_option(show, "NAME", a.filter, " ", "the one of that name, prefix or address");
   show.add_flag("--all", a.all, "every route");
   add_number(show, "--limit", a.limit, "N", 1, 10000, "so many routes");
+  add_option(show, "--origin", a.origin, "O", "routes of linux, file, api or neighbor");
+  add_option(show, "--protocol", a.protocol, "P", "routes of that protocol, as ip route says: bgp");
+  add_option(show, "--interface", a.interface, "I",
+             "routes out by it; of an ADDRESS: where packets to it come in");
+  add_option(show, "--from", a.from, "A", "of an ADDRESS: who sends the packets");
+  add_watch(show, a);
+  show.add_flag("--total", a.total, "counters since the router's start, not since hecto clear");
 }
 
 void add_trace(CLI::App& app, Arguments& a) {
@@ -209,10 +214,12 @@ void add_capture(CLI::App& app, Arguments& a) {
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>{std::begin(router::kCaptureWhere),
                                                      std::end(router::kCaptureWhere)}));
-  add_option(capture, "-n,--count", a.packets, "N",
-             "ends after so many packets; else with --seconds, or with Ctrl-C")
+  add_option(capture, "-n,--count", a.packets, "N", "ends after so many packets")
       ->check(CLI::Range(uint64_t{1}, UINT64_MAX));
   add_number(capture, "--seconds", a.seconds, "S", 0.1, 1e6, "ends after so many seconds");
+  capture.add_flag("--endless", a.endless,
+                   "ends with Ctrl-C; without it, -n and --seconds: after 10,000 packets or 60 s");
+  capture.add_flag("--text", a.text, "a line a packet on standard output, besides or without FILE");
   add_number(capture, "--snaplen", a.snaplen, "BYTES", 14, 65535, "so many of each packet");
   add_number(capture, "--buffer", a.buffer_mib, "MIB", 1, 4096, "room in the router",
              ": what does not fit is lost, counted\nin the file and told at the end");
@@ -227,8 +234,20 @@ void add_changes(CLI::App& app, Arguments& a) {
       "Prints each change; what is wrong, or cannot change while the router runs, is named, and\n"
       "then nothing is changed (exit code 1).");
   add_option(reload, "FILE", a.object, " ", "without one, that which runs is read again");
+  add_option(reload, "--confirm", a.confirm, "TIME",
+             "what ran before comes back by itself after so long (90s, 5m, 1h), unless\n"
+             "hecto confirm comes first");
+  CLI::App& diff = add_verb(
+      app, "diff", "what a reload would change, or why it would be refused; nothing is changed",
+      "One line a change, as hecto reload prints them.");
+  add_option(diff, "FILE", a.object, " ", "without one, that which runs is read again");
+  add_verb(app, "confirm", "keeps what hecto reload --confirm brought",
+           "Silent, and exit code 0, when it is kept; exit code 1 when nothing waits for it.");
+  add_verb(app, "rollback", "back to the configuration that ran before the last reload",
+           "One step, and once. The file on disk stays as it is: the next reload, or restart, "
+           "reads it.");
   CLI::App& route =
-      add_verb(app, "route", "add, delete: one route of origin api more, or less", kRouteForms);
+      add_verb(app, "route", "add, delete: one route of origin api more, or less", "");
   add_option(route, "WORDS", a.words, " ", "one of the forms below")->required();
   route.add_flag("--all", a.all, "deletes what `route add` and `load-routes` brought");
   CLI::App& load = add_verb(
@@ -252,9 +271,11 @@ void add_files(CLI::App& app, Arguments& a) {
   CLI::App& check = add_verb(
       app, "check", "what is wrong with a configuration file; silent when nothing is",
       "One line a problem: file, line, key, the value seen, what would be right. Silent, and exit\n"
-      "code 0, when nothing is wrong. Needs no router.");
+      "code 0, when nothing is wrong: hectod asks the same before it starts, of the cores and the\n"
+      "memory of this machine, too. Devices are looked for at the start alone. Needs no router.");
   check.group(kNeedsNone);
   add_option(check, "FILE", a.object, " ", "the configuration")->required();
+  check.add_flag("--elsewhere", a.elsewhere, "the file alone: it is for another machine");
   CLI::App& plan = add_verb(
       app, "plan", "which core would poll what, what would be short, how many Gb/s the box carries",
       "Lines with ! are warnings and advice. Needs no router.");
@@ -295,6 +316,7 @@ void describe(CLI::App& app, Arguments& a) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_help_flag("-h,--help", "this text, or that of a verb: hecto show --help");
+  app.set_version_flag("--version", "hecto " + std::string(version_and_commit()));
   app.add_flag("--json", a.json, "the answer of the API unchanged, for scripts (docs/api.md)");
   add_option(app, "--socket", a.socket, "PATH",
              "the router's API socket (default: $HECTO_SOCKET, or\n/run/hecto/hecto.sock)");
@@ -303,8 +325,13 @@ void describe(CLI::App& app, Arguments& a) {
   add_capture(app, a);
   add_changes(app, a);
   add_files(app, a);
+  add_verb(
+      app, "clear", "counters of show count from here on, for this user; nothing is reset",
+      "Marks where ports, interfaces, drops and punt stand, in $XDG_STATE_HOME/hecto. The API,\n"
+      "metrics and other users see what they saw; `show --total` shows all. The mark ends with\n"
+      "the router.");
   add_verb(app, "version", "which hecto this is, and which router answers", "");
-  app.footer(fmt::format("Objects of show:\n{}\n{}", wrapped(nouns()), kExamples));
+  app.footer(fmt::format("Objects of show:\n{}\n{}", wrapped(nouns()), examples_of("hecto")));
 }
 
 // "show port" means ports.
@@ -323,9 +350,15 @@ tl::expected<void, Ending> check_noun(Arguments& a) {
     return tl::unexpected<Ending>(
         wrong(fmt::format("show {}: \"{}\" is one word too many", a.object, a.filter), "show"));
   }
-  if (a.all && a.object != "routes") {
-    return tl::unexpected<Ending>(wrong("show " + a.object + ": --all goes with routes", "show"));
-  }
+  const std::pair<const char*, bool> of_routes[] = {{"--all", a.all},
+                                                    {"--origin", !a.origin.empty()},
+                                                    {"--protocol", !a.protocol.empty()},
+                                                    {"--interface", !a.interface.empty()},
+                                                    {"--from", !a.from.empty()}};
+  for (const auto& [option, given] : of_routes)
+    if (given && a.object != "routes")
+      return tl::unexpected<Ending>(
+          wrong(fmt::format("show {}: {} goes with routes", a.object, option), "show"));
   return {};
 }
 
@@ -352,6 +385,8 @@ tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* arg
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     return tl::unexpected<Ending>(Ending{kDone, app.help()});
+  } catch (const CLI::CallForVersion& version) {
+    return tl::unexpected<Ending>(Ending{kDone, std::string(version.what()) + "\n"});
   } catch (const CLI::ParseError& error) {
     std::string line = error.what();
     std::replace(line.begin(), line.end(), '\n', ' ');

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -15,8 +16,8 @@ inline constexpr int kWrongUsage = 2;
 
 struct Arguments {
   std::string verb;
-  std::string object;              // show: the noun; check, plan, reload, load-routes: the file
-  std::string filter;              // show: a name, prefix or address
+  std::string object;  // show: the noun; check, plan, reload, diff, load-routes: the file
+  std::string filter;  // show: a name, prefix or address
   std::vector<std::string> words;  // route: what follows
   bool json = false;
   std::string socket;
@@ -26,16 +27,24 @@ struct Arguments {
   std::string traffic = "ipv4";           // plan
   bool explain = false;                   // plan
   std::string via;                        // load-routes
+  std::string confirm;                    // reload: a time, as 5m
+  bool elsewhere = false;                 // check
   bool replace = false;                   // load-routes
   bool skip_bad = false;                  // load-routes
   bool all = false;                       // show routes, route delete
   uint32_t limit = 100;                   // show routes
+  std::string origin, protocol;           // show routes; protocol: also of packets
+  std::optional<double> watch_s;          // show: again and again
+  bool total = false;                     // show: whatever `clear` has marked
   uint32_t metric = 0;                    // load-routes
-  std::string from, to, port, interface;  // trace, capture
+  std::string from, to, port, interface;  // trace, capture; from, interface: show routes
+  uint32_t transport_port = 0;            // trace, capture; 0: any
   uint32_t count = 10;                    // trace
   std::vector<std::string> where;         // capture; empty: the router's default
   uint64_t packets = 0;                   // capture; 0: no limit
   double seconds = 0;                     // capture; 0: no limit
+  bool endless = false;                   // capture
+  bool text = false;                      // capture: lines on standard output
   uint32_t snaplen = 65535;               // capture
   uint32_t buffer_mib = 64;               // capture
   std::string write, esp_keys;            // capture: files

@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "router/cli/capture_text.hpp"
 #include "router/cli/commands.hpp"
 #include "router/cli/fields.hpp"
 
@@ -62,16 +64,32 @@ class File {
   int fd_ = -1;
 };
 
+// Where nothing was said the end comes by itself: a capture that is forgotten fills a disk.
+constexpr uint64_t kPackets = 10'000;
+constexpr double kSeconds = 60;
+
+bool by_itself(const Arguments& arguments) {
+  return !arguments.endless && arguments.packets == 0 && arguments.seconds == 0;
+}
+uint64_t packets_of(const Arguments& arguments) {
+  return by_itself(arguments) ? kPackets : arguments.packets;
+}
+double seconds_of(const Arguments& arguments) {
+  return by_itself(arguments) ? kSeconds : arguments.seconds;
+}
+
 json filter_of(const Arguments& arguments) {
   json filter = {{"snaplen", arguments.snaplen}, {"buffer_mib", arguments.buffer_mib}};
   const std::pair<const char*, const std::string*> words[] = {{"from", &arguments.from},
                                                               {"to", &arguments.to},
                                                               {"port", &arguments.port},
-                                                              {"interface", &arguments.interface}};
+                                                              {"interface", &arguments.interface},
+                                                              {"protocol", &arguments.protocol}};
   for (const auto& [key, value] : words)
     if (!value->empty()) filter[key] = *value;
+  if (arguments.transport_port > 0) filter["transport_port"] = arguments.transport_port;
   if (!arguments.where.empty()) filter["where"] = arguments.where;
-  if (arguments.packets > 0) filter["count"] = arguments.packets;
+  if (const uint64_t packets = packets_of(arguments); packets > 0) filter["count"] = packets;
   return filter;
 }
 
@@ -119,7 +137,8 @@ class KeyFile {
 
 class Capture {
  public:
-  Capture(const Session& session, File file, KeyFile& keys)
+  // `file`: none, where packets are only shown.
+  Capture(const Session& session, std::optional<File> file, KeyFile& keys)
       : session_(session), file_(std::move(file)), keys_(keys) {}
 
   int run() {
@@ -129,7 +148,7 @@ class Capture {
     const auto started = session_.ask(start, kQuick);
     if (!started) return kFailed;
     id_ = text(json::parse(*started, nullptr, false), "id");
-    const double seconds = session_.arguments().seconds;
+    const double seconds = seconds_of(session_.arguments());
     if (seconds > 0)
       until_ = Clock::now() +
                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -151,11 +170,17 @@ class Capture {
     if (answer->status == 204) return false;
     if (answer->status != 200)
       return wrong(text(json::parse(answer->body, nullptr, false), "error"));
-    if (!file_.write(answer->body)) {
+    if (session_.arguments().text) show(answer->body);
+    if (file_ && !file_->write(answer->body)) {
       reader_gone_ = errno == EPIPE;
       return reader_gone_ ? false : wrong(session_.arguments().write + ": " + ::strerror(errno));
     }
     return keys_.update() || wrong();
+  }
+  void show(const std::string& piece) {
+    std::string lines;
+    for (const std::string& line : text_.lines(piece)) lines += printable(line) + "\n";
+    if (!lines.empty()) session_.out(lines);
   }
   bool wrong(const std::string& line = {}) {
     if (!line.empty()) session_.fail("capture: " + line);
@@ -183,7 +208,8 @@ class Capture {
   }
 
   const Session& session_;
-  const File file_;
+  const std::optional<File> file_;
+  CaptureText text_;
   KeyFile& keys_;
   std::string id_;
   Clock::time_point until_ = Clock::time_point::max();
@@ -196,16 +222,26 @@ class Capture {
 
 int capture(const Session& session) {
   const Arguments& arguments = session.arguments();
-  if (arguments.write.empty() && arguments.esp_keys.empty())
-    return session.wrong_usage("say where to: --write FILE, or - for a pipe");
+  if (arguments.write.empty() && !arguments.text && arguments.esp_keys.empty())
+    return session.wrong_usage("say where to: --write FILE, - for a pipe, or --text");
+  if (arguments.text && arguments.write == "-")
+    return session.wrong_usage("--text and --write - are both standard output");
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   KeyFile keys(session);
   if (!keys.update()) return kFailed;
-  if (arguments.write.empty()) return kDone;
-  File file;
-  if (const std::string wrong = file.open(arguments.write); !wrong.empty())
-    return session.fail("capture: --write: " + wrong);
+  if (arguments.write.empty() && !arguments.text) return kDone;
+  std::optional<File> file;
+  if (!arguments.write.empty()) {
+    file.emplace();
+    if (const std::string wrong = file->open(arguments.write); !wrong.empty())
+      return session.fail("capture: --write: " + wrong);
+  }
+  if (by_itself(arguments))
+    session.note(
+        fmt::format("hecto: capture: ends after {} packets or {:.0f} s; -n, --seconds or "
+                    "--endless say otherwise",
+                    count(kPackets), kSeconds));
   return Capture(session, std::move(file), keys).run();
 }
 

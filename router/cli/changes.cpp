@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "lookup/prefix.hpp"
@@ -17,7 +16,6 @@ namespace {
 using nlohmann::json;
 using router::HttpRequest;
 
-constexpr std::chrono::milliseconds kReloadTime{120'000};  // ports may have to start
 constexpr std::chrono::milliseconds kLoadTime{300'000};
 constexpr size_t kMostBytes = 256u << 20;  // of a body, docs/api.md
 
@@ -58,12 +56,6 @@ const char* other_compression(const std::string& body) {
     return "xz";
   if (body.rfind("\x28\xb5\x2f\xfd", 0) == 0) return "zstd";
   return nullptr;
-}
-
-std::string render_reload(const json& answer, Style) {
-  std::string out;
-  for (const json& change : list(answer, "changes")) out += printable(plain(change)) + "\n";
-  return out.empty() ? text(answer, "file") + ": nothing to change\n" : out;
 }
 
 std::string render_changed(const json& answer, Style) {
@@ -163,18 +155,6 @@ int delete_route(const Session& session) {
 
 }  // namespace
 
-int reload(const Session& session) {
-  HttpRequest made = request("POST", "/v1/reload");
-  if (const std::string& file = session.arguments().object; !file.empty()) {
-    std::error_code error;
-    const auto path = std::filesystem::absolute(file, error);
-    if (error) return session.fail(file + ": " + error.message());
-    made.body = json{{"file", path.lexically_normal().string()}}.dump(
-        -1, ' ', false, json::error_handler_t::replace);
-  }
-  return session.show(session.ask(made, kReloadTime), render_reload);
-}
-
 int load_routes(const Session& session) {
   const Arguments& arguments = session.arguments();
   auto body = read_file(arguments.object);
@@ -189,6 +169,7 @@ int load_routes(const Session& session) {
   made.body = std::move(*body);
   if (!arguments.via.empty()) made.query["via"] = arguments.via;
   if (arguments.metric != 0) made.query["metric"] = std::to_string(arguments.metric);
+  made.query["name"] = arguments.object == "-" ? "standard input" : arguments.object;
   if (arguments.replace) made.query["replace"] = "1";
   if (arguments.skip_bad) made.query["skip_bad"] = "1";
   return session.show(session.ask(made, kLoadTime), render_load);

@@ -9,10 +9,14 @@ int show(const Session& session);
 int check(const Session& session);
 int plan(const Session& session);
 int reload(const Session& session);
+int diff(const Session& session);
+int confirm(const Session& session);
+int rollback(const Session& session);
 int load_routes(const Session& session);
 int route(const Session& session);
 int trace(const Session& session);
 int capture(const Session& session);
+int clear(const Session& session);
 int version(const Session& session);
 
 }  // namespace hecto::cli

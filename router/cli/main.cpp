@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/version.hpp"
 #include "router/cli/commands.hpp"
 #include "router/cli/fields.hpp"
 
@@ -19,13 +20,16 @@ int version(const Session& session) {
   const nlohmann::json router =
       answered ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
   if (arguments.json) {
-    const nlohmann::json both = {{"hecto", HECTO_VERSION}, {"router", router}};
+    const nlohmann::json both = {
+        {"hecto", HECTO_VERSION}, {"commit", commit()}, {"router", router}};
     session.out(both.dump() + "\n");
     return kDone;
   }
-  session.out("hecto " HECTO_VERSION "\n");
+  session.out("hecto " + std::string(version_and_commit()) + "\n");
   if (answered) {
-    session.out(printable("hectod " + text(router, "version") + ", " +
+    const std::string commit =
+        has(router, "commit") ? " (" + text(router, "commit") + ")" : std::string();
+    session.out(printable("hectod " + text(router, "version") + commit + ", " +
                           text(router, "dpdk_version") + ", at " + arguments.socket) +
                 "\n");
   } else {
@@ -36,15 +40,10 @@ int version(const Session& session) {
 
 int run(const Session& session) {
   static const std::pair<const char*, int (*)(const Session&)> verbs[] = {
-      {"show", show},
-      {"check", check},
-      {"plan", plan},
-      {"reload", reload},
-      {"load-routes", load_routes},
-      {"route", route},
-      {"trace", trace},
-      {"capture", capture},
-      {"version", version},
+      {"show", show},   {"check", check},     {"plan", plan},         {"reload", reload},
+      {"diff", diff},   {"confirm", confirm}, {"rollback", rollback}, {"load-routes", load_routes},
+      {"route", route}, {"trace", trace},     {"capture", capture},   {"version", version},
+      {"clear", clear},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);

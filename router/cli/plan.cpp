@@ -1,6 +1,7 @@
 // hecto plan: who polls what, and what the box can carry.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -27,10 +28,20 @@ int told(const Session& session, const config::Problems& problems) {
   return kFailed;
 }
 
+// Of the NICs those that the configuration has: others have no part in the plan.
+void keep_configured(const config::Config& config, config::Topology& topology) {
+  std::erase_if(topology.nics, [&](const config::Nic& nic) {
+    return std::ranges::none_of(config.ports, [&](const config::PortConfig& port) {
+      return port.device == nic.pci || port.device == nic.interface;
+    });
+  });
+}
+
 // The box, from its file or its topology, with the calibration's constants.
-tl::expected<Plan, int> read_box(const Session& session) {
+tl::expected<Plan, int> read_box(const Session& session, config::Config config) {
   const Arguments& a = session.arguments();
   Plan plan;
+  plan.config = std::move(config);
   if (!a.box.empty()) {
     auto box = config::read_box(a.box);
     if (!box) return tl::unexpected(told(session, box.error()));
@@ -48,6 +59,7 @@ tl::expected<Plan, int> read_box(const Session& session) {
         a.topology.empty() ? config::read_topology() : config::read_topology(a.topology);
     if (!topology) return tl::unexpected(session.fail(topology.error()));
     plan.topology = std::move(*topology);
+    if (!a.object.empty()) keep_configured(plan.config, plan.topology);
     // A calibration is of this machine, and knows how fast its cores really run.
     if (a.topology.empty() && constants.is_set(config::Constant::kCoreGhz))
       plan.topology.ghz = constants[config::Constant::kCoreGhz];
@@ -96,7 +108,13 @@ int plan(const Session& session) {
   const Arguments& a = session.arguments();
   if (!a.box.empty() && !a.topology.empty())
     return session.wrong_usage("--box and --topology both name a box; use one of them");
-  auto plan = read_box(session);
+  config::Config config;
+  if (!a.object.empty()) {
+    auto loaded = load_config(session);
+    if (!loaded) return loaded.error();
+    config = std::move(*loaded);
+  }
+  auto plan = read_box(session, std::move(config));
   if (!plan) return plan.error();
   if (a.explain) return explain(session, plan->box.constants);
 
@@ -105,10 +123,6 @@ int plan(const Session& session) {
     if (plan->config.ports.empty())
       return session.fail(plan->box.source +
                           " has no NIC; name a configuration file, or a box with --box");
-  } else {
-    auto loaded = load_config(session);
-    if (!loaded) return loaded.error();
-    plan->config = std::move(*loaded);
   }
   const auto placement = config::place(plan->config, plan->topology);
   if (!placement) return session.fail(placement.error());

@@ -21,10 +21,9 @@ std::string left(const json& sa) {
     add(bytes(static_cast<double>(rest("hard_bytes", whole(sa, "bytes")))));
   if (has(lifetime, "hard_packets"))
     add(count(rest("hard_packets", whole(sa, "packets"))) + " packets");
-  if (has(lifetime, "hard_add_s"))
-    add(duration(static_cast<double>(rest("hard_add_s", whole(sa, "age_s")))));
+  if (has(lifetime, "hard_add_s")) add(clock_time(rest("hard_add_s", whole(sa, "age_s"))));
   if (has(lifetime, "hard_use_s") && has(sa, "used_s"))
-    add(duration(static_cast<double>(rest("hard_use_s", whole(sa, "used_s")))) + " of use");
+    add(clock_time(rest("hard_use_s", whole(sa, "used_s"))) + " of use");
   return words;
 }
 

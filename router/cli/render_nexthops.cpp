@@ -12,6 +12,7 @@ std::string render_neighbors(const json& answer, Style style) {
   std::stable_sort(neighbors.begin(), neighbors.end(), [](const json& a, const json& b) {
     return !flag(a, "usable") && flag(b, "usable");
   });
+  if (neighbors.empty()) return "no neighbors: none is in the file, and Linux has told of none\n";
   Table table({{"address"},
                {"interface", Align::kLeft, true},
                {"mac"},

@@ -29,6 +29,27 @@ std::string lost_words(const json& port) {
   return words;
 }
 
+std::string total_words(const json& way) {
+  return fmt::format("{} packets, {}", count(whole(way, "packets")), bytes(number(way, "bytes")));
+}
+
+// Of all of them, under the table.
+void add_totals(Table& table, const std::vector<json>& ports) {
+  if (ports.size() < 2) return;
+  double rx_pps = 0, rx_bps = 0, tx_pps = 0, tx_bps = 0;
+  uint64_t losses = 0;
+  for (const json& port : ports) {
+    const json &rx = at(port, "rx"), &tx = at(port, "tx");
+    rx_pps += number(rx, "pps");
+    rx_bps += number(rx, "bps");
+    tx_pps += number(tx, "pps");
+    tx_bps += number(tx, "bps");
+    losses += lost(port);
+  }
+  table.row({"all", "", "", "", packet_rate(rx_pps), bit_rate(rx_bps), packet_rate(tx_pps),
+             bit_rate(tx_bps), count(losses)});
+}
+
 Cell link_cell(const json& port) {
   const json& link = at(port, "link");
   if (!flag(link, "up")) return {"down", Paint::kBad};
@@ -48,6 +69,7 @@ std::string details(const json& port) {
   const auto line = [&](const char* head, const std::string& words) {
     if (!words.empty()) out += paragraph(indent + fmt::format("{:<9}", head), words);
   };
+  line("total", "rx " + total_words(at(port, "rx")) + "; tx " + total_words(at(port, "tx")));
   line("asked", joined(list(offloads, "asked"), " "));
   line("given", joined(list(offloads, "given"), " "));
   for (const json& sentence : list(port, "refused")) line("refused", plain(sentence));
@@ -85,6 +107,7 @@ std::string render_ports(const json& answer, Style style) {
                Cell(count(losses), losses > 0 ? Paint::kWarn : Paint::kPlain)});
     below += "\n" + details(port);
   }
+  add_totals(table, ports);
   return table.text(style) + below;
 }
 

@@ -28,7 +28,9 @@ std::string counts_of(const json& object) {
 
 std::string from(const json& route) {
   const std::string origin = text(route, "origin");
-  return origin == "linux" ? "linux " + text(route, "protocol") : origin;
+  std::string words = origin == "linux" ? "linux " + text(route, "protocol") : origin;
+  for (const json& other : list(route, "also")) words += ", " + plain(other);
+  return words;
 }
 
 std::string via(const json& hop, bool several) {
@@ -130,6 +132,8 @@ std::string render_explanation(const json& answer, Style style) {
   std::string first = text(answer, "address") + ": " +
                       painted(verdict, verdict == "forward" ? Paint::kGood : Paint::kWarn, style);
   if (has(answer, "reason")) first += " (" + text(answer, "reason") + ")";
+  if (has(answer, "stage")) first += " at " + text(answer, "stage");
+  if (has(answer, "spi")) first += " as ESP, SPI " + text(answer, "spi");
   if (const json& match = at(answer, "match"); !match.is_null()) {
     first += ", route " + text(match, "prefix") + ", next hop " + text(match, "group");
   }

@@ -27,7 +27,7 @@ std::string render_summary(const json& answer, Style style) {
   };
   const json& rates = at(answer, "rates");
   line("router", fmt::format("hectod {}, {}, up {}, pid {}", text(answer, "version"),
-                             text(answer, "dpdk_version"), duration(number(answer, "uptime_s")),
+                             text(answer, "dpdk_version"), clock_time(whole(answer, "uptime_s")),
                              text(answer, "pid")));
   line("config", text(answer, "config_file"));
   if (has(answer, "namespace")) {
@@ -91,7 +91,7 @@ std::string render_trace(const json& trace, Style style) {
                                    : std::string()});
   }
   // Without the title line: a trace is read top down, and cycles are named in the verdict's line.
-  const std::string table = steps.text({});
+  const std::string table = steps.text({false, style.whole});
   out += table.substr(std::min(table.size(), table.find('\n') + 1));
   const std::string outcome = text(trace, "outcome");
   std::string verdict = text(trace, "verdict");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "router/cli/fields.hpp"
 #include "router/cli/render.hpp"
@@ -8,7 +9,8 @@
 namespace hecto::cli {
 namespace {
 
-constexpr double kBusy = 90;  // per cent of load that is worth a colour
+constexpr double kWaits = 10;  // per cent of its time without the CPU, ready to run
+constexpr double kBusy = 90;   // per cent of load that is worth a colour
 
 std::string one_digit(double value) {
   return decimal(value);
@@ -36,14 +38,19 @@ std::string balance(const json& totals, Style style) {
   const uint64_t dropped = whole(totals, "dropped"), inside = whole(totals, "in_flight");
   std::string line = "received " + count(received);
   const uint64_t made = whole(totals, "fragments");
+  const double unaccounted = number(totals, "unaccounted");
   if (injected > 0) line += " + from Linux " + count(injected);
   if (made > 0) line += " + cut for tunnels " + count(made);
   line += fmt::format(" = transmitted {} + punted {} + dropped {}", count(sent), count(punted),
                       count(dropped));
   if (inside > 0) line += " + in flight " + count(inside);
   line = paragraph("", line);
-  if (received + injected + made != sent + punted + dropped + inside) {
-    line += painted("! the sum does not fit: packets are unaccounted for\n", Paint::kBad, style);
+  if (unaccounted != 0) {
+    line += painted(
+        fmt::format("! the sum does not fit: {:.0f} packets {}: a fault of the router, report it\n",
+                    std::abs(unaccounted),
+                    unaccounted > 0 ? "are unaccounted for" : "are counted twice"),
+        Paint::kBad, style);
   }
   const uint64_t missed = whole(totals, "missed"), no_mbuf = whole(totals, "no_mbuf");
   if (missed + no_mbuf > 0) {
@@ -67,7 +74,8 @@ std::string render_workers(const json& answer, Style style) {
               {"Mpps", Align::kRight},
               {"cycles/packet", Align::kRight},
               {"burst", Align::kRight},
-              {"idle", Align::kRight}});
+              {"idle", Align::kRight},
+              {"waits", Align::kRight}});
   Table stages({{"core", Align::kRight},
                 {"receive", Align::kRight},
                 {"classify", Align::kRight},
@@ -79,10 +87,21 @@ std::string render_workers(const json& answer, Style style) {
   std::string warnings;
   for (const json& worker : workers) {
     const bool busy = number(worker, "load_percent") >= kBusy;
-    load.row({text(worker, "socket"), text(worker, "cpu"), queues_of(worker),
-              Cell(percent(number(worker, "load_percent")), busy ? Paint::kWarn : Paint::kPlain),
-              decimal(number(worker, "pps") / 1e6), shown(worker, "cycles_per_packet", one_digit),
-              shown(worker, "burst_fill", one_digit), percent(number(worker, "idle_percent"))});
+    const bool waits = number(worker, "waiting_percent") > kWaits;
+    load.row(
+        {text(worker, "socket"), text(worker, "cpu"), queues_of(worker),
+         Cell(percent(number(worker, "load_percent")), busy ? Paint::kWarn : Paint::kPlain),
+         decimal(number(worker, "pps") / 1e6), shown(worker, "cycles_per_packet", one_digit),
+         shown(worker, "burst_fill", one_digit), percent(number(worker, "idle_percent")),
+         Cell(waits ? percent(number(worker, "waiting_percent")) : std::string(), Paint::kBad)});
+    if (waits)
+      warnings += painted(
+          paragraph("! ",
+                    fmt::format("core {}: the worker waits for its CPU {} of the time and runs "
+                                "{}; something else runs there, and its load is of the rest",
+                                text(worker, "cpu"), percent(number(worker, "waiting_percent")),
+                                percent(number(worker, "cpu_percent")))),
+          Paint::kBad, style);
     const json& cycles = at(worker, "stages");
     stages.row({text(worker, "cpu"), shown(cycles, "receive", one_digit),
                 shown(cycles, "classify", one_digit), shown(cycles, "lookup", one_digit),

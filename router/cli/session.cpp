@@ -26,8 +26,8 @@ Session::Session(const Arguments& arguments) : arguments_(arguments) {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   const bool dumb = term != nullptr && std::strcmp(term, "dumb") == 0;
-  style_.color =
-      ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') && !dumb;
+  style_.whole = ::isatty(STDOUT_FILENO) != 1;
+  style_.color = !style_.whole && (no_color == nullptr || *no_color == '\0') && !dumb;
 }
 
 void Session::out(const std::string& text) const {

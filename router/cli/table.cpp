@@ -89,7 +89,7 @@ void Table::row(std::vector<Cell> cells) {
 }
 
 // 0 for a column that is left out.
-std::vector<size_t> Table::widths() const {
+std::vector<size_t> Table::widths(Style style) const {
   std::vector<size_t> widths(columns_.size(), 0);
   size_t total = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -98,7 +98,7 @@ std::vector<size_t> Table::widths() const {
     widths[i] = std::max(widths[i], display_width(columns_[i].title));
     total += widths[i] + (total == 0 ? 0 : kGap.size());
   }
-  while (total > kWidth) {
+  while (!style.whole && total > kWidth) {
     size_t widest = columns_.size();
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (!columns_[i].may_shrink || widths[i] <= kNarrowest) continue;
@@ -113,7 +113,7 @@ std::vector<size_t> Table::widths() const {
 
 std::string Table::text(Style style) const {
   if (rows_.empty()) return {};
-  const std::vector<size_t> width = widths();
+  const std::vector<size_t> width = widths(style);
   std::string out;
   const auto line = [&](const auto& cell_of) {
     std::string text;

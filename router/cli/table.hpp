@@ -19,6 +19,7 @@ enum class Align : uint8_t { kLeft, kRight };
 
 struct Style {
   bool color = false;
+  bool whole = false;  // nothing is cut: somebody else reads it, not a terminal
 };
 
 std::string painted(std::string_view text, Paint paint, Style style);
@@ -53,7 +54,7 @@ class Table {
   std::string text(Style style = {}) const;
 
  private:
-  std::vector<size_t> widths() const;
+  std::vector<size_t> widths(Style style) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

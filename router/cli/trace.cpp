@@ -22,10 +22,12 @@ json filter_of(const Arguments& arguments) {
   const std::pair<const char*, const std::string*> words[] = {{"from", &arguments.from},
                                                               {"to", &arguments.to},
                                                               {"port", &arguments.port},
-                                                              {"interface", &arguments.interface}};
+                                                              {"interface", &arguments.interface},
+                                                              {"protocol", &arguments.protocol}};
   for (const auto& [key, value] : words) {
     if (!value->empty()) filter[key] = *value;
   }
+  if (arguments.transport_port > 0) filter["transport_port"] = arguments.transport_port;
   return filter;
 }
 

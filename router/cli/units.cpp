@@ -59,12 +59,13 @@ std::string decimal(double value, int digits) {
 
 std::string duration(double seconds) {
   if (seconds < 60) return fmt::format("{:.2f} s", seconds);
-  const auto whole = static_cast<uint64_t>(seconds);
-  const uint64_t days = whole / 86400, hours = whole / 3600 % 24;
-  const uint64_t minutes = whole / 60 % 60, rest = whole % 60;
-  if (days > 0) return fmt::format("{}d {:02}:{:02}:{:02}", days, hours, minutes, rest);
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, rest);
-  return fmt::format("{}:{:02}", minutes, rest);
+  return clock_time(static_cast<uint64_t>(seconds));
+}
+
+std::string clock_time(uint64_t seconds) {
+  const std::string time =
+      fmt::format("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+  return seconds < 86400 ? time : fmt::format("{}d {}", seconds / 86400, time);
 }
 
 }  // namespace hecto::cli

@@ -15,6 +15,7 @@ std::string bit_rate(double bits_per_second);             // "96.2 Gb/s"
 std::string bytes(double value);                          // binary: "512 B", "40.0 MiB"
 std::string percent(double value);                        // "71%"
 std::string decimal(double value, int digits = 1);        // "58.1"
-std::string duration(double seconds);                     // "1.84 s", "5:23", "1d 00:00:23"
+std::string duration(double seconds);      // that something took: "1.84 s", "00:05:23"
+std::string clock_time(uint64_t seconds);  // that something lasts: "00:05:23", "1d 00:00:23"
 
 }  // namespace hecto::cli

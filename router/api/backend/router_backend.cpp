@@ -1,12 +1,12 @@
 #include "router/api/backend/router_backend.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "config/file/load.hpp"
+#include "base/version.hpp"
+#include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/interface_control.hpp"
@@ -15,7 +15,9 @@
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
 #include "router/control/running.hpp"
+#include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec_config.hpp"
@@ -27,10 +29,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxRouteFileBytes = size_t{512} << 20;  // unpacked
-
-ApiResult stopping() {
-  return api_fail(503, "the router is stopping; try again");
-}
 
 // Of what control could not do; RouteControl says of its own faults that they are none of the
 // client's.
@@ -56,7 +54,14 @@ TableUse table_use(const Tables& tables) {
 }  // namespace
 
 RouterBackend::RouterBackend(Router& router, std::optional<std::string> log_level)
-    : router_(router), log_level_(std::move(log_level)), limits_(router.config()) {}
+    : router_(router),
+      log_level_(std::move(log_level)),
+      started_with_(router.config().file),
+      limits_(router.config()) {}
+
+ApiResult RouterBackend::stopping() {
+  return api_fail(503, "the router is stopping; try again");
+}
 
 ApiResult RouterBackend::on_control(std::function<ApiResult()> work) {
   auto answer = router_.commands().call<ApiResult>(std::move(work));
@@ -64,11 +69,15 @@ ApiResult RouterBackend::on_control(std::function<ApiResult()> work) {
 }
 
 json RouterBackend::version() {
-  return {
-      {"name", "hectod"}, {"version", HECTO_VERSION}, {"dpdk_version", Eal::version()}, {"api", 1}};
+  return {{"name", "hectod"},
+          {"version", HECTO_VERSION},
+          {"commit", commit()},
+          {"dpdk_version", Eal::version()},
+          {"api", 1}};
 }
 
 ApiResult RouterBackend::show(Noun noun) {
+  if (noun == Noun::kSummary) return summary();
   return on_control([this, noun]() -> ApiResult { return answer(noun); });
 }
 
@@ -80,7 +89,7 @@ json RouterBackend::answer(Noun noun) {
       return show_summary({r.running(), r.plane(), r.sampler(), table_use(r.tables()),
                            r.linux_side(), r.uptime(), r.warnings()});
     case Noun::kPorts:
-      return show_ports(r.plane(), r.sampler(), r.interfaces().table());
+      return show_ports(r.plane(), r.sampler(), interfaces, r.interfaces().lost_ports());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:
@@ -94,7 +103,7 @@ json RouterBackend::answer(Noun noun) {
     case Noun::kIpsec:
       return show_ipsec(r.ipsec(), r.ipsec_control().found(), r.ipsec_control().nic());
     case Noun::kDrops:
-      return show_drops(r.plane(), interfaces, r.sampler());
+      return show_drops(r.plane(), interfaces, r.sampler(), read_balance(r.dataplane()));
     case Noun::kPunt:
       return show_punt(r.plane(), interfaces, r.sampler());
     case Noun::kPools:
@@ -109,56 +118,30 @@ json RouterBackend::answer(Noun noun) {
 
 ApiResult RouterBackend::routes(const RoutesQuery& query) {
   return on_control([this, query]() -> ApiResult {
+    InterfaceId interface = kNoInterface;
+    if (!query.interface.empty()) {
+      const Interface* found = router_.interfaces().table().find(query.interface);
+      if (found == nullptr)
+        return api_fail(404, fmt::format("there is no interface {}", query.interface));
+      interface = found->id;
+    }
     if (query.address)
-      return show_explanation(router_.plane(), router_.routing().explain(*query.address));
+      return show_explanation(router_.plane(), router_.routing().explain(*query.address),
+                              router_.dataplane().explain({*query.address, query.from, interface}));
     RouteFilter filter;
     filter.within = query.prefix;
+    filter.interface = interface;
+    if (!query.origin.empty()) {
+      filter.origin = origin_by_name(query.origin);
+      if (!filter.origin) return api_fail(400, "origin: use linux, file, api or neighbor");
+    }
+    if (!query.protocol.empty()) {
+      filter.protocol = route_protocol_by_name(query.protocol);
+      if (!filter.protocol)
+        return api_fail(400, "protocol: use a word of iproute2, as bgp, or a number up to 255");
+    }
     return show_page(router_.routing(), router_.routing().routes(query.after, query.limit, filter));
   });
-}
-
-// The file is read and checked on the caller's thread; only the change itself takes control's time.
-ApiResult RouterBackend::reload(const std::optional<std::string>& file) {
-  std::string path;
-  if (file) {
-    path = *file;
-  } else {
-    auto running = router_.commands().call<std::string>([this] { return router_.config().file; });
-    if (!running) return stopping();
-    path = *running;
-  }
-  const auto refused = [&path](const std::vector<std::string>& problems) {
-    return api_fail(409,
-                    fmt::format("{} is refused: {} problem{}, nothing was changed", path,
-                                problems.size(), problems.size() == 1 ? "" : "s"),
-                    problems);
-  };
-  auto wanted = config::load(path, limits_.of_load());
-  if (!wanted) return refused(wanted.error());
-  if (log_level_) wanted->log_level = *log_level_;
-  // Answered when the route files are in, which takes several turns.
-  auto answer = router_.commands().call_over_turns<ApiResult>(
-      [this, &refused, &path, &wanted](std::function<void(ApiResult)> keep) {
-        auto changes = router_.reload(*wanted);
-        if (!changes) return keep(refused(changes.error()));
-        router_.routes().when_done(
-            [keep = std::move(keep), done = json{{"file", path}, {"changes", *changes}}](
-                const Result<void>&) { keep(done); });
-      });
-  return answer ? std::move(*answer) : stopping();
-}
-
-void RouterBackend::reload_running_file() {
-  const auto done = [this]() -> ApiResult {
-    try {
-      return reload(std::nullopt);
-    } catch (const std::exception& thrown) {  // there is nobody above who would catch it
-      return api_fail(500, thrown.what());
-    }
-  }();
-  if (done) return;
-  spdlog::error("reload: {}", done.error().message);
-  for (const std::string& problem : done.error().problems) spdlog::error("{}", problem);
 }
 
 ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
@@ -283,34 +266,37 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
     const auto found = names.find(name);
     return found == names.end() ? kNoInterface : found->second;
   };
-  auto file = parse_routes(body, parse, "body");
+  auto file = parse_routes(body, parse, options.name);
   if (!file) return body_refused(file.error());
   body = {};
+  if (options.replace && file->table.entries.empty())
+    return api_fail(400,
+                    "no route of it can be used, and none would be left; nothing was changed "
+                    "(hecto route delete --all deletes them)",
+                    file->problems);
 
-  auto table = std::make_shared<const RouteTable>(std::move(file->table));
   LoadOptions load;
   load.metric = options.metric;
   load.replace = options.replace;
-  const size_t routes = table->entries.size();
+  const size_t routes = file->table.entries.size();
+  auto table = check_table(std::make_shared<const RouteTable>(std::move(file->table)));
+  if (!table) return api_fail(409, table.error().message);
   auto counts = router_.commands().call_over_turns<Result<LoadCounts>>(
       [this, &table, &load](std::function<void(Result<LoadCounts>)> keep) {
-        router_.routes().load(table, load, std::move(keep));
+        router_.routes().load(*table, load, std::move(keep));
       });
   if (!counts) return stopping();
   if (!*counts) return api_fail(status_of(counts->error()), counts->error().message);
   const LoadCounts& c = **counts;
-  std::vector<std::string> problems = file->problems;
-  if (c.refused > 0)
-    problems.push_back(fmt::format("{} did not fit: {}", c.refused, c.first_error));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return json{{"format", std::string(to_string(file->format))},
               {"routes", routes},
               {"added", c.added},
               {"replaced", c.replaced},
               {"removed", c.removed},
-              {"skipped", file->skipped + c.refused},
+              {"skipped", file->skipped},
               {"bad", file->bad},
-              {"problems", problems},
+              {"problems", file->problems},
               {"duration_s", seconds.count()}};
 }
 

@@ -3,35 +3,45 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/result.hpp"
 #include "router/api/backend.hpp"
 #include "router/control/reload_limits.hpp"
+#include "router/control/route_files.hpp"
 
 namespace hecto::router {
 
+class ReloadControl;
 class Router;
 struct PacketMatch;
+struct Parts;
 
 class RouterBackend final : public ApiBackend {
  public:
   // `log_level`: of the command line; it stays whatever a reloaded file says.
   explicit RouterBackend(Router& router, std::optional<std::string> log_level = {});
 
-  // SIGHUP: as `hecto reload` does; refusals go to the log.
-  void reload_running_file();
+  // SIGHUP, of that user's process: as `hecto reload` does; the outcome goes to the log.
+  void reload_running_file(std::optional<uint32_t> uid, int pid);  // none: the kernel's own
 
   nlohmann::json version() override;
   ApiResult show(Noun noun) override;
   ApiResult routes(const RoutesQuery& query) override;
-  ApiResult reload(const std::optional<std::string>& file) override;
+  ApiResult reload(const std::optional<std::string>& file,
+                   std::optional<uint32_t> confirm_s) override;
+  ApiResult diff(const std::optional<std::string>& file) override;
+  ApiResult confirm() override;
+  ApiResult rollback() override;
+  void audit(const std::string& line, bool done) override;
   ApiResult add_route(const config::RouteConfig& route) override;
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
   ApiResult delete_all_routes() override;
   ApiResult delete_routes(std::string body, ByteReservation* memory) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
+  config::LoadLimits limits() const override { return limits_.of_load(); }
   ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
   ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
@@ -46,7 +56,15 @@ class RouterBackend final : public ApiBackend {
   SecretAnswer esp_keys(std::optional<uint32_t> uid) override;
 
  private:
+  static ApiResult stopping();
   ApiResult on_control(std::function<ApiResult()> work);
+  ApiResult summary();
+  // The file, or the running one, as a reload may read it.
+  tl::expected<config::Config, ApiError> read(const std::optional<std::string>& file);
+  std::optional<ReadRouteFiles> route_files(const config::Config& wanted);  // none: it stops
+  // A reload or the way back; answered when the route files are in.
+  ApiResult changed_over_turns(
+      const std::function<ApiResult(ReloadControl&, const Parts&)>& change);
   ApiResult removed(const std::function<void(std::function<void(Result<size_t>)>)>& begin);
   // Control thread only, these two. Of the second: one line when a name is not known.
   nlohmann::json answer(Noun noun);
@@ -54,7 +72,9 @@ class RouterBackend final : public ApiBackend {
 
   Router& router_;
   const std::optional<std::string> log_level_;
+  const std::string started_with_;  // the file that a restart reads
   const ReloadLimits limits_;
+  std::mutex reloading_;  // held by who reloads, from reading to the end
 };
 
 }  // namespace hecto::router

@@ -52,6 +52,8 @@ tl::expected<PacketMatch, ApiError> RouterBackend::match_of(const PacketFilter& 
   PacketMatch match;
   match.from = filter.from;
   match.to = filter.to;
+  match.protocol = filter.protocol;
+  match.transport_port = filter.transport_port;
   if (!filter.port.empty()) {
     const auto port = router_.plane().port(filter.port);
     if (!port) return api_fail(404, fmt::format("there is no port {}", filter.port));

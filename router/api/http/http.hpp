@@ -21,6 +21,7 @@ namespace hecto::router {
 struct HttpPeer {
   std::optional<uint32_t> uid;
   std::vector<uint32_t> groups;
+  int pid = 0;  // 0: not known
 };
 
 struct HttpRequest {

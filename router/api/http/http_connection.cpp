@@ -37,6 +37,7 @@ HttpPeer peer_of(int fd) {
   socklen_t length = sizeof user;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) return peer;
   peer.uid = user.uid;
+  peer.pid = user.pid;
   peer.groups.resize(64);
   for (;;) {  // NGROUPS_MAX is 65,536
     length = static_cast<socklen_t>(peer.groups.size() * sizeof(uint32_t));

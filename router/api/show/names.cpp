@@ -2,49 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <utility>
+
 #include "router/control/forwarding_plane.hpp"
 
 namespace hecto::router {
+namespace {
+
+// As iproute2 names rtm_protocol.
+constexpr std::pair<uint8_t, const char*> kProtocols[] = {
+    {0, "unspec"}, {1, "redirect"}, {2, "kernel"}, {3, "boot"},   {4, "static"},
+    {9, "ra"},     {11, "zebra"},   {12, "bird"},  {16, "dhcp"},  {18, "keepalived"},
+    {42, "babel"}, {100, "hecto"},  {186, "bgp"},  {187, "isis"}, {188, "ospf"},
+    {189, "rip"},  {192, "eigrp"}};
+constexpr RouteOrigin kOrigins[] = {RouteOrigin::kLinux, RouteOrigin::kFile, RouteOrigin::kApi,
+                                    RouteOrigin::kNeighbor};
+
+}  // namespace
 
 std::string protocol_text(uint8_t protocol) {
-  switch (protocol) {
-    case 0:
-      return "unspec";
-    case 1:
-      return "redirect";
-    case 2:
-      return "kernel";
-    case 3:
-      return "boot";
-    case 4:
-      return "static";
-    case 9:
-      return "ra";
-    case 11:
-      return "zebra";
-    case 12:
-      return "bird";
-    case 16:
-      return "dhcp";
-    case 18:
-      return "keepalived";
-    case 42:
-      return "babel";
-    case 100:
-      return "hecto";
-    case 186:
-      return "bgp";
-    case 187:
-      return "isis";
-    case 188:
-      return "ospf";
-    case 189:
-      return "rip";
-    case 192:
-      return "eigrp";
-    default:
-      return std::to_string(protocol);
-  }
+  for (const auto& [number, name] : kProtocols)
+    if (number == protocol) return name;
+  return std::to_string(protocol);
+}
+
+std::optional<uint8_t> route_protocol_by_name(std::string_view name) {
+  for (const auto& [number, known] : kProtocols)
+    if (name == known) return number;
+  uint8_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<RouteOrigin> origin_by_name(std::string_view name) {
+  for (const RouteOrigin origin : kOrigins)
+    if (to_string(origin) == name) return origin;
+  return std::nullopt;
 }
 
 std::string_view neighbor_state_text(uint16_t state, bool configured) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/net.hpp"
 #include "lookup/nexthop.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 
@@ -14,6 +16,8 @@ class ForwardingPlane;
 class InterfaceTable;
 
 std::string protocol_text(uint8_t protocol);  // as iproute2 names rtm_protocol
+std::optional<uint8_t> route_protocol_by_name(std::string_view name);  // or a number
+std::optional<RouteOrigin> origin_by_name(std::string_view name);
 // NUD_* of linux/neighbour.h
 std::string_view neighbor_state_text(uint16_t state, bool configured);
 std::string_view to_string(lookup::RecordKind kind) noexcept;

@@ -32,10 +32,44 @@ std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& 
   return sentences;
 }
 
+json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx, json tx) {
+  const uint32_t speed = port.link.speed_mbps;
+  return {{"name", port.name()},
+          {"device", port.config.device},
+          {"driver", port.driver},
+          {"socket", port.socket},
+          {"link", {{"up", port.up()}, {"speed_mbps", speed == 0 ? json() : json(speed)}}},
+          {"mac", to_string(port.mac)},
+          {"mtu", port.mtu},
+          {"queues", {{"rx", port.rx_queues}, {"tx", port.tx_queues}}},
+          {"offloads", {{"asked", port.asked}, {"given", port.given}}},
+          {"refused", port.refused},
+          {"trouble", troubles(port, interfaces)},
+          {"rx", std::move(rx)},
+          {"tx", std::move(tx)}};
+}
+
+// Its counters went with it, and another may have its number.
+json show_lost_port(const PortStatus& port, const Sampler& sampler,
+                    const InterfaceTable& interfaces) {
+  json none = direction(sampler, 0, 0, 0, 0);
+  none["errors"] = 0;
+  json rx = none;
+  rx["missed"] = rx["no_mbuf"] = 0;
+  return show_port(port, interfaces, std::move(rx), std::move(none));
+}
+
+json switches_json(const InterfaceSwitches& switches) {
+  return {{"forwarding_ipv4", switches.forwards4},
+          {"forwarding_ipv6", switches.forwards6},
+          {"rp_filter", to_string(switches.rp_filter)},
+          {"send_redirects", switches.redirects4}};
+}
+
 }  // namespace
 
 json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
-                const InterfaceTable& interfaces) {
+                const InterfaceTable& interfaces, const std::vector<PortStatus>& lost) {
   const Totals now = sampler.collect();
   json list = json::array();
   for (const PortStatus& port : plane.ports()) {
@@ -55,22 +89,9 @@ json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
     tx["packets"] = total.tx_packets;
     tx["bytes"] = total.tx_bytes;
     tx["errors"] = stats.tx_errors;
-    const uint32_t speed = port.link.speed_mbps;
-    list.push_back(
-        {{"name", port.name()},
-         {"device", port.config.device},
-         {"driver", port.driver},
-         {"socket", port.socket},
-         {"link", {{"up", port.up()}, {"speed_mbps", speed == 0 ? json() : json(speed)}}},
-         {"mac", to_string(port.mac)},
-         {"mtu", port.mtu},
-         {"queues", {{"rx", port.rx_queues}, {"tx", port.tx_queues}}},
-         {"offloads", {{"asked", port.asked}, {"given", port.given}}},
-         {"refused", port.refused},
-         {"trouble", troubles(port, interfaces)},
-         {"rx", rx},
-         {"tx", tx}});
+    list.push_back(show_port(port, interfaces, std::move(rx), std::move(tx)));
   }
+  for (const PortStatus& port : lost) list.push_back(show_lost_port(port, sampler, interfaces));
   return {{"ports", list}};
 }
 
@@ -108,6 +129,7 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                     {"up", plane.interface_up(id)},
                     {"addresses", addresses},
                     {"urpf", to_string(interface.urpf)},
+                    {"switches", side == nullptr ? json() : switches_json(interface.switches)},
                     {"counters", counters}});
   }
   return {{"interfaces", list}};

@@ -7,6 +7,7 @@
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
+#include "router/dataplane/explain_packet.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
@@ -14,10 +15,15 @@ namespace {
 
 using nlohmann::json;
 
+Reason reason_of(const lookup::NextHopRecord& record) {
+  const bool refuses =
+      record.kind == lookup::RecordKind::kPunt || record.kind == lookup::RecordKind::kDrop;
+  return refuses ? static_cast<Reason>(record.reason) : Reason::kNone;
+}
+
 json reason_json(const lookup::NextHopRecord& record) {
-  if (record.kind != lookup::RecordKind::kPunt && record.kind != lookup::RecordKind::kDrop)
-    return nullptr;
-  return info(static_cast<Reason>(record.reason)).name;
+  const Reason reason = reason_of(record);
+  return reason == Reason::kNone ? json() : json(info(reason).name);
 }
 
 MacAddress mac_at(const uint8_t* bytes) {
@@ -83,6 +89,8 @@ json route_json(const RouteView& route) {
                     {"interface", interface_json(hop)},
                     {"weight", hop.weight},
                     {"dead", hop.dead}});
+  json also = json::array();
+  for (const RouteOrigin origin : route.also) also.push_back(to_string(origin));
   return {{"prefix", route.prefix.to_string()},
           {"type", to_string(route.type)},
           {"origin", to_string(route.origin)},
@@ -90,8 +98,33 @@ json route_json(const RouteView& route) {
           {"table", route.table},
           {"metric", route.metric},
           {"selected", route.selected},
+          {"also", also},
           {"group", route.group == lookup::kNoRoute ? json() : json(route.group)},
           {"next_hops", hops}};
+}
+
+// What happens besides the route's own verdict, and what was not asked.
+std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Explanation& e,
+                                          const PacketAnswer& packet) {
+  std::vector<std::string> lines;
+  const Reason of_route = !e.group ? Reason::kNoRoute : reason_of(e.group->record);
+  if (packet.reason != Reason::kNone && packet.reason != of_route)
+    lines.push_back(fmt::format("refused at {}, whatever the route: {}, {}",
+                                name(info(packet.reason).stage), info(packet.reason).name,
+                                info(packet.reason).description));
+  if (packet.spi != 0)
+    lines.push_back(
+        fmt::format("a policy protects it: it leaves as ESP, SPI {:#010x}", packet.spi));
+  if (packet.refusing > 0)
+    lines.push_back(fmt::format("its flow decides: {} of {} buckets end as {}", packet.refusing,
+                                packet.buckets, info(packet.refused_by).name));
+  if (packet.policies)
+    lines.push_back(fmt::format("policies were asked for UDP from {} port {} to port {}",
+                                packet.source.to_string(), PacketQuestion::kSourcePort,
+                                PacketQuestion::kDestinationPort));
+  if (!packet.urpf && (plane.features() & kFeatureUrpf) != 0)
+    lines.push_back("uRPF was not asked: it needs to know from whom and where it comes in");
+  return lines;
 }
 
 }  // namespace
@@ -161,35 +194,39 @@ json show_page(const Routing& routing, const RoutePage& page) {
           {"next", page.next ? json(page.next->to_string()) : json()}};
 }
 
-json show_explanation(const ForwardingPlane& plane, const Explanation& e) {
+json show_explanation(const ForwardingPlane& plane, const Explanation& e,
+                      const PacketAnswer& packet) {
   json candidates = json::array();
   for (const RouteView& route : e.candidates) {
     json row = route_json(route);
     row["why"] = route.why;
     candidates.push_back(row);
   }
-  json verdict = "punt", reason = "no_route", match, next_hop;
+  json match, next_hop, why = e.why;
   if (e.match)
     match = {{"prefix", e.match->to_string()}, {"group", e.group ? json(e.group->group) : json()}};
   if (e.group) {
-    const lookup::RecordKind kind = e.group->record.kind;
-    const bool forwards =
-        kind == lookup::RecordKind::kForward || kind == lookup::RecordKind::kMultipath;
-    verdict = forwards ? "forward" : to_string(kind);
-    reason = reason_json(e.group->record);
     json members = json::array();
     for (const GroupMemberView& member : e.group->members)
       members.push_back(member_json(plane, member));
     next_hop = {{"id", e.group->group},
-                {"kind", to_string(kind)},
+                {"kind", to_string(e.group->record.kind)},
                 {"buckets", e.group->buckets},
                 {"members", members}};
   }
+  for (const std::string& sentence : packet_sentences(plane, e, packet)) why.push_back(sentence);
+  const bool forwards = packet.reason == Reason::kNone;
+  const ReasonInfo& reason = info(packet.reason);
   return {{"address", e.address.to_string()},
+          {"from", packet.source.to_string()},
           {"match", match},
-          {"verdict", verdict},
-          {"reason", reason},
-          {"why", e.why},
+          {"verdict", forwards       ? "forward"
+                      : packet.punts ? "punt"
+                                     : "drop"},
+          {"reason", forwards ? json() : json(reason.name)},
+          {"stage", forwards ? json() : json(name(reason.stage))},
+          {"spi", packet.spi == 0 ? json() : json(fmt::format("{:#010x}", packet.spi))},
+          {"why", why},
           {"candidates", candidates},
           {"next_hop", next_hop}};
 }

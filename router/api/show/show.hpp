@@ -11,6 +11,7 @@
 
 namespace hecto::router {
 
+struct Balance;
 class Dataplane;
 class ForwardingPlane;
 class InterfaceTable;
@@ -22,7 +23,9 @@ class Routing;
 class Sampler;
 class TraceSession;
 struct Explanation;
+struct PacketAnswer;
 struct RoutePage;
+struct PortStatus;
 struct Running;
 
 // How full the tables of the workers are.
@@ -46,8 +49,9 @@ nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
 // ports.cpp. `linux_side`: null in static mode.
+// `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
-                          const InterfaceTable& interfaces);
+                          const InterfaceTable& interfaces, const std::vector<PortStatus>& lost);
 nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                                const ForwardingPlane& plane, const Sampler& sampler,
                                const LinuxSide* linux_side);
@@ -55,7 +59,7 @@ nlohmann::json show_pools(const ForwardingPlane& plane, const LinuxSide* linux_s
 // workers.cpp. `tsc_hz`: of the cycle counter.
 nlohmann::json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t tsc_hz);
 nlohmann::json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
-                          const Sampler& sampler);
+                          const Sampler& sampler, const Balance& balance);
 // punt.cpp
 nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                          const Sampler& sampler);
@@ -64,7 +68,9 @@ nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
                               const ForwardingPlane& plane);
 nlohmann::json show_page(const Routing& routing, const RoutePage& page);
-nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation);
+// The routes of an address, and what becomes of a packet to it.
+nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation,
+                                const PacketAnswer& packet);
 // `offload`: null without a device; `found`: devices, or why there is none.
 nlohmann::json show_offload(const std::string& found, const Offload* offload,
                             const Dataplane& dataplane);

@@ -10,10 +10,10 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/api/packet_text.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
-#include "router/dataplane/stages/flow.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
@@ -21,81 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string protocol_name(uint8_t protocol) {
-  switch (protocol) {
-    case 1:
-      return "ICMP";
-    case 2:
-      return "IGMP";
-    case 6:
-      return "TCP";
-    case 17:
-      return "UDP";
-    case 50:
-      return "ESP";
-    case 58:
-      return "ICMPv6";
-    case 89:
-      return "OSPF";
-    default:
-      return fmt::format("protocol {}", protocol);
-  }
-}
-
-// A packet's beginning, read with bounds: what was captured may be shorter than its headers.
-struct Summary {
-  std::string text;
-  int ttl = -1;
-};
-
-std::string transport_text(const TraceEvent& e, size_t at, uint8_t protocol) {
-  if (has_ports(protocol) && e.captured >= at + 4)
-    return fmt::format(" {} > {}", load16_be(&e.bytes[at]), load16_be(&e.bytes[at + 2]));
-  if (protocol == 1 && e.captured >= at + 1)
-    return e.bytes[at] == 8   ? " echo request"
-           : e.bytes[at] == 0 ? " echo reply"
-                              : fmt::format(" type {}", e.bytes[at]);
-  if (protocol == 58 && e.captured >= at + 1)
-    return e.bytes[at] == 128   ? " echo request"
-           : e.bytes[at] == 129 ? " echo reply"
-                                : fmt::format(" type {}", e.bytes[at]);
-  return {};
-}
-
-Summary summarize(const TraceEvent& e) {
-  if (e.captured < kEthernetBytes)
-    return {fmt::format("{} bytes, too short for Ethernet", e.length)};
-  size_t at = kEthernetBytes;
-  uint16_t ether_type = load16_native(&e.bytes[12]);
-  std::string tag;
-  if (ether_type == kEtherVlan && e.captured >= at + kVlanTagBytes) {
-    tag = fmt::format("VLAN {} ", load16_be(&e.bytes[14]) & 0xfff);
-    ether_type = load16_native(&e.bytes[16]);
-    at += kVlanTagBytes;
-  }
-  if (ether_type == kEtherArp) return {tag + fmt::format("ARP, {} bytes", e.length)};
-  if (ether_type == kEtherIpv4 && e.captured >= at + kIpv4Bytes) {
-    const uint8_t* ip = &e.bytes[at];
-    return {
-        fmt::format("{}IPv4 {} > {} {}{}, {} bytes, TTL {}", tag,
-                    lookup::Ipv4Address{load32_be(ip + 12)}.to_string(),
-                    lookup::Ipv4Address{load32_be(ip + 16)}.to_string(), protocol_name(ip[9]),
-                    transport_text(e, at + (ip[0] & 0xf) * 4u, ip[9]), load16_be(ip + 2), ip[8]),
-        ip[8]};
-  }
-  if (ether_type == kEtherIpv6 && e.captured >= at + kIpv6Bytes) {
-    const uint8_t* ip = &e.bytes[at];
-    lookup::Ipv6Address source, destination;
-    std::memcpy(source.bytes.data(), ip + 8, 16);
-    std::memcpy(destination.bytes.data(), ip + 24, 16);
-    return {fmt::format("{}IPv6 {} > {} {}{}, {} bytes, hop limit {}", tag, source.to_string(),
-                        destination.to_string(), protocol_name(ip[6]),
-                        transport_text(e, at + kIpv6Bytes, ip[6]), load16_be(ip + 4) + kIpv6Bytes,
-                        ip[7]),
-            ip[7]};
-  }
-  return {
-      fmt::format("{}EtherType {:#06x}, {} bytes", tag, __builtin_bswap16(ether_type), e.length)};
+PacketText summarize(const TraceEvent& e) {
+  return text_of_frame({e.bytes.data(), e.captured}, e.length);
 }
 
 std::string hop_text(const Routing& routing, lookup::GroupId group) {
@@ -152,7 +79,7 @@ std::string step_text(const TraceNames& names, const TraceEvent& e) {
     case TraceKind::kRewritten: {
       MacAddress mac;
       std::copy_n(e.bytes.begin(), 6, mac.begin());
-      const Summary summary = summarize(e);
+      const PacketText summary = summarize(e);
       return fmt::format("to {} on {}{}", to_string(mac), port_text(names.plane, e.port),
                          summary.ttl < 0 ? "" : fmt::format(", TTL {}", summary.ttl));
     }
@@ -177,7 +104,7 @@ json packet_json(const TraceNames& names, uint32_t number,
   for (const TraceEvent* e : events) {
     steps.push_back(
         {{"stage", name(e->stage)}, {"text", step_text(names, *e)}, {"cycles", nullptr}});
-    if (e->kind == TraceKind::kReceived) packet = summarize(*e).text;
+    if (packet.empty()) packet = summarize(*e).text;  // received, or come out of a tunnel
     if (e->kind == TraceKind::kTransmitted) {
       outcome = "transmit";
       verdict = "transmitted on " + port_text(names.plane, e->port);

@@ -11,6 +11,7 @@
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
+#include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/sampler.hpp"
 
@@ -65,6 +66,7 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
   const uint64_t sampled = now.sampled_packets - before.sampled_packets;
   const double load =
       busy + idle == 0 ? 0 : 100.0 * static_cast<double>(busy) / static_cast<double>(busy + idle);
+  const auto share = sampler.cpu_share(worker.id);
   json stages = json::object();
   for (size_t i = 0; i < kStageNames.size(); ++i)
     stages[kStageNames[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
@@ -79,6 +81,8 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
           {"pps", sampler.rate(now.packets, before.packets)},
           {"load_percent", rounded(load)},
           {"idle_percent", rounded(100 - rounded(load))},
+          {"cpu_percent", share ? json(rounded(share->ran_percent)) : json()},
+          {"waiting_percent", share ? json(rounded(share->waited_percent)) : json()},
           {"cycles_per_packet", per_packet(busy, packets)},
           {"stages", sampled == 0 ? json() : stages},
           {"burst_fill", per_packet(packets, polls)},
@@ -88,7 +92,8 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
           {"remote_queues", worker.remote_queues}};
 }
 
-json totals_json(const ForwardingPlane& plane, const Totals& now) {
+json totals_json(const ForwardingPlane& plane, const Balance& balance) {
+  const Totals& now = balance.totals;
   uint64_t missed = 0, no_mbuf = 0;
   for (const PortStatus& port : plane.ports()) {
     const PortStatistics statistics = plane.statistics(port.name());
@@ -97,11 +102,12 @@ json totals_json(const ForwardingPlane& plane, const Totals& now) {
   }
   return {{"received", now.received},
           {"injected", now.injected},
-          {"fragments", plane.fragments_made()},
+          {"fragments", balance.fragments},
           {"transmitted", now.transmitted},
           {"punted", now.punted_total()},
           {"dropped", now.dropped_total()},
-          {"in_flight", plane.in_flight()},
+          {"in_flight", balance.in_flight},
+          {"unaccounted", balance.unaccounted},
           {"missed", missed},
           {"no_mbuf", no_mbuf}};
 }
@@ -119,8 +125,8 @@ json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t
 }
 
 json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
-                const Sampler& sampler) {
-  const Totals now = sampler.collect();
+                const Sampler& sampler, const Balance& balance) {
+  const Totals& now = balance.totals;
   json drops = json::array();
   json punts = json::array();
   for (size_t i = 1; i < kReasonCount; ++i) {
@@ -148,7 +154,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
   };
   std::stable_sort(drops.begin(), drops.end(), busiest_first);
   std::stable_sort(punts.begin(), punts.end(), busiest_first);
-  return {{"drops", drops}, {"punts", punts}, {"totals", totals_json(plane, now)}};
+  return {{"drops", drops}, {"punts", punts}, {"totals", totals_json(plane, balance)}};
 }
 
 }  // namespace hecto::router

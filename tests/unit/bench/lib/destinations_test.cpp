@@ -19,6 +19,11 @@ TEST(Quantile, IsAValueOfTheList) {
   EXPECT_EQ(median({4}), 4);
 }
 
+TEST(Median, OfTwoIsBetweenThem) {
+  EXPECT_EQ(median({3, 1}), 2);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+}
+
 TEST(Spread, IsTheRangeByTheMedian) {
   EXPECT_DOUBLE_EQ(spread({9, 10, 12}), 0.3);
   EXPECT_EQ(spread({4}), 0);

@@ -19,17 +19,39 @@ class FakeBackend : public ApiBackend {
   }
   ApiResult routes(const RoutesQuery& query) override {
     note("routes" + (query.address ? " address " + query.address->to_string() : "") +
+         (query.from ? " from " + query.from->to_string() : "") +
+         (query.interface.empty() ? "" : " interface " + query.interface) +
+         (query.origin.empty() ? "" : " origin " + query.origin) +
+         (query.protocol.empty() ? "" : " protocol " + query.protocol) +
          (query.prefix ? " prefix " + query.prefix->to_string() : "") +
          (query.after ? " after " + query.after->to_string() : "") + " limit " +
          std::to_string(query.limit));
     return nlohmann::json::object();
   }
-  ApiResult reload(const std::optional<std::string>& file) override {
-    note("reload " + file.value_or("-"));
+  ApiResult reload(const std::optional<std::string>& file,
+                   std::optional<uint32_t> confirm_s) override {
+    note("reload " + file.value_or("-") +
+         (confirm_s ? " confirm " + std::to_string(*confirm_s) : ""));
     if (file == "/bad.yaml") {
       return api_fail(409, "/bad.yaml is refused: 2 problems, nothing was changed", {"a", "b"});
     }
     return nlohmann::json{{"changes", nlohmann::json::array()}};
+  }
+  ApiResult diff(const std::optional<std::string>& file) override {
+    note("diff " + file.value_or("-"));
+    return nlohmann::json{{"changes", nlohmann::json::array()}};
+  }
+  ApiResult confirm() override {
+    note("confirm");
+    return nlohmann::json::object();
+  }
+  ApiResult rollback() override {
+    note("rollback");
+    return nlohmann::json{{"changes", nlohmann::json::array()}};
+  }
+  void audit(const std::string& line, bool done) override {
+    const std::lock_guard guard(mutex_);
+    audited.push_back((done ? "+ " : "- ") + line);
   }
   ApiResult add_route(const config::RouteConfig& route) override {
     std::string text = "add " + route.to.to_string() + " type " +
@@ -51,11 +73,18 @@ class FakeBackend : public ApiBackend {
     note("delete body " + body);
     return nlohmann::json{{"changed", 2}};
   }
+  config::LoadLimits limits() const override {
+    return {[](const std::string& path) {
+              return path.starts_with("/etc/hecto/") ? "" : "is not in /etc/hecto";
+            },
+            {}};
+  }
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override {
     std::string text = "load " + std::to_string(body.size()) + " metric " +
                        std::to_string(options.metric) + (options.replace ? " replace" : "") +
                        (options.skip_bad ? " skip bad" : "");
     for (const auto& hop : options.via) text += " via " + hop_text(hop);
+    loaded_name = options.name;
     note(text);
     return nlohmann::json{{"routes", body.size()}};
   }
@@ -91,6 +120,8 @@ class FakeBackend : public ApiBackend {
     return nlohmann::json{{"id", id}};
   }
   ApiResult start_capture(const CaptureFilter& filter) override {
+    begun = filter;
+    pieces_ = 0;
     std::string where;
     for (const std::string& name : filter.where) where += " " + name;
     note("capture" + (filter.from ? " from " + filter.from->to_string() : "") + where + " count " +
@@ -120,8 +151,11 @@ class FakeBackend : public ApiBackend {
     const std::string text = "\"IPv4\",\"a key\"\n";
     return std::make_shared<const SecretBytes>(text.begin(), text.end());
   }
+  std::string loaded_name;  // of the file, as its errors are to tell it
+  CaptureFilter begun;      // the capture asked for last
   uint64_t lost = 0;
   bool give_keys = true;
+  std::vector<std::string> audited;  // "+ " before what was done, "- " before what was not
 
   std::string asked() const {
     const std::lock_guard guard(mutex_);

@@ -61,6 +61,11 @@ class RawClient {
       text.append(buffer, static_cast<size_t>(got));
     }
   }
+  // Within that time, with what it sent not read.
+  bool closed_by_peer(std::chrono::milliseconds longest) const {
+    pollfd entry{fd_, POLLRDHUP, 0};
+    return ::poll(&entry, 1, static_cast<int>(longest.count())) == 1;
+  }
   void read_some(size_t bytes) {
     std::string some(bytes, '\0');
     [[maybe_unused]] const ssize_t got = ::recv(fd_, some.data(), bytes, MSG_DONTWAIT);

@@ -65,7 +65,8 @@ TEST(ApiServer, RefusesUnknownPathsAndParameters) {
   EXPECT_EQ(error_of(ask(backend, "GET /v1/ports?name=wan0")),
             "\"name\" is no parameter of /v1/ports; it has none");
   EXPECT_EQ(error_of(ask(backend, "GET /v1/routes?adress=1.2.3.4")),
-            "\"adress\" is no parameter of /v1/routes; use address, prefix, after, limit");
+            "\"adress\" is no parameter of /v1/routes; use address, from, interface, prefix, "
+            "origin, protocol, after, limit");
   EXPECT_EQ(backend.asked(), "");
 }
 
@@ -87,7 +88,7 @@ TEST(ApiServer, RefusesWrongQueriesInOneLine) {
       {"limit=5x", "limit: \"5x\" is out of range; use 1 to 10000"},
       {"limit=-1", "limit: \"-1\" is out of range; use 1 to 10000"},
       {"address=1.2.3", "address: \"1.2.3\" is no address; use one like 203.0.113.9"},
-      {"address=1.2.3.4&limit=5", "address: stands alone, without other parameters"},
+      {"address=1.2.3.4&limit=5", "address: goes with from and interface, and no other parameter"},
       {"prefix=10.0.0.1/8",
        "prefix: \"10.0.0.1/8\" is no prefix, or has host bits; use one like 203.0.113.0/24"},
   };
@@ -136,6 +137,25 @@ TEST(ApiServer, AddsAndDeletesSasAndPoliciesInTheWordsOfTheFile) {
   ask(backend, "DELETE /v1/ipsec/policies", policy);
   EXPECT_EQ(backend.asked(), "delete" + shown);
   EXPECT_EQ(ask(backend, "GET /v1/ipsec/sas").status, 405);
+}
+
+TEST(ApiServer, AKeyFileOfAnSaLiesWhereAReloadMayRead) {
+  FakeBackend backend;
+  const auto with_file = [&](const std::string& path) {
+    return ask(backend, "POST /v1/ipsec/sas",
+               R"({"source": "192.0.2.1", "destination": "198.51.100.1", "spi": "0x1001",
+                   "cipher": "aes-128-gcm", "key_file": ")" +
+                   path + "\"}");
+  };
+  const HttpAnswer outside = with_file("/etc/hecto/../shadow");
+  EXPECT_EQ(outside.status, 400);
+  EXPECT_NE(outside.body.find("key_file: \\\"/etc/hecto/../shadow\\\" is not in /etc/hecto"),
+            std::string::npos)
+      << outside.body;
+  const HttpAnswer inside = with_file("/etc/hecto/no-such.key");
+  EXPECT_EQ(inside.status, 400);
+  EXPECT_NE(inside.body.find("no-such.key\\\" cannot be opened"), std::string::npos) << inside.body;
+  EXPECT_EQ(backend.asked(), "");
 }
 
 TEST(ApiServer, RefusesWrongSasWithoutTellingTheirKeys) {

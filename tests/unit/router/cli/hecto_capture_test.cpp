@@ -44,6 +44,31 @@ TEST_F(HectoTest, CapturesIntoAPipe) {
   EXPECT_EQ(captured.out, kPieces);
 }
 
+TEST_F(HectoTest, ACaptureEndsByItselfWhereNothingWasSaidAndSaysSo) {
+  const std::string file = scratch_ / "a.pcapng";
+  const Outcome captured = run("capture -w " + file);
+  EXPECT_EQ(captured.code, 0);
+  EXPECT_EQ(captured.err.rfind("hecto: capture: ends after 10,000 packets or 60 s; -n, --seconds "
+                               "or --endless say otherwise\n",
+                               0),
+            0u)
+      << captured.err;
+  EXPECT_EQ(backend_.begun.count, 10'000u);
+  for (const std::string end : {"-n 5", "--seconds 9", "--endless"}) {
+    EXPECT_EQ(run("capture -w " + file + " " + end).err.find("ends after"), std::string::npos);
+    EXPECT_EQ(backend_.begun.count, end == "-n 5" ? 5u : 0u) << end;
+  }
+}
+
+TEST_F(HectoTest, CapturesByProtocolAndPortAndAsText) {
+  const Outcome text = run("capture --text --protocol udp --transport-port 53 -n 1");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(backend_.begun.protocol, 17);
+  EXPECT_EQ(backend_.begun.transport_port, 53);
+  EXPECT_EQ(run("capture --text -w -").code, 2);
+  EXPECT_EQ(run("capture --text --protocol nonsense -n 1").code, 1);
+}
+
 TEST_F(HectoTest, KeysThatAreRefusedLeaveNoFile) {
   backend_.give_keys = false;
   const std::string keys = scratch_ / "esp_sa", file = scratch_ / "a.pcapng";

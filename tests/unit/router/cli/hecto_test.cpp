@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/version.hpp"
 #include "router/cli/table.hpp"
 #include "tests/unit/router/cli/hecto_bed.hpp"
 
@@ -58,6 +59,48 @@ TEST_F(HectoTest, WalksRoutesPageByPage) {
   }
   EXPECT_EQ(all.out.find("there are more"), std::string::npos);
   EXPECT_EQ(backend_.asked(), "routes after 11.0.0.0/8 limit 10000");
+  EXPECT_EQ(run("show routes --limit 2 --origin linux").code, 0);
+  EXPECT_EQ(backend_.asked(), "routes origin linux after 10.0.0.0/8 limit 1")
+      << "a filter leaves fewer on a page";
+}
+
+TEST_F(HectoTest, FiltersRoutesAndSaysWhatAnAddressIsAskedFor) {
+  EXPECT_EQ(run("show routes 10.0.0.0/8 --origin linux --protocol bgp --interface wan0").code, 0);
+  EXPECT_NE(backend_.asked().find("interface wan0 origin linux protocol bgp prefix 10.0.0.0/8"),
+            std::string::npos)
+      << backend_.asked();
+  EXPECT_EQ(run("show routes 203.0.113.9 --from 10.1.0.5 --interface lan0").code, 0);
+  EXPECT_EQ(backend_.asked(), "routes address 203.0.113.9 from 10.1.0.5 interface lan0 limit 100");
+  EXPECT_EQ(run("show routes --from 10.1.0.5").code, 2);
+  EXPECT_EQ(run("show drops --origin linux").code, 2);
+}
+
+TEST_F(HectoTest, ClearMarksWhereCountersStandForThisUserAlone) {
+  const std::string home = "XDG_STATE_HOME=" + (scratch_ / "state");
+  const std::string before = run("show drops", home).out;
+  EXPECT_EQ(run("clear", home).code, 0);
+  const std::string since = run("show drops", home).out;
+  EXPECT_NE(since.find("received 0 = transmitted 0"), std::string::npos) << since;
+  EXPECT_NE(since.find("since hecto clear, 00:00:0"), std::string::npos) << since;
+  EXPECT_EQ(run("show drops --total", home).out, before);
+  EXPECT_EQ(json::parse(run("show drops --json", home).out), test::documented("drops"));
+  EXPECT_EQ(run("show drops", "XDG_STATE_HOME=" + (scratch_ / "other")).out, before);
+}
+
+TEST_F(HectoTest, WatchesAgainAndAgain) {
+  const Outcome watched = run("show drops --watch 0.1", "timeout 2 env");
+  EXPECT_EQ(watched.code, 124) << watched.err;
+  size_t times = 0;
+  for (size_t at = 0; (at = watched.out.find("received ", at)) != std::string::npos; ++at) ++times;
+  EXPECT_GE(times, 3u);
+  EXPECT_EQ(watched.out.find('\033'), std::string::npos) << "no terminal";
+}
+
+TEST_F(HectoTest, SaysOfWhichCommitItIs) {
+  const Outcome version = run("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out, "hecto " + std::string(version_and_commit()) + "\n");
+  EXPECT_NE(run("version").out.find(version.out), std::string::npos);
 }
 
 TEST_F(HectoTest, TakesWhatIpAddrShowsForAPrefixAndExplainsAnAddress) {
@@ -84,7 +127,7 @@ TEST_F(HectoTest, WrongUsageIsOneLineAndCode2) {
       {"trace -n 0",
        "hecto: trace: --count: Value 0 not in range 1 to 1000 (see hecto trace --help)\n"},
       {"capture",
-       "hecto: capture: say where to: --write FILE, or - for a pipe (see hecto capture "
+       "hecto: capture: say where to: --write FILE, - for a pipe, or --text (see hecto capture "
        "--help)\n"},
   };
   for (const auto& [arguments, line] : cases) {
@@ -95,11 +138,12 @@ TEST_F(HectoTest, WrongUsageIsOneLineAndCode2) {
   }
   EXPECT_EQ(run("").code, 2);
   EXPECT_EQ(run("--help").code, 0);
-  for (const char* verb :
-       {"show", "trace", "reload", "route", "load-routes", "check", "plan", "capture"}) {
+  for (const char* verb : {"show", "trace", "reload", "route", "load-routes", "check", "plan",
+                           "capture", "clear", "version"}) {
     const Outcome help = run(std::string(verb) + " --help");
     EXPECT_EQ(help.code, 0);
     EXPECT_EQ(help.out.rfind("hecto " + std::string(verb), 0), 0u) << help.out;
+    EXPECT_NE(help.out.find("Examples:\n  "), std::string::npos) << help.out;
   }
 }
 
@@ -115,7 +159,10 @@ TEST_F(HectoTest, HelpNamesEverythingInLinesOf100Columns) {
       {"load-routes", {"TABLE_DUMP_V2", "--skip-bad", "(default 0)", "standard input"}},
       {"plan", {"--box FILE", "9000, imix", "ipv4, ipv6, ipsec (default ipv4)", "--explain"}},
       {"check", {"FILE", "file, line, key"}},
-      {"reload", {"[FILE]", "nothing is changed"}}};
+      {"diff", {"[FILE]", "nothing is changed"}},
+      {"confirm", {"hecto reload --confirm"}},
+      {"rollback", {"before the last reload"}},
+      {"reload", {"[FILE]", "nothing is changed", "--confirm TIME"}}};
   for (const auto& [verb, words] : cases) {
     const Outcome help = run(std::string(verb) + " --help");
     for (const char* word : words)
@@ -155,6 +202,29 @@ TEST_F(HectoTest, ReloadGivesAnAbsolutePathAndTellsTheProblems) {
             "hecto: /bad.yaml is refused: 2 problems, nothing was changed\n  a\n  b\n");
 }
 
+TEST_F(HectoTest, ReloadToBeConfirmedSaysWhatElseHappens) {
+  EXPECT_EQ(run("reload --confirm 5m /tmp/new.yaml").code, 0);
+  EXPECT_EQ(backend_.asked(), "reload /tmp/new.yaml confirm 300");
+  for (const auto& [time, seconds] : {std::pair("90", "90"), {"90s", "90"}, {"24h", "86400"}}) {
+    EXPECT_EQ(run(std::string("reload --confirm ") + time).code, 0);
+    EXPECT_EQ(backend_.asked(), std::string("reload - confirm ") + seconds);
+  }
+  for (const char* time : {"0", "25h", "5d", "m", "-3", "99999999999999"})
+    EXPECT_EQ(run(std::string("reload --confirm=") + time).code, 2) << time;
+}
+
+TEST_F(HectoTest, DiffConfirmAndRollback) {
+  const Outcome diff = run("diff a.yaml", "cd /tmp;");
+  EXPECT_EQ(diff.code, 0) << diff.err;
+  EXPECT_EQ(backend_.asked(), "diff /tmp/a.yaml");
+  const Outcome confirm = run("confirm");
+  EXPECT_EQ(confirm.code, 0);
+  EXPECT_EQ(confirm.out, "");
+  EXPECT_EQ(backend_.asked(), "confirm");
+  EXPECT_EQ(run("rollback").code, 0);
+  EXPECT_EQ(backend_.asked(), "rollback");
+}
+
 TEST_F(HectoTest, LoadsRoutes) {
   const std::string file = write("routes.txt", "10.0.0.0/8\n");
   const Outcome loaded = run("load-routes '" + file + "' --via 192.0.2.1,fe80::1%lan0 --replace");
@@ -165,11 +235,13 @@ TEST_F(HectoTest, LoadsRoutes) {
             "! 2 entries could not be used\n  2001:db8::/32: no gateway of its family was given\n");
   EXPECT_EQ(run("load-routes -", "printf 10.0.0.0/8 |").code, 0);
   EXPECT_EQ(backend_.asked(), "load 10 metric 0");
+  EXPECT_EQ(backend_.loaded_name, "standard input");
   EXPECT_EQ(run("load-routes '" + file + ".gz'", "gzip -k '" + file + "';").code, 0);
   const auto packed = std::filesystem::file_size(file + ".gz");  // hectod unpacks it
   EXPECT_EQ(backend_.asked(), "load " + std::to_string(packed) + " metric 0");
   EXPECT_EQ(run("load-routes '" + file + "' --skip-bad").code, 0);
   EXPECT_EQ(backend_.asked(), "load 11 metric 0 skip bad");
+  EXPECT_EQ(backend_.loaded_name, file);
 }
 
 TEST_F(HectoTest, RefusesRouteFilesThatCannotBeRead) {
@@ -230,9 +302,17 @@ TEST_F(HectoTest, ChecksAndPlansWithoutARouter) {
   EXPECT_EQ(answer["ok"], false);
   EXPECT_EQ(answer["problems"].size(), 1u);
 
+  const std::string gone = write("gone.yaml", "ports: {a: {device: eth1}}\ncontrol_core: 4000\n");
+  const Outcome not_here = run("check '" + gone + "'");
+  EXPECT_EQ(not_here.code, 1);
+  EXPECT_EQ(not_here.err.rfind(gone + ": control_core: there is no core 4000", 0), 0u);
+  EXPECT_EQ(run("check --elsewhere '" + gone + "'").code, 0);
+
   const Outcome plan = run("plan '" + good + "'");
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_NE(plan.out.find("wan0"), std::string::npos);
+  EXPECT_NE(plan.out.find("No figures: all ports are kernel interfaces"), std::string::npos);
+  EXPECT_EQ(plan.out.find("Mpps"), std::string::npos) << "what no model tells is not told";
   EXPECT_TRUE(json::parse(run("plan --json '" + good + "'").out).contains("placement"));
   EXPECT_EQ(run("plan '" + bad + "'").code, 1);
   const Outcome no_box = run("plan '" + good + "' --topology /none.xml");

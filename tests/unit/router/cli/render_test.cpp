@@ -36,7 +36,8 @@ TEST(Documentation, ShowsTotalsThatBalance) {
   const json totals = documented("drops").at("totals");
   EXPECT_EQ(totals.at("received").get<int>() + totals.at("injected").get<int>(),
             totals.at("transmitted").get<int>() + totals.at("punted").get<int>() +
-                totals.at("dropped").get<int>() + totals.at("in_flight").get<int>());
+                totals.at("dropped").get<int>() + totals.at("in_flight").get<int>() +
+                totals.at("unaccounted").get<int>());
 }
 
 TEST(Render, Summary) {
@@ -67,12 +68,14 @@ TEST(Render, PortsWithTroubleOnTop) {
   answer["ports"].push_back(down);
   const std::string text = render_ports(answer, {});
   EXPECT_EQ(text.substr(0, text.find("\n\nlan0")),
-            R"(port  link       mtu  queues         rx                    tx              lost
-lan1  down      9000     4/5  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s      0
-lan0  100 Gb/s  9000     4/5  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s  1,204
-wan0  100 Gb/s  9000     4/5  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s      0
+            R"(port  link       mtu  queues         rx                     tx               lost
+lan1  down      9000     4/5  18.2 Mpps   48.1 Gb/s  18.2 Mpps   48.1 Gb/s      0
+lan0  100 Gb/s  9000     4/5  18.2 Mpps   48.1 Gb/s  18.2 Mpps   48.1 Gb/s  1,204
+wan0  100 Gb/s  9000     4/5  18.2 Mpps   48.1 Gb/s  18.2 Mpps   48.1 Gb/s      0
+all                           54.6 Mpps  144.3 Gb/s  54.6 Mpps  144.3 Gb/s  1,204
 
 lan1: 0000:17:00.0, net_ice, socket 0, 02:00:00:00:00:01
+  total    rx 1,204,332 packets, 861.4 MiB; tx 1,204,320 packets, 861.4 MiB
   asked    rx_ipv4_cksum rss_hash
   given    rss_hash
   refused  the driver net_ice refused rx_ipv4_cksum: checksums are verified in software)");
@@ -215,15 +218,62 @@ received 1,300,000 + from Linux 640 = transmitted 1,298,640 + punted 789 + dropp
 
 TEST(Render, DropsSayWhenPacketsAreUnaccountedFor) {
   json answer = documented("drops");
-  answer["drops"] = answer["punts"] = json::array();
-  answer["totals"]["dropped"] = 1210;
-  answer["totals"]["no_mbuf"] = 4;
+  json& totals = answer["totals"];
+  totals["received"] = 1300256;
+  totals["in_flight"] = 256;  // under load
+  EXPECT_EQ(render_drops(answer, {}).find('!'), std::string::npos) << render_drops(answer, {});
+  EXPECT_NE(render_drops(answer, {}).find("in flight\n256"), std::string::npos);
+  totals["unaccounted"] = 5;
+  EXPECT_NE(render_drops(answer, {})
+                .find("! the sum does not fit: 5 packets are unaccounted for: a fault"),
+            std::string::npos)
+      << render_drops(answer, {});
+  totals["unaccounted"] = -5;
+  EXPECT_NE(render_drops(answer, {}).find("5 packets are counted twice"), std::string::npos);
+}
+
+TEST(Render, WorkersThatWaitForTheirCpu) {
+  json answer = documented("workers");
+  EXPECT_EQ(render_workers(answer, {}).find("waits"), std::string::npos);
+  json& worker = answer["workers"][0];
+  worker["load_percent"] = 0.0;
+  worker["idle_percent"] = 100.0;
+  worker["cpu_percent"] = 0.3;
+  worker["waiting_percent"] = 99.4;
+  const std::string text = render_workers(answer, {});
+  EXPECT_NE(text.find("idle  waits\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("! core 2: the worker waits for its CPU 99% of the time and runs <1%"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Render, NoNeighborsInWords) {
+  EXPECT_EQ(render_neighbors({{"neighbors", json::array()}}, {}),
+            "no neighbors: none is in the file, and Linux has told of none\n");
+}
+
+TEST(Render, ExplanationOfAMartian) {
+  json answer = documented(kAddress);
+  answer["address"] = "240.0.0.1";
+  answer["verdict"] = "drop";
+  answer["reason"] = "martian_destination";
+  answer["stage"] = "classify";
+  const std::string text = render_explanation(answer, {});
   EXPECT_EQ(
-      render_drops(answer, {}),
-      R"(received 1,300,000 + from Linux 640 = transmitted 1,298,640 + punted 789 + dropped 1,210
-! the sum does not fit: packets are unaccounted for
-! lost before a worker saw them: 0 missed by NICs, 4 without mbuf
-)");
+      text.rfind("240.0.0.1: drop (martian_destination) at classify, route 203.0.113.0/24", 0), 0u)
+      << text;
+  answer = documented(kAddress);
+  answer["spi"] = "0x00001001";
+  EXPECT_EQ(
+      render_explanation(answer, {}).rfind("203.0.113.9: forward as ESP, SPI 0x00001001, ", 0), 0u);
+}
+
+TEST(Render, ARouteThatIsThereTwiceIsOneRow) {
+  json answer = documented(kWalk);
+  answer["routes"][0]["origin"] = "file";
+  answer["routes"][0]["also"] = {"linux"};
+  EXPECT_NE(render_route_page(answer, {}).find("  file, linux  "), std::string::npos)
+      << render_route_page(answer, {});
 }
 
 TEST(Render, PuntClassesAndWhereTheyDrop) {

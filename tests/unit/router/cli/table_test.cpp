@@ -36,10 +36,16 @@ TEST(Units, KeepALittleAndAlmostAllApart) {
 }
 
 TEST(Units, NameDurations) {
-  EXPECT_EQ(duration(1.84), "1.84 s");
-  EXPECT_EQ(duration(323), "5:23");
-  EXPECT_EQ(duration(3723), "1:02:03");
-  EXPECT_EQ(duration(86423), "1d 00:00:23");
+  EXPECT_EQ(duration(1.841), "1.84 s");
+  EXPECT_EQ(duration(323), "00:05:23");
+}
+
+TEST(Units, NameWhatLastsInOneForm) {
+  EXPECT_EQ(clock_time(0), "00:00:00");
+  EXPECT_EQ(clock_time(23), "00:00:23");
+  EXPECT_EQ(clock_time(323), "00:05:23");
+  EXPECT_EQ(clock_time(86399), "23:59:59");
+  EXPECT_EQ(clock_time(86423), "1d 00:00:23");
 }
 
 TEST(Table, AlignsAndLeavesNoTrailingSpaces) {
@@ -68,6 +74,14 @@ TEST(Table, ShrinksOnlyWhatMayShrinkToAHundredColumns) {
   const std::string row = text.substr(text.find('\n') + 1);
   EXPECT_EQ(display_width(row.substr(0, row.size() - 1)), kWidth);
   EXPECT_NE(row.find("x…   12\n"), std::string::npos) << row;
+}
+
+TEST(Table, CutsNothingThatIsNotForATerminal) {
+  Table table({{"name", Align::kLeft, true}, {"other", Align::kLeft, true}});
+  const std::string longest(200, 'x');
+  table.row({longest, "y"});
+  EXPECT_EQ(table.text({}).find(longest), std::string::npos);
+  EXPECT_NE(table.text({false, true}).find(longest + "  y\n"), std::string::npos);
 }
 
 TEST(Table, CountsCodePointsAndCutsBetweenThem) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "router/api/http/http.hpp"
 #include "tests/unit/router/api/scratch.hpp"
@@ -49,6 +50,18 @@ class HttpTest : public ::testing::Test {
     const auto answer = ask("GET", "/alive");
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->body, "GET /alive 0");
+  }
+
+  // Whether it is answered so within ten seconds: what it waits for takes the server a moment.
+  bool becomes(const std::string& method, const std::string& where, const std::string& body,
+               int status) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    for (;;) {
+      const auto answer = ask(method, where, body);
+      if (answer && answer->status == status) return true;
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(1ms);
+    }
   }
 
   const Scratch scratch_;

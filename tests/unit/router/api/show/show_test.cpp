@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "router/api/show/names.hpp"
+#include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/explain_packet.hpp"
 #include "router/dataplane/punt/sessions.hpp"
 #include "tests/beds/control.hpp"
 
@@ -57,7 +59,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     t.ports[wan.id].tx_bytes = 700;
   });
   bed->totals.ports[wan.id].rx_packets = 12;  // since the sample
-  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table());
+  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {});
   ASSERT_EQ(answer["ports"].size(), 2u);
   EXPECT_EQ(row(answer["ports"], "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
@@ -73,9 +75,26 @@ TEST(ShowPorts, ADeviceThatIsGoneIsDown) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.running.at("wan0").present = false;
   bed->plane.running.at("lan0").link = {true, 0};
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table())["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["link"]["up"], false);
   EXPECT_EQ(row(ports, "name", "lan0")["link"], json::parse(R"({"up": true, "speed_mbps": null})"));
+}
+
+TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
+  const auto bed = ControlBed::started(kBase);
+  bed->plane.running.at("wan0").present = false;
+  bed->plane.running.at("wan0").device_back = true;
+  bed->plane.refused = {"wan0"};
+  (void)bed->interfaces.watch();
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(),
+                                bed->interfaces.lost_ports())["ports"];
+  EXPECT_EQ(row(ports, "name", "wan0"), json::parse(R"({
+    "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
+    "link": {"up": false, "speed_mbps": null}, "mac": "02:00:00:00:00:00", "mtu": 1500,
+    "queues": {"rx": 0, "tx": 0}, "offloads": {"asked": [], "given": []}, "refused": [],
+    "trouble": ["eth1 is back but cannot be used: port wan0: the driver refused"],
+    "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0},
+    "tx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "errors": 0}})"));
 }
 
 TEST(ShowPorts, WhatSomebodyDidToThemIsTold) {
@@ -86,7 +105,7 @@ TEST(ShowPorts, WhatSomebodyDidToThemIsTold) {
   link.name = "wan0";
   link.mtu = 1500;
   bed->events.link(link, false);
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table())["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["trouble"],
             json::parse(R"(["interface wan0: set down in Linux"])"));
   EXPECT_EQ(row(ports, "name", "lan0")["trouble"],
@@ -108,6 +127,8 @@ TEST(ShowInterfaces, WithLinux) {
     "name": "wan0", "port": "wan0", "vlan": null, "tap": "wan0", "namespace": "blue",
     "ifindex": 11, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
     "addresses": ["192.0.2.1/24", "198.18.0.1/24"], "urpf": "strict",
+    "switches": {"forwarding_ipv4": true, "forwarding_ipv6": true, "rp_filter": "off",
+                 "send_redirects": false},
     "counters": {"rx_packets": 5, "rx_bytes": 500, "rx_pps": 5, "rx_bps": 4000, "tx_packets": 0,
                  "tx_bytes": 0, "tx_pps": 0, "tx_bps": 0}})");
   expected["id"] = wan.id;
@@ -146,14 +167,17 @@ TEST(ShowWorkers, TheBusiestFirst) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.worker_list = {{0, 1, 0, {{"wan0", 0}}, 0}, {1, 2, 0, {{"wan0", 1}, {"lan0", 0}}, 1}};
   bed->plane.feature_bits = kFeatureVlan | kFeatureUrpf;
+  for (WorkerTotals& worker : bed->totals.workers) worker.time = ThreadTime{};
   second(*bed, [](Totals& t) {
     t.workers[0].idle = 1000;
+    t.workers[0].time.reset();
     t.workers[1].packets = 100;
     t.workers[1].busy = 25000;
     t.workers[1].idle = 75000;
     t.workers[1].busy_iterations = 40;
     t.workers[1].sampled_packets = 10;
     t.workers[1].stage_cycles = {100, 200, 300, 400, 555};
+    t.workers[1].time = ThreadTime{3'000'000, 900'000'000};
   });
   const json answer = show_workers(bed->plane, bed->sampler, 2000000000);
   EXPECT_EQ(answer["tsc_hz"], 2000000000);
@@ -164,6 +188,8 @@ TEST(ShowWorkers, TheBusiestFirst) {
   EXPECT_EQ(busy["pps"], 100);
   EXPECT_EQ(busy["load_percent"], 25.0);
   EXPECT_EQ(busy["idle_percent"], 75.0);
+  EXPECT_EQ(busy["cpu_percent"], 0.3);
+  EXPECT_EQ(busy["waiting_percent"], 90.0);
   EXPECT_EQ(busy["cycles_per_packet"], 250.0);
   EXPECT_EQ(busy["burst_fill"], 2.5);
   EXPECT_EQ(busy["stages"], json::parse(R"({"receive": 10.0, "classify": 20.0, "lookup": 30.0,
@@ -173,6 +199,7 @@ TEST(ShowWorkers, TheBusiestFirst) {
   EXPECT_EQ(busy["remote_queues"], 1);
   const json& idle = answer["workers"][1];
   EXPECT_EQ(idle["stages"], nullptr);
+  EXPECT_EQ(idle["waiting_percent"], nullptr);
   EXPECT_EQ(idle["cycles_per_packet"], nullptr);
 }
 
@@ -192,7 +219,12 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   packet.destination = {0x0100000aULL, 0};  // 10.0.0.1
   bed->plane.examples[Reason::kNoRoute] = packet;
   bed->plane.counted["wan0"] = {6, 7, 0, 0};
-  const json answer = show_drops(bed->plane, bed->interfaces.table(), bed->sampler);
+  Balance balance;
+  balance.totals = bed->totals;
+  balance.fragments = 4;
+  balance.in_flight = 3;
+  balance.unaccounted = -2;
+  const json answer = show_drops(bed->plane, bed->interfaces.table(), bed->sampler, balance);
   ASSERT_EQ(answer["drops"].size(), 2u);
   EXPECT_EQ(answer["drops"][0]["reason"], "interface_down");  // more of it
   EXPECT_EQ(answer["drops"][0]["example"], nullptr);
@@ -203,7 +235,7 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(no["example"], "10.0.0.1 from lan0");
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
   EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
-    "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "missed": 6, "no_mbuf": 7})"));
+    "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
 }
 
 TEST(ShowPunt, ClassesInTheirOrderAndWhereTheyDrop) {
@@ -285,8 +317,12 @@ TEST(ShowRoutes, APageAndWhereItGoesOn) {
 
 TEST(ShowExplanation, ForwardDropAndNothing) {
   const auto bed = ControlBed::started(kBase);
-  const auto explain = [&](const std::string& address) {
-    return show_explanation(bed->plane, bed->routing.explain(ip(address)));
+  const auto explain = [&](const std::string& address, Reason reason = Reason::kNone) {
+    PacketAnswer packet;
+    packet.source = ip("192.0.2.1");
+    packet.reason = reason;
+    packet.punts = info(reason).punt;
+    return show_explanation(bed->plane, bed->routing.explain(ip(address)), packet);
   };
   const json forward = explain("198.51.100.7");
   EXPECT_EQ(forward["verdict"], "forward");
@@ -297,13 +333,50 @@ TEST(ShowExplanation, ForwardDropAndNothing) {
   EXPECT_EQ(member["rewrite"]["header"], "0200000000090200000000000800");
   EXPECT_EQ(member["neighbor"]["state"], "permanent");
   EXPECT_EQ(explain("203.0.113.7")["verdict"], "forward");
-  const json blackhole = explain("198.18.0.7");
+  const json blackhole = explain("198.18.0.7", Reason::kBlackhole);
   EXPECT_EQ(blackhole["verdict"], "drop");
   EXPECT_EQ(blackhole["reason"], "blackhole");
-  const json nothing = explain("8.8.8.8");
+  EXPECT_EQ(blackhole["why"].size(), 1u) << "the route says it: " << blackhole["why"];
+  const json nothing = explain("8.8.8.8", Reason::kNoRoute);
   EXPECT_EQ(nothing["verdict"], "punt");
   EXPECT_EQ(nothing["reason"], "no_route");
   EXPECT_EQ(nothing["match"], nullptr);
+}
+
+TEST(ShowExplanation, ThePacketsWayBeforeItsRoute) {
+  const auto bed = ControlBed::started(kBase);
+  PacketAnswer packet;
+  packet.source = ip("192.0.2.1");
+  packet.reason = Reason::kMartianDestination;
+  const auto explain = [&] {
+    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet);
+  };
+  json answer = explain();
+  EXPECT_EQ(answer["verdict"], "drop");
+  EXPECT_EQ(answer["reason"], "martian_destination");
+  EXPECT_EQ(answer["stage"], "classify");
+  EXPECT_EQ(answer["from"], "192.0.2.1");
+  EXPECT_EQ(answer["why"].back(), "refused at classify, whatever the route: martian_destination, " +
+                                      std::string(info(Reason::kMartianDestination).description));
+  packet = {};
+  packet.source = ip("192.0.2.1");
+  packet.spi = 0x1001;
+  packet.policies = true;
+  bed->plane.feature_bits = kFeatureUrpf;
+  answer = explain();
+  EXPECT_EQ(answer["verdict"], "forward");
+  EXPECT_EQ(answer["spi"], "0x00001001");
+  EXPECT_EQ(answer["stage"], nullptr);
+  const json why = {"a policy protects it: it leaves as ESP, SPI 0x00001001",
+                    "policies were asked for UDP from 192.0.2.1 port 49152 to port 33434",
+                    "uRPF was not asked: it needs to know from whom and where it comes in"};
+  EXPECT_EQ(json(answer["why"].end() - 3, answer["why"].end()), why);
+  packet = {};
+  packet.urpf = true;
+  packet.buckets = 4;
+  packet.refusing = 1;
+  packet.refused_by = Reason::kGlean;
+  EXPECT_EQ(explain()["why"].back(), "its flow decides: 1 of 4 buckets end as glean");
 }
 
 TEST(ShowSummary, TellsTheWhole) {

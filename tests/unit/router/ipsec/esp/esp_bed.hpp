@@ -36,7 +36,8 @@ inline std::vector<Transform> all_transforms() {
   }
   for (const char* cipher : {"null", "aes-128-cbc", "aes-192-cbc", "aes-256-cbc", "aes-128-ctr",
                              "aes-192-ctr", "aes-256-ctr"}) {
-    for (const char* hash : {"hmac-sha1", "hmac-sha2-256", "hmac-sha2-256-96", "hmac-sha2-384", "hmac-sha2-512"})
+    for (const char* hash :
+         {"hmac-sha1", "hmac-sha2-256", "hmac-sha2-256-96", "hmac-sha2-384", "hmac-sha2-512"})
       all.push_back(transform_by_name(cipher, hash).value());
   }
   return all;

@@ -13,7 +13,8 @@ class Hostile : public EspTest {
     for (const char* aead : {"aes-128-gcm", "aes-256-gcm-8", "aes-192-gmac", "chacha20-poly1305"}) {
       all.push_back(sa_state(transform_by_name(aead, "").value(), random));
     }
-    for (const char* hash : {"hmac-sha1", "hmac-sha2-256", "hmac-sha2-256-96", "hmac-sha2-384", "hmac-sha2-512"}) {
+    for (const char* hash :
+         {"hmac-sha1", "hmac-sha2-256", "hmac-sha2-256-96", "hmac-sha2-384", "hmac-sha2-512"}) {
       all.push_back(sa_state(transform_by_name("aes-128-cbc", hash).value(), random));
       all.push_back(sa_state(transform_by_name("aes-256-ctr", hash).value(), random));
       all.push_back(sa_state(transform_by_name("null", hash).value(), random));

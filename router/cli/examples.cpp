@@ -1,0 +1,78 @@
+#include "router/cli/examples.hpp"
+
+#include <utility>
+
+namespace hecto::cli {
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
+    {"hecto", R"(Examples:
+  hecto show workers                 load, Mpps and cycles per packet of every core
+  hecto show drops                   what is lost, where and why
+  hecto show routes 203.0.113.9      which route, why, next hop, neighbor, rewrite
+  hecto trace --to 203.0.113.9 -n 3  the way of the next three packets to it
+  hecto show ports --json | jq '.ports[] | select(.link.up | not) | .name'
+
+Exit codes:
+  0 done, 1 refused or failed, 2 wrong usage
+
+Environment:
+  HECTO_SOCKET        the default of --socket
+  NO_COLOR            turns colour off; it is only ever used on a terminal)"},
+    {"show", R"(Examples:
+  hecto show drops --watch                             what is lost, every 2 s
+  hecto show routes 203.0.113.9 --from 10.1.0.5 --interface lan0
+                                                       what becomes of packets to it
+  hecto show routes 10.0.0.0/8 --origin linux --protocol bgp
+                                                       what BGP has of that prefix and inside
+  hecto show ports --json | jq '.ports[].rx.missed')"},
+    {"trace", R"(Examples:
+  hecto trace --to 203.0.113.9 -n 3           the way of the next three packets to it
+  hecto trace --protocol tcp --transport-port 179 --interface wan0
+                                              BGP, as it comes in there
+  hecto trace --to 10.2.0.0/16 --timeout 60   also what comes out of a tunnel)"},
+    {"capture", R"(Examples:
+  hecto capture --text --protocol icmp               a line a packet, here
+  hecto capture -w dropped.pcapng --where drop       10,000 packets or 60 s of losses
+  hecto capture -w - --endless | wireshark -k -i -   as it happens
+  hecto capture -w in.pcapng --where inner,outer --to 10.2.0.0/16 --esp-keys keys)"},
+    {"reload", R"(Examples:
+  hecto reload                          the running file, as it is now
+  hecto reload /etc/hecto/new.yaml      another one)"},
+    {"route", R"(Forms:
+  hecto route add PREFIX via GW[,GW...] [dev IF] [metric N]
+  hecto route add blackhole|unreachable|prohibit PREFIX [metric N]
+  hecto route delete PREFIX [metric N]
+  hecto route delete --all
+
+Several gateways make an ECMP group; GW%IF names the interface of each. A route of the same
+prefix and metric is replaced.
+
+Examples:
+  hecto route add 203.0.113.0/24 via 192.0.2.1
+  hecto route add 0.0.0.0/0 via 192.0.2.1,192.0.2.2 metric 50
+  hecto route add blackhole 198.51.100.0/24
+  hecto route delete 203.0.113.0/24)"},
+    {"load-routes", R"(Examples:
+  hecto load-routes table.mrt.gz --via 192.0.2.1
+  bgpdump -m rib | hecto load-routes - --via 192.0.2.1,192.0.2.2 --replace)"},
+    {"check", R"(Examples:
+  hecto check /etc/hecto/hecto.yaml && hecto reload)"},
+    {"plan", R"(Examples:
+  hecto plan /etc/hecto/hecto.yaml
+  hecto plan --box server.yaml --size imix --svg box.svg)"},
+    {"clear", R"(Examples:
+  hecto clear; sleep 60; hecto show drops      what was lost in that minute)"},
+    {"version", R"(Examples:
+  hecto version --json | jq -r .router.commit)"},
+};
+
+}  // namespace
+
+std::string_view examples_of(std::string_view verb) {
+  for (const auto& [name, text] : kExamples)
+    if (name == verb) return text;
+  return {};
+}
+
+}  // namespace hecto::cli
