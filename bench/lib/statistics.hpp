@@ -16,8 +16,11 @@ inline double quantile(std::vector<double> values, double part) {
   return values[index];
 }
 
+// Of an even number of values the mean of the two in the middle.
 inline double median(std::vector<double> values) {
-  return quantile(std::move(values), 0.5);
+  const size_t half = values.size() / 2;
+  std::sort(values.begin(), values.end());
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // (largest - smallest) / median: how far the repetitions of one measurement lie apart. 0 when the
