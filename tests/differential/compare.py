@@ -11,7 +11,7 @@ from frames import TAG
 
 BATCH = 48
 
-# Where the two may differ: (what was sent, what hectod did, why). The table of docs/differences.md is this one.
+# Where the two may differ: (what was sent, what hectod did, what Linux did, the row of docs/differences.md).
 ALLOWED = []
 
 
@@ -57,6 +57,12 @@ def is_noise(data):
     if data[20] == 0:  # hop-by-hop: listener reports
         return data[54] == 58 and TAG not in data
     return data[20] == 58 and data[54] in (130, 131, 132, 133, 134, 135, 136, 143)
+
+
+def is_redirect(data):
+    if data[12:14] == b"\x08\x00":
+        return len(data) > 34 and data[23] == 1 and data[34] == 5
+    return data[12:14] == b"\x86\xdd" and len(data) > 54 and data[20] == 58 and data[54] == 137
 
 
 def identification(data):
@@ -113,7 +119,7 @@ def by_number(came, batch):
     of = defaultdict(list)
     late = Counter()  # no answer of a neighbor: after a second or three
     for wire, data in came:
-        if is_noise(data):
+        if is_noise(data) or is_redirect(data):  # redirects are limited by time: cases.of_redirects() has them
             continue
         number = number_in(data)
         if is_unresolved(data):
@@ -171,16 +177,38 @@ def run(hectod, linux, frames):
     return result
 
 
-allow(r"from class E", "^nothing$", "", "240/4 is no source: RFC 1812 §5.3.7; Linux forwards it")
+# The rows of docs/differences.md: what is sent, the RFC's word, Linux's, ours.
+allow(r"from class E", "^nothing$", "",
+      "| from 240/4 | no source: RFC 1812 §5.3.7 | forwards it | drops it, `martian_source` |")
 allow(r"to (this network|class E)", "^nothing$", "",
-      "0/8 and 240/4 are no destinations: RFC 1122 §3.2.1.3, RFC 1112 §4; Linux looks for a route")
-allow(r"from this network", "^nothing$", "", "0/8 is no source: RFC 1122 §3.2.1.3; Linux forwards all of it but 0.0.0.0")
-allow(r"from mapped", "^nothing$", "", "::ffff/96 never travels: RFC 6890; Linux forwards it")
-allow(r"to mapped", "^nothing$", "", "::ffff/96 never travels: RFC 6890; Linux looks for a route")
-allow(r"to unspecified", "^nothing$", "", "nothing is sent to ::, RFC 4291 §2.5.2; Linux answers that there is no route")
+      "| to 0/8 or 240/4 | no destination: RFC 1122 §3.2.1.3, RFC 1112 §4 | looks for a route | "
+      "drops it, `martian_destination` |")
+allow(r"from this network", "^nothing$", "",
+      "| from 0/8 | no source: RFC 1122 §3.2.1.3 | forwards all of it but 0.0.0.0 | drops it, `martian_source` |")
+allow(r"from mapped", "^nothing$", "",
+      "| from ::ffff/96 | never travels: RFC 6890 | forwards it | drops it, `martian_source` |")
+allow(r"to mapped", "^nothing$", "",
+      "| to ::ffff/96 | never travels: RFC 6890 | looks for a route | drops it, `martian_destination` |")
+allow(r"to unspecified", "^nothing$", "",
+      "| to :: | nothing is sent there: RFC 4291 §2.5.2 | answers that there is no route | "
+      "drops it, `martian_destination` |")
 allow(r"IPv4 .* from router(, other port| itself) to (neighbor|back|routed|no route|unreachable|prohibit)", "", "^nothing$",
-      "our own address as a source is looked for with uRPF alone; Linux always drops it over IPv4")
-allow(r"from the router's MAC", "^nothing$", "", "our own MAC as source is a loop; Linux takes it")
+      "| from the router's own IPv4 address | may be dropped: RFC 1812 §5.3.8 | drops it, unless `accept_local` | "
+      "forwards it; with uRPF drops it, `urpf` |")
+allow(r"IPv4 .* from link-local to (neighbor|back|routed)", "^nothing$", "",
+      "| from 169.254/16, not to the router | never forwarded: RFC 3927 §7 | forwards it | drops it, `link_local` |")
+allow(r"IPv4 .* to link-local", "^nothing$", "",
+      "| to 169.254/16, not the router's own | never forwarded: RFC 3927 §7 | looks for a route | "
+      "drops it, `link_local` |")
+allow(r"from its destination", "^nothing$", "",
+      "| from its own destination | – | forwards it | drops it, `looped` |")
+allow(r"from the router's MAC", "^nothing$", "",
+      "| from the router's own MAC | – | takes it | drops it, `looped` |")
+
+
+def said_to(bed, frame):
+    """What came of a frame that is sent alone, in order, without what routers say unasked."""
+    return sorted((wire, plain(data)) for wire, data in alone(bed, frame) if not is_noise(data))
 
 
 def alone(bed, frame):

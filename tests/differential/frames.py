@@ -113,6 +113,8 @@ class Maker:
     def ipv4(self, number):
         to, destination = self.pick(DESTINATIONS4)
         source_name, source = self.pick(SOURCES4)
+        if self.random.random() < 0.01:
+            source_name, source = "its destination", destination
         upper, kind, protocol = self.upper(number, 4)
         fields = {"ttl": self.ttl(), "tos": self.random.choice((0, 0, 1, 0x2E << 2)), "id": number & 0xFFFF}
         what = f"{kind} from {source_name} to {to}, TTL {fields['ttl']}"
@@ -131,6 +133,8 @@ class Maker:
     def ipv6(self, number):
         to, destination = self.pick(DESTINATIONS6)
         source_name, source = self.pick(SOURCES6)
+        if self.random.random() < 0.01:
+            source_name, source = "its destination", destination
         upper, kind, protocol = self.upper(number, 6)
         head = IPv6(src=source, dst=destination, hlim=self.ttl(), tc=self.random.choice((0, 0, 1, 0xB8)),
                     fl=number & 0xFFFF)

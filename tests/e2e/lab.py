@@ -2,7 +2,8 @@
 
 A Lab makes namespaces and veth pairs with the process's id in their names, starts hectod in a
 namespace of its own, and takes all of it away again, also after a failure. Nothing is left in, or
-taken from, the machine's own namespace.
+taken from, the machine's own namespace: Linux's limits of neighbors, which hectod raises for the
+whole machine, are put back.
 """
 
 import http.client
@@ -253,6 +254,26 @@ class Router:
         self.stop()
 
 
+class NeighborLimits:
+    """Those of the machine, as they are now. Only its first network namespace has them."""
+    NAMES = [f"net.{family}.neigh.default.gc_thresh{number}"
+             for family in ("ipv4", "ipv6") for number in (1, 2, 3)]
+
+    def __init__(self):
+        self.values = []
+        for where in ([], ["--net=/proc/1/ns/net"], ["--net=/proc/2/ns/net"]):
+            self.words = ["nsenter", *where, "--"] if where else []
+            out = sh([*self.words, "sysctl", "-e", *self.NAMES], check=False)
+            self.values = [line.replace(" ", "") for line in out.splitlines()
+                           if line.startswith("net.") and " = " in line]
+            if self.values:
+                return
+
+    def put_back(self):
+        if self.values:
+            sh([*self.words, "sysctl", "-qw", *self.values], check=False)
+
+
 class Lab:
     born = 0
 
@@ -260,6 +281,7 @@ class Lab:
         Lab.born += 1
         self.prefix = f"he{os.getpid()}-{Lab.born}"
         self.folder = Path(tempfile.mkdtemp(prefix="hecto-e2e-"))
+        self.limits = NeighborLimits()
         self.cleanups = []
         self.routers = []
 
@@ -275,6 +297,12 @@ class Lab:
         return router
 
     def close(self, check):
+        try:
+            return self.take_away(check)
+        finally:
+            self.limits.put_back()
+
+    def take_away(self, check):
         problems = []
         for router in self.routers:
             if check:

@@ -62,6 +62,7 @@ class Stream:
         self.sender, self.receiver, self.port, self.rate, self.size = (
             sender, receiver, port, rate, size)
         self.sent = self.received = self.twice = 0
+        self.last = -1  # number of the last one that came
         self.gaps = []
 
     def __enter__(self):
@@ -89,6 +90,7 @@ class Stream:
             self.sent = json.loads(told)["sent"]
             result = json.loads(heard)
             self.received, self.twice, self.gaps = result["count"], result["twice"], result["gaps"]
+            self.last = result["last"]
 
     @property
     def lost(self):

@@ -41,11 +41,26 @@ def test_memory_that_is_not_there_is_refused(lab):
     router = lab.router()
     router.write({"ports": {"n0": {"device": "net_null0"}}, "linux": "off", "memory": "600GiB"})
     out = router.space.sh([HECTOD, router.file], check=False, timeout=20)
-    errors = error_lines(out)
-    assert len(errors) == 1, out
     line = router.file.read_text().splitlines().index("memory: 600GiB") + 1
-    assert f"hecto.yaml:{line}: memory: 614401 MiB are not there" in errors[0], out
-    assert "MiB of hugepages are free" in errors[0], out
+    assert f"hecto.yaml:{line}: memory: 614400 MiB are not there" in out, out
+    assert len(out.splitlines()) == 1, out
+
+
+def test_memory_that_others_have_is_refused(lab):
+    """Less than the machine has, and more than is free: the start itself says so."""
+    meminfo = dict(line.split(":") for line in open("/proc/meminfo"))
+    mib = {name: int(meminfo[name].split()[0]) // 1024 for name in ("MemTotal", "MemAvailable")}
+    wanted = (mib["MemTotal"] + mib["MemAvailable"]) // 2
+    router = lab.router()
+    router.write({"ports": {"n0": {"device": "net_null0"}}, "linux": "off",
+                  "memory": f"{wanted}MiB"})
+    errors = error_lines(router.space.sh([HECTOD, router.file], check=False, timeout=20))
+    assert len(errors) == 1 and "MiB of hugepages are free" in errors[0], errors
+
+
+def test_an_unknown_log_level_is_wrong_usage(lab):
+    out = sh([HECTOD, "--log-level", "loud", lab.folder / "none.yaml"], check=False)
+    assert "--log-level" in out and "loud not in {trace,debug,info,warn,error}" in out, out
 
 
 def test_missing_configuration_file(lab):
@@ -81,6 +96,7 @@ def test_missing_kernel_interface_is_named(lab):
     out = router.space.sh([HECTOD, router.file], check=False)
     errors = error_lines(out)
     assert len(errors) == 1 and "nothere0" in errors[0], out
+    assert "stopped" not in out, "what never ran does not stop"
     assert not os.path.exists(f"/run/netns/{router.linux}"), "a namespace was left behind"
 
 

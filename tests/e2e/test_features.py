@@ -50,13 +50,15 @@ def test_vlan_of_the_file_carries_both_families(lab):
 
 @pytest.mark.parametrize("mode, source, passes", [
     ("strict", "10.2.0.77", False), ("strict", "10.1.0.77", True), ("strict", "10.55.0.1", False),
-    ("loose", "10.2.0.77", True), ("loose", "10.55.0.1", False), ("off", "10.55.0.1", True)])
+    ("loose", "10.2.0.77", True), ("loose", "10.55.0.1", False), ("off", "10.55.0.1", True),
+    ("strict", "fd00:2::77", False), ("strict", "fd00:1::77", True), ("strict", "fd00:55::1", False),
+    ("loose", "fd00:2::77", True), ("loose", "fd00:55::1", False), ("off", "fd00:55::1", True)])
 def test_urpf(lab, mode, source, passes):
     ports = {"a0": {**PORTS["a0"], "urpf": mode}, "b0": PORTS["b0"]}
     pair = make_pair(lab, ports=ports)
-    pair.a.ping("10.2.0.1", count=1, ok=False)
-    pair.a.ping("10.2.0.1", count=1)
-    packet = Ether(dst=port_mac(pair.router, "a0")) / IP(src=source, dst="10.2.0.1") / UDP(
+    kind, far = (IPv6, "fd00:2::1") if ":" in source else (IP, "10.2.0.1")
+    pair.a.ping(far, count=1)
+    packet = Ether(dst=port_mac(pair.router, "a0")) / kind(src=source, dst=far) / UDP(
         sport=1, dport=9) / b"urpf-test"
     with Wire(pair.b) as at_b, Wire(pair.a) as at_a:
         at_a.send(packet, count=5)
@@ -65,32 +67,46 @@ def test_urpf(lab, mode, source, passes):
     assert pair.router.dropped("urpf") == (0 if passes else 5)
 
 
-def test_ecmp_spreads_flows_and_keeps_each_on_its_way(lab):
-    """Two next hops, weights 1 and 3, and many flows; then one next hop dies."""
+@pytest.mark.parametrize("kind, near, hop, far", [
+    (IP, "10.1.0.1", "10.2.0.{}", "10.9.{}.1"),
+    (IPv6, "fd00:1::1", "fd00:2::{}", "fd00:9:{}::1")], ids=["v4", "v6"])
+def test_ecmp_spreads_flows_and_keeps_each_on_its_way(lab, kind, near, hop, far):
+    """Two next hops, weights 1 and 3, and many flows; then one of them is taken out."""
     pair = make_pair(lab)
-    for i in (11, 12):
-        pair.b.sh(["ip", "address", "add", f"10.2.0.{i}/24", "dev", "e0"])
-    pair.router.linux_sh("ip route add 10.9.0.0/16 nexthop via 10.2.0.11 weight 1 "
-                         "nexthop via 10.2.0.12 weight 3")
-    # Both answer ARP from one wire; neighbors of their own tell the ways apart.
-    for i in (11, 12):
-        pair.router.linux_sh(["ip", "neigh", "replace", f"10.2.0.{i}", "lladdr",
-                              f"02:00:00:00:00:{i}", "nud", "permanent", "dev", "b0"])
-    wait_for(lambda: pair.router.has_neighbor("10.2.0.11") and pair.router.has_neighbor("10.2.0.12")
-             and pair.router.explain("10.9.0.1")["next_hop"]["kind"] == "multipath", 5, "ECMP")
-    flows = [Ether(dst=port_mac(pair.router, "a0")) / IP(src="10.1.0.1", dst=f"10.9.{i}.1")
+    hops = [hop.format(i) for i in (11, 12)]
+    net = "10.9.0.0/16" if kind is IP else "fd00:9::/32"
+    pair.router.linux_sh(f"ip route add {net} nexthop via {hops[0]} dev b0 weight 1 "
+                         f"nexthop via {hops[1]} dev b0 weight 3")
+    # Nobody is there: MACs of their own tell the ways apart.
+    macs = ["02:00:00:00:00:11", "02:00:00:00:00:12"]
+    for address, mac in zip(hops, macs):
+        pair.router.linux_sh(["ip", "neigh", "replace", address, "lladdr", mac, "nud", "permanent",
+                              "dev", "b0"])
+    wait_for(lambda: all(pair.router.has_neighbor(address) for address in hops)
+             and pair.router.explain(far.format(1))["next_hop"]["kind"] == "multipath", 5, "ECMP")
+    flows = [Ether(dst=port_mac(pair.router, "a0")) / kind(src=near, dst=far.format(i))
              / UDP(sport=1000 + i, dport=9) / b"ecmp-test" for i in range(128)]
+    ways = ways_of(pair, flows, 2)
+    assert len(ways) == 128, f"{len(ways)} of 128 flows came"
+    assert all(len(set(way)) == 1 and len(way) == 2 for way in ways.values()), ways
+    heavy = sum(way[0] == macs[1] for way in ways.values())
+    assert 64 < heavy < 122, f"{heavy} of 128 flows took the way of weight 3 of 4"
+    pair.router.linux_sh(f"ip route replace {net} via {hops[1]} dev b0")
+    wait_for(lambda: pair.router.explain(far.format(1))["next_hop"]["kind"] != "multipath", 5,
+             "one way is left")
+    assert ways_of(pair, flows, 1) == {flow[kind].dst: [macs[1]] for flow in flows}
+
+
+def ways_of(pair, flows, times):
+    """By destination, the MACs that its packets were sent to."""
     ways = {}
     with Wire(pair.b, promiscuous=True) as at_b, Wire(pair.a) as at_a:
-        for _ in range(2):
+        for _ in range(times):
             for flow in flows:
                 at_a.send(flow)
-        for p in at_b.receive(lambda p: b"ecmp-test" in bytes(p), 256, 4):
-            ways.setdefault(p[IP].dst, set()).add(p[Ether].dst)
-    assert len(ways) == 128, f"{len(ways)} of 128 flows came"
-    assert all(len(macs) == 1 for macs in ways.values()), "a flow took two ways"
-    heavy = sum(macs == {"02:00:00:00:00:12"} for macs in ways.values())
-    assert 64 < heavy < 122, f"{heavy} of 128 flows took the way of weight 3 of 4"
+        for p in at_b.receive(lambda p: b"ecmp-test" in bytes(p), times * len(flows), 4):
+            ways.setdefault(p.payload.dst, []).append(p.dst)
+    return ways
 
 
 def test_trace_of_a_ping_shows_its_way(pair):
@@ -147,6 +163,40 @@ def test_two_routers_in_a_row(lab):
         assert [line.split()[1] for line in out.splitlines()[1:]] == hops, out
         assert re.search(r"ttl=62\b", a.ping(far, count=3))
     assert b.ping("10.1.0.1")
+
+
+def test_two_workers_keep_each_flow_in_order_and_lose_nothing(lab):
+    """Both directions at once, 16 flows each; every packet goes through the other worker's transmit queue."""
+    pair = make_pair(lab, {"workers": {0: [0, 1]}})
+    for far in ("10.2.0.1", "fd00:2::1"):
+        pair.a.ping(far, count=1, ok=False)
+        pair.a.ping(far, count=1)
+    workers = pair.router.get("/v1/workers")["workers"]
+    assert [len(worker["queues"]) for worker in workers] == [1, 1], workers
+
+    def frames(near, far, port, rounds, mac):
+        head = Ether(dst=port_mac(pair.router, port), src=mac)
+        return [bytes(head / IP(src=near, dst=far) / UDP(sport=1000 + flow, dport=9)
+                      / (b"order-%02d-%05d" % (flow, number))) for number in range(rounds) for flow in range(16)]
+
+    rounds, burst = 100, 64
+    ways = {"b": frames("10.1.0.1", "10.2.0.1", "a0", rounds, pair.a.mac),
+            "a": frames("10.2.0.1", "10.1.0.1", "b0", rounds, pair.b.mac)}
+    came = {"a": [], "b": []}
+    with Wire(pair.a) as at_a, Wire(pair.b) as at_b:
+        for first in range(0, rounds * 16, burst):
+            for frame_b, frame_a in zip(ways["b"][first:first + burst], ways["a"][first:first + burst]):
+                at_a.send(frame_b)
+                at_b.send(frame_a)
+            for end, wire in (("b", at_b), ("a", at_a)):
+                came[end] += wire.receive(lambda p: b"order-" in bytes(p) and UDP in p, burst, 5)
+    for end, packets in came.items():
+        assert len(packets) == rounds * 16, f"{len(packets)} of {rounds * 16} came to {end}"
+        for flow in range(16):
+            numbers = [int(bytes(p[UDP].payload)[9:14]) for p in packets if p[UDP].sport == 1000 + flow]
+            assert numbers == list(range(rounds)), f"flow {flow} to {end}"
+    wait_for(lambda: all(worker["packets"] >= rounds * 16 for worker in pair.router.get("/v1/workers")["workers"]), 5,
+             "each worker has had its port's packets")
 
 
 def test_interface_counters_count_both_ways(lab):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PORTS, make_pair
-from lab import HECTOD, wait_for
+from lab import HECTOD, Lab, NeighborLimits, sh, wait_for
 from test_faults import error_lines
 from xdp import attach_in, program_on
 
@@ -171,6 +171,28 @@ def test_a_clean_end_leaves_no_lock_and_no_folder(lab):
     pair.router.stop()
     assert not lock_files(pid)
     assert not (DPDK / f"hecto-{pid}").exists()
+
+
+def test_the_lab_puts_back_the_limits_that_hectod_raised():
+    """They are the machine's; the lab closes so after a failure as well."""
+    def now():
+        return {value.split("=")[0]: int(value.split("=")[1]) for value in NeighborLimits().values}
+    before = NeighborLimits()
+    if not before.values:
+        pytest.skip("Linux's limits of neighbors are out of sight here")
+    third = "net.ipv4.neigh.default.gc_thresh3"
+    try:
+        sh([*before.words, "sysctl", "-qw", "net.ipv4.neigh.default.gc_thresh1=500",
+            "net.ipv4.neigh.default.gc_thresh2=1000", f"{third}=2000"])
+        set_here, lab = now(), Lab()
+        try:
+            make_pair(lab)
+            assert now()[third] > 2000
+        finally:
+            lab.close(check=False)
+        assert now() == set_here
+    finally:
+        before.put_back()
 
 
 def test_what_is_left_in_run_dpdk_is_swept(lab):

@@ -1,10 +1,16 @@
 """Path MTU discovery, and packets of 9000 bytes."""
 
+import json
 import re
 
 import pytest
 
 from conftest import PORTS, make_pair
+from lab import wait_for
+from test_changes import port
+from test_ports import pages
+
+assert pages  # a fixture
 
 SMALL = {name: {**port, "mtu": 1400} if name == "b0" else port for name, port in PORTS.items()}
 
@@ -43,3 +49,55 @@ def test_9000_bytes_cross(lab, far, payload):
     before = pair.router.get("/v1/drops")["totals"]["transmitted"]
     pair.a.ping(far, "-M", "do", "-s", payload, count=5)
     assert pair.router.get("/v1/drops")["totals"]["transmitted"] - before >= 10
+
+
+def by_link(pair, mtu):
+    """Both twins are asked for the MTU; returns what it is then, and what was said."""
+    for name in ("a0", "b0"):
+        pair.router.linux_sh(f"ip link set {name} mtu {mtu}")
+
+        def settled():
+            link, = json.loads(pair.router.linux_sh(f"ip -json link show {name}"))
+            now = port(pair, name)["mtu"]
+            return link["mtu"] == now and (now == mtu or f"port {name}: MTU {mtu} is above" in
+                                           pair.router.log())
+        wait_for(settled, 5, f"{name} and its twin agree on an MTU")
+    return port(pair, "b0")["mtu"], pair.router.log()
+
+
+def by_reload(pair, mtu):
+    for each in pair.config["ports"].values():
+        each["mtu"] = mtu
+    pair.router.write(pair.config)
+    status, answer = pair.router.request("POST", "/v1/reload")
+    assert (status == 200) == (port(pair, "b0")["mtu"] == mtu), answer
+    return port(pair, "b0")["mtu"], str(answer)
+
+
+@pytest.mark.parametrize("change", [by_link, by_reload])
+def test_a_larger_mtu_holds_or_is_refused(pages, lab, change):
+    """On AF_XDP, while it runs: what is taken passes, what is not is told with the most there is."""
+    pair = make_pair(lab, mtu=3400, ports={name: {**each, "mtu": 1500}
+                                           for name, each in PORTS.items()})
+    assert pages in pair.router.log()
+    assert {p["driver"] for p in pair.router.get("/v1/ports")["ports"]} == {"net_af_xdp"}
+    pair.a.ping("10.2.0.1", count=1, ok=False)
+
+    def crosses(mtu):
+        for far in ("10.2.0.1", "10.1.0.254"):
+            pair.a.ping(far, "-M", "do", "-s", mtu - 28, count=3)
+        assert [p["rx"]["missed"] for p in pair.router.get("/v1/ports")["ports"]] == [0, 0]
+
+    most, held = 3400, []
+    for mtu in (1700, 2400, 3600):
+        now, said = change(pair, mtu)
+        if now == mtu:
+            held.append(mtu)
+            crosses(mtu)
+            continue
+        assert now == held[-1]
+        crosses(now)
+        most = int(re.search(rf"MTU {mtu} is above (\d+), the most", said)[1])
+    assert 1700 in held and most < 3600
+    assert change(pair, most)[0] == most
+    crosses(most)

@@ -1,17 +1,29 @@
-"""Ports that come and go, and what a kernel interface loses in front of the router."""
+"""Ports that come and go, and what a kernel interface loses in front of the router.
 
+HECTO_RESTARTS is how often it starts and ends under load on each kind of port (3).
+"""
+
+import json
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Dot1Q, Ether
 
-from conftest import make_pair
+from conftest import PORTS, make_pair
+from flood import Flood
 from lab import HECTOD, wait_for
 from test_changes import port
 from wire import Wire
+
+RESTARTS = int(os.environ.get("HECTO_RESTARTS", 3))
+AF_PACKET = {
+    "a0": {**PORTS["a0"], "device": "net_af_packet0,iface=va"},
+    "b0": {**PORTS["b0"], "device": "net_af_packet1,iface=vb"},
+}
 
 
 def pools(pair):
@@ -113,3 +125,54 @@ def test_the_log_level_of_the_command_line_outlives_a_reload(lab):
     assert "burst" in out and "log" not in out, out
     assert "level: warn" in pair.router.get("/v1/config")["yaml"]
     assert " info " not in pair.router.log(), pair.router.log()
+
+
+def test_when_it_is_ready_twins_have_the_carrier_of_their_ports(lab):
+    """A link that comes up while it starts: Linux takes a next hop there at the first answer."""
+    pair = make_pair(lab, start=False)
+    pair.router.write(pair.config)
+    for _ in range(5):
+        pair.b.sh("ip link set e0 down")
+        pair.router.launch()
+        wait_for(lambda: pair.router.linux_sh("ip link show b0"), 20, "b0 has its twin", step=0.002)
+        pair.b.sh("ip link set e0 up")
+        pair.router.wait_ready()
+        pair.router.linux_sh("ip nexthop add id 1 via 10.2.0.1 dev b0")
+        pair.router.stop()
+
+
+@pytest.mark.parametrize("ports", [PORTS, AF_PACKET], ids=["af_xdp", "af_packet"])
+def test_it_starts_hears_and_ends_under_load(lab, ports):
+    pair = make_pair(lab, ports=ports, start=False)
+    pair.router.write(pair.config)
+    mac = json.loads(pair.router.space.sh("ip -json link show va"))[0]["address"]
+    frame = Ether(dst=mac, src=pair.a.mac) / IP(src="10.1.0.1", dst="10.2.0.1") / \
+        UDP(sport=7, dport=9) / bytes(22)
+    for _ in range(RESTARTS):
+        with Flood(pair.a, [bytes(frame)], 4) as flood:
+            pair.router.launch()
+            pair.router.wait_ready()
+            pair.b.sh("ip neigh flush dev e0")
+            pair.b.ping("10.2.0.254")
+            pair.router.stop()
+        assert flood.sent > 1000
+
+
+def test_a_first_vlan_needs_one_reload(pair):
+    """A port of AF_XDP, which shows no tags, is opened anew as one that does."""
+    assert port(pair, "b0")["driver"] == "net_af_xdp"
+    twin = pair.router.linux_sh("ip -json link show b0")
+    pair.config["ports"]["b0"]["vlans"] = {7: {"addresses": ["10.7.0.254/24"]}}
+    reload(pair, pair.config)
+    assert port(pair, "b0")["driver"] == "net_af_packet"
+    assert "port b0: opened anew as net_af_packet" in str(pair.router.get("/v1/summary")["warnings"])
+    after = pair.router.linux_sh("ip -json link show b0")
+    assert json.loads(after)[0]["ifindex"] == json.loads(twin)[0]["ifindex"]
+    wait_for(lambda: " 1 received" in pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False), 10,
+             "untagged packets pass")
+    request = Ether(dst="ff:ff:ff:ff:ff:ff", src=pair.b.mac) / Dot1Q(vlan=7) / \
+        ARP(psrc="10.7.0.1", pdst="10.7.0.254", hwsrc=pair.b.mac)
+    with Wire(pair.b) as wire:
+        wire.send(request)
+        reply, = wire.receive(lambda p: Dot1Q in p and ARP in p and p[ARP].op == 2, 1)
+    assert reply[Dot1Q].vlan == 7 and reply[ARP].psrc == "10.7.0.254"

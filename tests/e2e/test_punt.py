@@ -370,3 +370,13 @@ def test_fragmented_esp_comes_through_while_others_forge_it(lab):
     assert flood.sent > 10_000
     assert len(came) == 10, f"{len(came)} of 10 came through {flood.kpps:.0f} kpps of forged ones"
     assert router.dropped("esp_fragment") > 1000
+
+
+@pytest.mark.parametrize("far, near", [("10.2.0.1", "10.1.0.254"), ("fd00:2::1", "fd00:1::fe")],
+                         ids=["v4", "v6"])
+def test_each_hop_answers_one_traceroute_after_another(pair, far, near):
+    pair.b.sh("sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0")
+    for _ in range(15):
+        out = pair.a.sh(["traceroute", "-n", "-q", "3", "-w", "2", "-m", "2", far])
+        hops = [line.split() for line in out.splitlines()[1:]]
+        assert "*" not in out and [hop[1] for hop in hops] == [near, far], out

@@ -61,7 +61,7 @@ def test_static_neighbor_moves_by_reload(lab):
     config["neighbors"][2]["mac"] = "02:00:00:00:77:77"
     pair.router.write(config)
     pair.router.cli("reload")
-    pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False)
+    assert " 0 received" in pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False)
     assert pair.router.neighbor("10.2.0.1")["mac"] == "02:00:00:00:77:77"
     pair.b.sh("ip link set e0 address 02:00:00:00:77:77")
     know_the_router(pair)
@@ -76,7 +76,11 @@ def test_load_routes_takes_lists_and_carries_traffic(lab):
     lines = [f"172.{16 + i // 256}.{i % 256}.0/24" for i in range(1024)] + ["2001:db8:5::/48"]
     file = lab.folder / "routes.gz"
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
-    pair.router.cli("load-routes", file, "--via", "10.2.0.1", check=False)
+    # The IPv6 prefix has no gateway of its family: it is said, and the others are in.
+    out = pair.router.cli("load-routes", file, "--via", "10.2.0.1")
+    assert "1 entries could not be used" in out and "2001:db8:5::/48" in out, out
+    assert pair.router.explain("172.16.5.5")["match"]["prefix"] == "172.16.5.0/24"
+    pair.router.cli("route", "delete", "--all")
     v4 = lab.folder / "v4.txt"
     v4.write_text("\n".join(lines[:-1]))
     with Stream(pair.a, pair.b, "10.2.0.1") as stream:
@@ -86,6 +90,30 @@ def test_load_routes_takes_lists_and_carries_traffic(lab):
         pair.router.cli("route", "delete", "--all")
     stream.expect_no_loss()
     assert pair.router.explain("172.16.5.5")["match"] is None
+
+
+def test_a_table_that_does_not_fit_changes_nothing(lab):
+    """DIR-24-8 has 32,768 blocks for what is longer than /24: the load is refused as a whole."""
+    pair = make_pair(lab, start=False)
+    pair.router.start(static_config(pair))
+    table = "".join(f"{20 + i // 65536}.{i // 256 % 256}.{i % 256}.128/25\n" for i in range(40_000))
+    status, answer = pair.router.request("POST", "/v1/routes/load?via=10.2.0.1", table)
+    assert status == 409 and " of 40000 routes did not fit" in answer["error"], answer
+    assert answer["error"].endswith("; nothing was changed"), answer
+    assert pair.router.get("/v1/routes?limit=1")["counts"]["by_origin"].get("api", 0) == 0
+    assert "did not fit" in pair.router.log()
+
+
+def test_a_replacement_without_a_route_is_refused(lab):
+    pair = make_pair(lab, start=False)
+    pair.router.start(static_config(pair))
+    table, empty = lab.folder / "table.txt", lab.folder / "empty.txt"
+    table.write_text("172.16.5.0/24\n")
+    empty.write_text("2001:db8:5::/48\n")
+    pair.router.cli("load-routes", table, "--via", "10.2.0.1")
+    out = pair.router.cli("load-routes", empty, "--via", "10.2.0.1", "--replace", check=False)
+    assert "nothing was changed" in out, out
+    assert pair.router.explain("172.16.5.5")["match"]["prefix"] == "172.16.5.0/24"
 
 
 def pcap_of_data():
