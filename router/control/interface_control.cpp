@@ -80,7 +80,8 @@ Result<void> InterfaceControl::add(Interface interface) {
   sampler_.reset_interface(interface.id);
   Interface& added = table_.insert(std::move(interface));
   if (linux_ != nullptr)
-    if (const auto now = linux_->switches({added.name})) take_switches(added, now->front());
+    if (const auto now = linux_->switches({added.name}); now && now->front())
+      take_switches(added, in_force(*now->front()));
   refresh(added);
   return {};
 }
@@ -255,24 +256,27 @@ void InterfaceControl::follow_switches() {
     names.push_back(at->second.name);
   }
   next_switches_ = at == table_.all().end() ? InterfaceId{0} : at->first;
-  auto now = linux_->switches(names);
+  const auto now = linux_->switches(names);
   if (!now && !switches_unread_)
-    notes_.add("Linux's switches (rp_filter, forwarding, …) are not followed: " +
+    notes_.add("Linux's switches (rp_filter, forwarding, …) cannot be read, those known stay: " +
                now.error().message);
   switches_unread_ = !now;
   if (!now) return;
-  // What goes back by its interface is for Linux to forward, which has no routes of the API and of
-  // route files: then nothing is given to it, and no redirect sent.
-  const bool linux_has_all =
-      running_.config.route_files.empty() &&
-      routing_.counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)] == 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     Interface& interface = *table_.find(ids[i]);
-    if (!linux_has_all) (*now)[i].redirects4 = (*now)[i].redirects6 = false;
-    if (interface.switches == (*now)[i]) continue;
-    take_switches(interface, (*now)[i]);
+    if (!(*now)[i] || interface.switches == in_force(*(*now)[i])) continue;
+    take_switches(interface, in_force(*(*now)[i]));
     refresh(interface);
   }
+}
+
+// What goes back by its interface is for Linux to forward, which has no routes of the API and of
+// route files: with such nothing is given to it, and no redirect is sent.
+InterfaceSwitches InterfaceControl::in_force(InterfaceSwitches told) const {
+  if (!running_.config.route_files.empty() ||
+      routing_.counts().by_origin[static_cast<size_t>(RouteOrigin::kApi)] > 0)
+    told.redirects4 = told.redirects6 = false;
+  return told;
 }
 
 // Said where it takes something away that the router does by itself.

@@ -88,6 +88,7 @@ class InterfaceControl {
   std::vector<std::string> write_to_linux(const Interface& interface);
   void note_refusals(const std::vector<std::string>& lines);
 
+  InterfaceSwitches in_force(InterfaceSwitches told) const;
   void take_switches(Interface& interface, const InterfaceSwitches& wanted);
 
   // interface_mending.cpp

@@ -45,8 +45,7 @@ class LinuxNamespace final : public LinuxSide {
   std::optional<TapState> twin_state(InterfaceId id) const override;
   void deliver(const InterfaceTable& interfaces) override;
 
-  Result<std::vector<InterfaceSwitches>> switches(
-      const std::vector<std::string>& names) const override {
+  Result<SwitchesOfAll> switches(const std::vector<std::string>& names) const override {
     return read_switches(space_, names);
   }
   Result<void> add_address(int ifindex, const IpPrefix& address) override;

@@ -42,8 +42,7 @@ class LinuxSide {
   virtual void deliver(const InterfaceTable& interfaces) = 0;
 
   // What the sysctls say of interfaces, by name, in order.
-  virtual Result<std::vector<InterfaceSwitches>> switches(
-      const std::vector<std::string>& names) const = 0;
+  virtual Result<SwitchesOfAll> switches(const std::vector<std::string>& names) const = 0;
 
   virtual Result<void> add_address(int ifindex, const IpPrefix& address) = 0;
   virtual Result<void> remove_address(int ifindex, const IpPrefix& address) = 0;

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "base/file_descriptor.hpp"
@@ -13,25 +15,37 @@
 namespace hecto::router {
 namespace {
 
-// /proc/sys/net shows the namespace of the thread that looks.
-std::optional<int> number(const std::string& path) {
-  const FileDescriptor file(::open(("/proc/sys/net/" + path).c_str(), O_RDONLY | O_CLOEXEC));
-  char text[16] = {};
-  if (!file || read(file.get(), text, sizeof text - 1) <= 0) return std::nullopt;
-  return std::atoi(text);
-}
+// Reads /proc/sys/net, which shows the namespace of the thread that looks. The first failure stays.
+class Reader {
+ public:
+  // None where there is no such switch, or after a failure.
+  std::optional<int> number(const std::string& key) {
+    const std::string path = "/proc/sys/net/" + key;
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    char text[16] = {};
+    if (file && read(file.get(), text, sizeof text - 1) > 0) return std::atoi(text);
+    if (errno != ENOENT && failed_) failed_ = fail(path + ": " + std::strerror(errno), errno);
+    return std::nullopt;
+  }
+  const Result<void>& failed() const { return failed_; }
+
+ private:
+  Result<void> failed_;
+};
 
 struct Conf {
-  explicit Conf(const std::string& name) {
+  Conf(Reader& reader, const std::string& name) {
     const auto ipv4 = [&](const char* key) {
-      return number(fmt::format("ipv4/conf/{}/{}", name, key));
+      return reader.number(fmt::format("ipv4/conf/{}/{}", name, key));
     };
-    forwarding = ipv4("forwarding").value_or(1) != 0;
+    const auto own = ipv4("forwarding");
+    there = own.has_value();
+    forwarding = own.value_or(1) != 0;
     rp_filter = ipv4("rp_filter").value_or(0);
     send_redirects = ipv4("send_redirects").value_or(0) != 0;
     accept_local = ipv4("accept_local").value_or(0) != 0;
   }
-  bool forwarding, send_redirects, accept_local;
+  bool there, forwarding, send_redirects, accept_local;
   int rp_filter;
 };
 
@@ -40,12 +54,15 @@ UrpfMode mode(int rp_filter) {
 }
 
 // IN_DEV_FORWARD(), IN_DEV_RPFILTER(), IN_DEV_TX_REDIRECTS(), IN_DEV_ACCEPT_LOCAL(); ip6_forward().
-InterfaceSwitches switches(const std::string& name, const Conf& all, bool all_forwards6) {
-  const Conf own(name);
+std::optional<InterfaceSwitches> switches(Reader& reader, const std::string& name, const Conf& all,
+                                          bool all_forwards6) {
+  const Conf own(reader, name);
+  if (!own.there) return std::nullopt;
   InterfaceSwitches found;
   found.forwards4 = own.forwarding;
   found.forwards6 =
-      all_forwards6 || number(fmt::format("ipv6/conf/{}/force_forwarding", name)).value_or(0) != 0;
+      all_forwards6 ||
+      reader.number(fmt::format("ipv6/conf/{}/force_forwarding", name)).value_or(0) != 0;
   found.rp_filter = mode(std::max(all.rp_filter, own.rp_filter));
   found.redirects4 = all.send_redirects || own.send_redirects;
   found.redirects6 = true;
@@ -55,14 +72,15 @@ InterfaceSwitches switches(const std::string& name, const Conf& all, bool all_fo
 
 }  // namespace
 
-Result<std::vector<InterfaceSwitches>> read_switches(const NetworkNamespace& space,
-                                                     const std::vector<std::string>& names) {
-  std::vector<InterfaceSwitches> found;
+Result<SwitchesOfAll> read_switches(const NetworkNamespace& space,
+                                    const std::vector<std::string>& names) {
+  SwitchesOfAll found;
   auto done = space.run([&]() -> Result<void> {
-    const Conf all("all");
-    const bool forwards6 = number("ipv6/conf/all/forwarding").value_or(1) != 0;
-    for (const std::string& name : names) found.push_back(switches(name, all, forwards6));
-    return {};
+    Reader reader;
+    const Conf all(reader, "all");
+    const bool forwards6 = reader.number("ipv6/conf/all/forwarding").value_or(1) != 0;
+    for (const std::string& name : names) found.push_back(switches(reader, name, all, forwards6));
+    return reader.failed();
   });
   if (!done) return tl::unexpected(done.error());
   return found;

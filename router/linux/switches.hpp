@@ -5,6 +5,7 @@
 // Control thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ struct InterfaceSwitches {
   bool operator==(const InterfaceSwitches&) const = default;
 };
 
-// Of each name, in order; as above where there is no such interface or no IPv6.
-Result<std::vector<InterfaceSwitches>> read_switches(const NetworkNamespace& space,
-                                                     const std::vector<std::string>& names);
+// Of each name, in order; none where there is no such interface. Without IPv6 its switches are as
+// above. What is there and cannot be read is an error: it must not pass for a switch that is off.
+using SwitchesOfAll = std::vector<std::optional<InterfaceSwitches>>;
+Result<SwitchesOfAll> read_switches(const NetworkNamespace& space,
+                                    const std::vector<std::string>& names);
 
 }  // namespace hecto::router

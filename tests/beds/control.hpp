@@ -226,9 +226,8 @@ class FakeLinux final : public LinuxSide {
     said_.push_back("deliver");
   }
 
-  Result<std::vector<InterfaceSwitches>> switches(
-      const std::vector<std::string>& names) const override {
-    std::vector<InterfaceSwitches> all;
+  Result<SwitchesOfAll> switches(const std::vector<std::string>& names) const override {
+    SwitchesOfAll all;
     for (const std::string& name : names) {
       const auto found = switched.find(name);
       all.push_back(found == switched.end() ? InterfaceSwitches{} : found->second);

@@ -179,6 +179,25 @@ TEST(Interfaces, LinuxsSwitchesReachTheWorkersAndAreReadAgain) {
   EXPECT_EQ(bed.plane.interfaces.at(wan).switches, InterfaceSwitches{});
 }
 
+// Linux would answer "unreachable" for what goes back by a route that it has not.
+TEST(Interfaces, NoRedirectsWhileLinuxLacksRoutesOfTheApi) {
+  ControlBed bed(kBase, true);
+  bed.linux_side.switched["wan0"].redirects4 = bed.linux_side.switched["wan0"].redirects6 = true;
+  ASSERT_TRUE(bed.start());
+  const auto& wan = bed.plane.interfaces.at(bed.interface("wan0").id).switches;
+  EXPECT_TRUE(wan.redirects4 && wan.redirects6);
+  config::RouteConfig route;
+  route.to = *IpPrefix::parse("198.51.100.0/24");
+  route.via.push_back({});
+  route.via[0].gateway = bed.interface("wan0").addresses.at(0).network().address;
+  ASSERT_TRUE(bed.routes.add(route, RouteOrigin::kApi));
+  bed.interfaces.follow_switches();
+  EXPECT_FALSE(wan.redirects4 || wan.redirects6);
+  ASSERT_TRUE(bed.routes.remove(route.to, 0, RouteOrigin::kApi));
+  bed.interfaces.follow_switches();
+  EXPECT_TRUE(wan.redirects4 && wan.redirects6);
+}
+
 TEST(Interfaces, SwitchesOfManyInterfacesAreReadInTurn) {
   std::string yaml = "workers: {0: [1]}\nports:\n  wan0: {device: eth1, vlans: {";
   for (int vlan = 1; vlan <= 300; ++vlan) yaml += fmt::format("{}: {{}}, ", vlan);

@@ -1,7 +1,9 @@
 #include "router/linux/netns.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "router/linux/switches.hpp"
 #include "tests/unit/router/linux/test_namespace.hpp"
@@ -62,7 +64,7 @@ TEST_F(Netns, TellsWhatTheSwitchesOfAnInterfaceComeTo) {
   const auto set = [&](const std::string& key, const char* value) {
     ASSERT_TRUE(space_->set_sysctl("net/" + key, value)) << key;
   };
-  const auto of_lo = [&] { return read_switches(*space_, {"lo"}).value().front(); };
+  const auto of_lo = [&] { return read_switches(*space_, {"lo"}).value().front().value(); };
   ASSERT_TRUE(space_->enable_forwarding());
   for (const char* where : {"all", "lo"})
     for (const char* key : {"rp_filter", "send_redirects", "accept_local"})
@@ -88,7 +90,29 @@ TEST_F(Netns, TellsWhatTheSwitchesOfAnInterfaceComeTo) {
   EXPECT_FALSE(of_lo().forwards6);
   const auto all = read_switches(*space_, {"nowhere", "lo"}).value();
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_TRUE(all[0].forwards4) << "there is no such interface";
+  EXPECT_FALSE(all[0]) << "there is no such interface";
+}
+
+// Whatever is missing: known switches, or an error; never switches that are off.
+TEST_F(Netns, ASwitchThatCannotBeReadIsNoSwitchThatIsOff) {
+  for (const char* key : {"rp_filter", "send_redirects", "accept_local"})
+    ASSERT_TRUE(space_->set_sysctl(fmt::format("net/ipv4/conf/lo/{}", key), "1"));
+  const auto wanted = read_switches(*space_, {"lo"}).value().front();
+  ASSERT_EQ(wanted->rp_filter, UrpfMode::kStrict);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  unsigned failed = 0;
+  const int next = dup(0);
+  close(next);
+  for (rlim_t most = static_cast<rlim_t>(next); most < static_cast<rlim_t>(next) + 8; ++most) {
+    const rlimit few{most, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const auto now = read_switches(*space_, {"lo"});
+    setrlimit(RLIMIT_NOFILE, &before);
+    failed += !now;
+    EXPECT_TRUE(!now || now->front() == wanted) << most;
+  }
+  EXPECT_GT(failed, 0u);
 }
 
 TEST_F(Netns, SaysWhenTheNameIsGoneOrStandsForAnother) {
