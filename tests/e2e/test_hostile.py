@@ -146,7 +146,8 @@ def test_given_to_linux(shared, case):
     before = counted(shared.router, reasons)
     with Wire(shared.a) as at_a:
         at_a.send(frame(shared, payload, ether_type), count=3)
-        wait_for(lambda: counted(shared.router, reasons) == before + 3, 10, f"counted as {reasons}")
+        # Or more: IGMP and MLD reports of the peer are "options" as well.
+        wait_for(lambda: counted(shared.router, reasons) >= before + 3, 10, f"counted as {reasons}")
 
 
 def test_frames_of_every_short_length(shared):

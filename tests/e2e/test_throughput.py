@@ -63,11 +63,12 @@ def gone(pid):
 
 
 def test_throughput_of_one_size(bench):
-    process = bench.start("--sizes", "64", "--families", "4,6", *SEARCH)
-    pid = bench.hectod(process)
-    ended = bench.end(process)
-    if ended.code == 1 and "other work takes its CPU" in ended.err + ended.out:
-        pytest.skip("other work takes the generator's CPU, says hecto-bench, and prints no result")
+    for _ in range(3):  # where the machine takes the generator's CPU away it says so, and no result
+        process = bench.start("--sizes", "64", "--families", "4,6", *SEARCH)
+        pid = bench.hectod(process)
+        ended = bench.end(process)
+        if "falls further and further behind" not in ended.err:
+            break
     assert ended.code == 0, ended.err + ended.out
     assert gone(pid)
     assert [(r["family"], r["size"]) for r in ended.result["results"]] == [(4, "64"), (6, "64")]
