@@ -22,6 +22,7 @@
 #include "router/control/startup.hpp"
 #include "router/log/bounded_sink.hpp"
 #include "router/privileges/privileges.hpp"
+#include "router/service/service_manager.hpp"
 
 namespace {
 
@@ -89,7 +90,7 @@ int tell(const config::Problems& problems) {
 }
 
 int run(const config::Config& config, config::Topology topology, const Options& options,
-        BoundedSink& log) {
+        ServiceManager& service, BoundedSink& log) {
   Signals signals;
   auto rules = AccessRules::from(config);
   if (!rules) {
@@ -105,7 +106,7 @@ int run(const config::Config& config, config::Topology topology, const Options& 
     spdlog::error("{}", locks.error().message);
     return 1;
   }
-  auto router = Router::create(config, std::move(topology), locks->get());
+  auto router = Router::create(config, std::move(topology), locks->get(), &service);
   if (!router) {
     spdlog::error("{}", router.error().message);
     return 1;
@@ -157,9 +158,10 @@ int main(int argc, char** argv) {
   if (level) config->log_level = *level;
   std::error_code error;
   config->file = std::filesystem::absolute(file, error).lexically_normal();
+  ServiceManager service = ServiceManager::from_environment();
   const auto log = start_log(config->log_level);
   try {
-    return run(*config, std::move(*topology), {level, unconfined}, *log);
+    return run(*config, std::move(*topology), {level, unconfined}, service, *log);
   } catch (const std::exception& failure) {
     spdlog::error("{}", failure.what());
     return 1;

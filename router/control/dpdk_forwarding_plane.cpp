@@ -179,6 +179,11 @@ void DpdkForwardingPlane::use_ipsec(bool used) {
   dataplane_->settings().ipsec = used;
 }
 
+void DpdkForwardingPlane::inherit(std::shared_ptr<const InheritedTables> tables) {
+  changed_ = true;
+  dataplane_->settings().inherited = std::move(tables);
+}
+
 void DpdkForwardingPlane::close(bool closed) {
   changed_ |= dataplane_->settings().closed != closed;
   dataplane_->settings().closed = closed;

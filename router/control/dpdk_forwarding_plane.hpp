@@ -10,6 +10,7 @@
 namespace hecto::router {
 
 class Dataplane;
+class InheritedTables;
 class Ipsec;
 
 class DpdkForwardingPlane final : public ForwardingPlane {
@@ -42,6 +43,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) override;
   void use_ipsec(bool used) override;
   void close(bool closed) override;
+  // Packets are forwarded by them; null: by this run's own.
+  void inherit(std::shared_ptr<const InheritedTables> tables);
   void set_trace(std::shared_ptr<TraceSession> trace) override;
   void set_capture(std::shared_ptr<CaptureUse> capture) override;
   void publish() override;

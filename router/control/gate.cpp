@@ -7,8 +7,8 @@
 namespace hecto::router {
 
 bool Gate::update(const Known& known, Clock::time_point now) {
-  const bool routes =
-      known.routes || ever_open_ || (!known.policies_wanted && now - start_ >= kPatience);
+  const bool routes = known.routes || known.inherited || ever_open_ ||
+                      (!known.policies_wanted && now - start_ >= kPatience);
   const bool open = known.policies && routes;
   const bool was_open = std::exchange(open_, open);
   if (open && !was_open) {
@@ -26,7 +26,9 @@ bool Gate::update(const Known& known, Clock::time_point now) {
 }
 
 void Gate::opens(const Known& known) {
-  if (!known.routes && !ever_open_)
+  if (known.inherited && !known.routes)
+    log_(LogLevel::kInfo, "restart: forwarding by the tables of the run before, till all is read");
+  else if (!known.routes && !ever_open_)
     log_(LogLevel::kWarning,
          fmt::format("Linux's routes were not all read in {} s: forwarding begins with those that "
                      "are known",

@@ -3,7 +3,8 @@
 // dropped as not_ready, but for what a link lives by, and so is what Linux sends.
 //
 //   routes    the first reading of Linux's has ended; where no policy is wanted and it takes longer
-//             than kPatience, forwarding begins with those that are known
+//             than kPatience, forwarding begins with those that are known; after a restart it
+//             begins at once, by the tables of the run before
 //   policies  all of Linux's have been read, and no notification was lost since: without that it
 //             stays closed, for as long as it takes
 //
@@ -30,6 +31,7 @@ class Gate {
     bool routes = false;
     bool policies = false;
     bool policies_wanted = false;  // Linux has, or may have, some, or the file
+    bool inherited = false;  // the tables of the run before hold as long as routes are not known
   };
 
   Gate(Clock::time_point start, Log log) : start_(start), said_(start), log_(std::move(log)) {}

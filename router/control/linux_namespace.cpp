@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "router/dataplane/dataplane.hpp"
 #include "router/linux/stale_routes.hpp"
 #include "router/linux/xfrm/requests.hpp"
+#include "router/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {
@@ -51,34 +53,55 @@ void leave_error_rates_to_punts(const NetworkNamespace& space) {
       (void)space.set_sysctl(path, "0");
 }
 
+constexpr char kTwin[] = "twin-";
+// So long a port may take to have its link again while its adopted twin keeps the carrier: less than
+// a routing protocol's patience, more than a link's training.
+constexpr std::chrono::seconds kCarrierPatience{5};
+
+bool has_twins(const ServiceManager& service) {
+  const auto names = service.kept();
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with(kTwin); });
+}
+
+NamespaceLifetime lifetime(const ServiceManager& service) {
+  return service.keeps() ? NamespaceLifetime::kKeep : NamespaceLifetime::kRemove;
+}
+
 }  // namespace
 
 LinuxNamespace::LinuxNamespace(NetworkNamespace space, NetlinkRequests requests,
-                               Dataplane& dataplane, Notes& notes)
+                               Dataplane& dataplane, Notes& notes, ServiceManager& service)
     : space_(std::move(space)),
       requests_(std::move(requests)),
       dataplane_(dataplane),
-      notes_(notes) {}
+      notes_(notes),
+      service_(service),
+      adopted_(has_twins(service)) {}
 
 LinuxNamespace::~LinuxNamespace() = default;
 
 Result<std::unique_ptr<LinuxNamespace>> LinuxNamespace::open(const config::LinuxConfig& config,
                                                              Dataplane& dataplane, Notes& notes,
-                                                             LinuxEvents& events) {
-  auto space = NetworkNamespace::open_or_create(config.name_space, NamespaceLifetime::kRemove);
+                                                             LinuxEvents& events,
+                                                             ServiceManager& service) {
+  auto space = NetworkNamespace::open_or_create(config.name_space, lifetime(service));
   if (!space) return tl::unexpected(space.error());
   tell_if_hidden(config.name_space, notes);
   if (auto done = space->enable_forwarding(); !done) return tl::unexpected(done.error());
   leave_error_rates_to_punts(*space);
   auto requests = NetlinkRequests::open(*space);
   if (!requests) return tl::unexpected(requests.error());
-  // What an earlier run left would stand beside, or before, what the file says now.
-  if (auto removed = remove_routes_of_protocol(*space, kRouteProtocol); !removed)
-    notes.add("Linux side: " + removed.error().message);
-  else if (*removed > 0)
-    spdlog::info("Linux side: {} routes of an earlier run are removed", *removed);
   std::unique_ptr<LinuxNamespace> side(
-      new LinuxNamespace(std::move(*space), std::move(*requests), dataplane, notes));
+      new LinuxNamespace(std::move(*space), std::move(*requests), dataplane, notes, service));
+  // What an earlier run left would stand beside, or before, what the file says now. Where it is
+  // taken over, the same is done later (sweep_routes), by difference.
+  if (!side->adopted_) {
+    if (auto removed = side->sweep_routes({}); !removed)
+      notes.add("Linux side: " + removed.error().message);
+    else if (*removed > 0)
+      spdlog::info("Linux side: {} routes of an earlier run are removed", *removed);
+  }
   MirrorOptions options;
   options.tell = [&notes](const std::string& line) { notes.add("mirror: " + line); };
   auto mirror = NetlinkMirror::open(side->space_, events, options);
@@ -87,7 +110,22 @@ Result<std::unique_ptr<LinuxNamespace>> LinuxNamespace::open(const config::Linux
   return side;
 }
 
-Result<int> LinuxNamespace::make_twin(const Interface& interface) {
+Result<size_t> LinuxNamespace::sweep_routes(const std::vector<Route>& wanted) {
+  return remove_routes_of_protocol(space_, kRouteProtocol, wanted);
+}
+
+// As the run before left it: with its state, whoever set it.
+std::optional<Tap> LinuxNamespace::adopt_tap(const TapOptions& options) {
+  FileDescriptor kept = service_.take(kTwin + options.name);
+  if (!kept) return std::nullopt;
+  auto tap = Tap::adopt(space_, std::move(kept), options);
+  if (tap) return std::move(*tap);
+  service_.forget(kTwin + options.name);
+  notes_.add("Linux side: " + tap.error().message + ": made anew");
+  return std::nullopt;
+}
+
+Result<Tap> LinuxNamespace::tap_for(const Interface& interface) {
   const TapOptions options{interface.name, interface.mac, interface.mtu};
   auto tap = Tap::create(space_, options);
   // One of that name that went just now: the slow path lets go of it within a turn.
@@ -95,11 +133,25 @@ Result<int> LinuxNamespace::make_twin(const Interface& interface) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     tap = Tap::create(space_, options);
   }
-  if (!tap) return tl::unexpected(tap.error());
+  if (!tap) return tap;
   // Without a wait for its own link-local address (RFC 4862 §5.4) the first packet that is to cross
   // finds its neighbor. A kernel without IPv6 has no such file.
   (void)space_.set_sysctl(fmt::format("net/ipv6/conf/{}/accept_dad", interface.name), "0");
   if (auto done = tap->set_up(true); !done) return tl::unexpected(done.error());
+  if (service_.keeps() && !service_.keep(kTwin + interface.name, tap->fd()))
+    notes_.add(
+        fmt::format("Linux side: {} does not outlive a restart: the service manager did not "
+                    "take it",
+                    interface.name));
+  return tap;
+}
+
+Result<int> LinuxNamespace::make_twin(const Interface& interface) {
+  auto kept = adopt_tap({interface.name, interface.mac, interface.mtu});
+  const bool adopted = kept.has_value();
+  auto tap = adopted ? Result<Tap>(std::move(*kept)) : tap_for(interface);
+  if (!tap) return tl::unexpected(tap.error());
+  if (adopted) carriers_[interface.id] = interface.up;
   auto twin = std::make_shared<Twin>(std::move(*tap));
   twin->interface = interface.id;
   twin->port = interface.port;
@@ -122,8 +174,14 @@ Result<void> LinuxNamespace::set_twin_mac(const Interface& interface) {
 }
 
 void LinuxNamespace::remove_twin(InterfaceId id) {
+  // The manager's descriptor goes some time later: the device goes now.
+  if (const auto twin = twins_.find(id); service_.keeps() && twin != twins_.end()) {
+    service_.forget(kTwin + twin->second->tap.name());
+    (void)requests_.remove_link(twin->second->tap.ifindex());
+  }
   twins_.erase(id);
   suspended_.erase(id);
+  carriers_.erase(id);
 }
 
 // Nobody but control looks at a twin that is suspended.
@@ -139,7 +197,23 @@ void LinuxNamespace::set_twin_mtu(InterfaceId id, uint16_t mtu) {
   if (const auto twin = twins_.find(id); twin != twins_.end()) (void)twin->second->tap.set_mtu(mtu);
 }
 
+bool LinuxNamespace::holds_carrier(InterfaceId id) const {
+  return carriers_.contains(id) && std::chrono::steady_clock::now() - opened_ < kCarrierPatience;
+}
+
+// A port whose link is still down after the patience takes its twin's carrier away.
+void LinuxNamespace::settle() {
+  if (carriers_.empty() || std::chrono::steady_clock::now() - opened_ < kCarrierPatience) return;
+  const auto carriers = std::exchange(carriers_, {});
+  for (const auto& [id, carrier] : carriers) set_twin_carrier(id, carrier);
+}
+
 void LinuxNamespace::set_twin_carrier(InterfaceId id, bool carrier) {
+  if (holds_carrier(id)) {
+    carriers_[id] = carrier;
+    if (!carrier) return;
+    carriers_.erase(id);
+  }
   if (const auto twin = twins_.find(id); twin != twins_.end())
     (void)twin->second->tap.set_carrier(carrier);
 }

@@ -1,7 +1,12 @@
 // The router's hold on Linux: its namespace, the TAP twins, the mirror that reads and the requests
 // that write. Control only; a twin's frames belong to the slow path.
+//
+// With a service manager that keeps descriptors, twins and namespace outlive the process (names
+// "twin-INTERFACE"): the next one adopts them as they are, with their index, addresses, routes and
+// carrier, and nobody in the namespace hears of the restart. What is stale then is swept later.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,14 +20,15 @@ namespace hecto::router {
 
 class Dataplane;
 class Notes;
+class ServiceManager;
 struct Twin;
 
 class LinuxNamespace final : public LinuxSide {
  public:
-  // All three outlive it. `events` hears what the mirror reads, in process().
+  // All four outlive it. `events` hears what the mirror reads, in process().
   static Result<std::unique_ptr<LinuxNamespace>> open(const config::LinuxConfig& config,
                                                       Dataplane& dataplane, Notes& notes,
-                                                      LinuxEvents& events);
+                                                      LinuxEvents& events, ServiceManager& service);
   ~LinuxNamespace() override;
   LinuxNamespace(const LinuxNamespace&) = delete;
   LinuxNamespace& operator=(const LinuxNamespace&) = delete;
@@ -55,6 +61,9 @@ class LinuxNamespace final : public LinuxSide {
   Result<void> remove_neighbor(int ifindex, const IpAddress& address) override;
   Result<void> probe_neighbor(int ifindex, const IpAddress& address) override;
   std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override;
+  bool adopted() const override { return adopted_; }
+  void settle() override;
+  Result<size_t> sweep_routes(const std::vector<Route>& wanted) override;
 
   const std::string& name() const override { return space_.name(); }
   Result<void> check() const override { return space_.check(); }
@@ -65,12 +74,19 @@ class LinuxNamespace final : public LinuxSide {
 
  private:
   LinuxNamespace(NetworkNamespace space, NetlinkRequests requests, Dataplane& dataplane,
-                 Notes& notes);
+                 Notes& notes, ServiceManager& service);
+  Result<Tap> tap_for(const Interface& interface);
+  std::optional<Tap> adopt_tap(const TapOptions& options);
+  bool holds_carrier(InterfaceId id) const;
 
   NetworkNamespace space_;
   NetlinkRequests requests_;
   Dataplane& dataplane_;
   Notes& notes_;
+  ServiceManager& service_;
+  const bool adopted_;
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::map<InterfaceId, bool> carriers_;  // of adopted twins, as their ports said; not told yet
   bool exempt_from_xfrm_ = false;
   std::map<InterfaceId, std::shared_ptr<Twin>> twins_;
   std::set<InterfaceId> suspended_;

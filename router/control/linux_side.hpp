@@ -53,6 +53,13 @@ class LinuxSide {
   // Each refusal is a line for the log.
   virtual std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) = 0;
 
+  // Twins of an earlier run are taken over: what that run wrote into the kernel is still there.
+  virtual bool adopted() const { return false; }
+  // Often: adopted twins get the carrier of their ports once those have had time to come up.
+  virtual void settle() {}
+  // Removes the routes of an earlier run that are not as `wanted`; how many.
+  virtual Result<size_t> sweep_routes(const std::vector<Route>& /*wanted*/) { return 0; }
+
   virtual const std::string& name() const = 0;  // of the namespace
   // An error when its name stands for another namespace by now.
   virtual Result<void> check() const = 0;

@@ -80,13 +80,24 @@ void RouteControl::remove_from_linux(const std::vector<config::RouteConfig>& rou
   write(routes, true);
 }
 
+std::vector<Route> RouteControl::routes_of(const std::vector<config::RouteConfig>& configs) const {
+  std::vector<Route> routes;
+  for (const config::RouteConfig& config : configs)
+    if (auto route = route_of(config, RouteOrigin::kFile))  // else said when it was added
+      routes.push_back(std::move(*route));
+  return routes;
+}
+
 void RouteControl::write(const std::vector<config::RouteConfig>& routes, bool remove) const {
   if (linux_ == nullptr) return;
-  std::vector<Route> wanted;
-  for (const config::RouteConfig& config : routes)
-    if (auto route = route_of(config, RouteOrigin::kFile))  // else said when it was added
-      wanted.push_back(std::move(*route));
-  for (const std::string& refusal : linux_->write_routes(wanted, remove)) spdlog::debug(refusal);
+  for (const std::string& refusal : linux_->write_routes(routes_of(routes), remove))
+    spdlog::debug(refusal);
+}
+
+Result<size_t> RouteControl::sweep_linux() const {
+  auto removed = linux_->sweep_routes(routes_of(running_.config.routes));
+  write_to_linux();  // what a removed one stood in the way of
+  return removed;
 }
 
 Result<LoadId> RouteControl::begin(const std::string& path, ReadRouteFile& file) {

@@ -46,6 +46,8 @@ class RouteControl {
   Result<void> remove(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin);
   // Linux needs the file's routes, too: it answers for packets that the fast path punts.
   void write_to_linux() const;
+  // Linux's routes of our own become those of the file, where an earlier run left others.
+  Result<size_t> sweep_linux() const;
   void remove_from_linux(const std::vector<config::RouteConfig>& routes) const;
 
   // A route file of the configuration, whose names become numbers: once. At once, before the
@@ -87,6 +89,7 @@ class RouteControl {
   void file_loaded(const std::string& path, const LoadCounts& counts);
 
   Result<Route> route_of(const config::RouteConfig& config, RouteOrigin origin) const;
+  std::vector<Route> routes_of(const std::vector<config::RouteConfig>& configs) const;
   void write(const std::vector<config::RouteConfig>& routes, bool remove) const;
 
   const Running& running_;

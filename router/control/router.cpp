@@ -22,6 +22,7 @@
 #include "router/control/notes.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
+#include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/running.hpp"
 #include "router/control/startup.hpp"
@@ -34,6 +35,7 @@
 #include "router/dataplane/starvation.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/privileges/privileges.hpp"
+#include "router/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {
@@ -62,8 +64,9 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config, Ins
 }
 
 Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
-                                               config::Topology topology, InstanceLocks* locks) {
-  std::unique_ptr<Router> router(new Router(config, std::move(topology)));
+                                               config::Topology topology, InstanceLocks* locks,
+                                               ServiceManager* service) {
+  std::unique_ptr<Router> router(new Router(config, std::move(topology), service));
   if (auto done = router->start_environment(); !done) return tl::unexpected(done.error());
   router->plane_ = std::make_unique<DpdkForwardingPlane>(locks);
   if (auto done = probe_ports(*router->running_, *router->plane_); !done)
@@ -72,16 +75,21 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   router->start_interfaces();
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
   if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
+  router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
+                              router->tables(), router->plane());
   router->publish_ipsec();
   router->sampler_->sample();
   router->log_start();
   return router;
 }
 
-Router::Router(const config::Config& config, config::Topology topology)
-    : running_(std::make_unique<Running>()),
+Router::Router(const config::Config& config, config::Topology topology, ServiceManager* service)
+    : nobody_(service ? nullptr : std::make_unique<ServiceManager>()),
+      service_(service ? *service : *nobody_),
+      running_(std::make_unique<Running>()),
       notes_(std::make_unique<Notes>()),
       reloads_(std::make_unique<ReloadControl>()),
+      restart_(std::make_unique<RestartControl>(service_, *notes_)),
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)) {
   running_->config = config;
   running_->topology = std::move(topology);
@@ -118,11 +126,14 @@ Result<void> Router::start_tables() {
   const config::Placement& placement = running_->placement;
   const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
   try {
-    tables_ = std::make_unique<Tables>(config.tables, placement.sockets, threads, log_routing);
+    restart_->find_tables(placement.sockets, config.tables.groups);
+    tables_ =
+        std::make_unique<Tables>(config.tables, placement.sockets, threads, log_routing, &service_);
     memif_guard_ = std::make_unique<MemifGuard>([qsbr = &tables_->qsbr()] { qsbr->synchronize(); });
     auto offload = Offload::create(config.offload, placement, *tables_, offload_found_);
     if (!offload) return tl::unexpected(offload.error());
     offload_ = std::move(*offload);
+    if (offload_) restart_->drop_tables("look-ups go to a device");
     ipsec_ = std::make_unique<IpsecControl>(config.ipsec, routing(), tables_->qsbr(),
                                             offload_ ? offload_->keys() : nullptr);
     plane_->start(std::make_unique<Dataplane>(
@@ -161,7 +172,7 @@ Result<void> Router::start_linux_side() {
   const config::LinuxConfig& config = running_->config.linux_side;
   if (!config.enabled) return {};
   if (auto done = check_user(running_->config); !done) return done;
-  auto linux_side = LinuxNamespace::open(config, dataplane(), *notes_, *linux_events_);
+  auto linux_side = LinuxNamespace::open(config, dataplane(), *notes_, *linux_events_, service_);
   if (!linux_side) return tl::unexpected(linux_side.error());
   linux_ = std::move(*linux_side);
   interfaces_->attach(*linux_);
@@ -290,17 +301,37 @@ void Router::publish_ipsec() {
   plane_->publish_changes();
 }
 
+// Routes of our own that an earlier run wrote and the file has no more must not win over what it has.
+void Router::sweep_linux() {
+  swept_ = true;
+  if (!linux_->adopted()) return;
+  const auto removed = routes_->sweep_linux();
+  if (!removed)
+    notes_->add("Linux side: " + removed.error().message);
+  else if (*removed > 0)
+    spdlog::info("Linux side: {} routes of the run before are removed", *removed);
+}
+
 void Router::update_gate() {
   Gate::Known known;
-  known.routes = !linux_ || linux_->mirror_known();
+  known.routes = !linux_ || (linux_->mirror_known() && swept_);
+  if (linux_ && linux_->mirror_known() && !swept_) sweep_linux();  // and what it changes is read
+  known.inherited = restart_->inherits();
   known.policies = !xfrm_ || xfrm_->whole();
   known.policies_wanted = xfrm_ || !ipsec().empty();
+  if (known.routes && !tables_known_) {
+    tables_known_ = true;
+    restart_->tables_known(*tables_, *plane_);
+  }
   plane_->close(!gate_->update(known, Gate::Clock::now()));
 }
 
 void Router::housekeeping() {
   ++ticks_;
-  if (ticks_ % kLinkTicks == 0) interfaces_->poll_links();
+  if (ticks_ % kLinkTicks == 0) {
+    interfaces_->poll_links();
+    if (linux_) linux_->settle();
+  }
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
     watch_for_starvation();
@@ -311,6 +342,7 @@ void Router::housekeeping() {
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
     watch_ipsec();
+    restart_->keep(*running_, interfaces_->table());
   }
   if (punt_) punt_->tick(running_->config);
   if (neighbors_) {

@@ -47,9 +47,11 @@ class Notes;
 class Offload;
 class PuntControl;
 class ReloadControl;
+class RestartControl;
 class RouteControl;
 class Routing;
 class Sampler;
+class ServiceManager;
 class Starvation;
 class Tables;
 class XfrmControl;
@@ -61,11 +63,13 @@ class Router {
   // Brings everything up but the workers. Errors are one line for the operator. `topology`: the
   // box, for who wants another view of it than this machine's.
   // `locks`, those of the configuration (instance.hpp), outlives it; null: nothing is locked.
+  // `service` as well, which keeps for the next run what can outlive this one; null: nobody does.
   static Result<std::unique_ptr<Router>> create(const config::Config& config,
                                                 InstanceLocks* locks = nullptr);
   static Result<std::unique_ptr<Router>> create(const config::Config& config,
                                                 config::Topology topology,
-                                                InstanceLocks* locks = nullptr);
+                                                InstanceLocks* locks = nullptr,
+                                                ServiceManager* service = nullptr);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -100,7 +104,7 @@ class Router {
   const LinuxNamespace* linux_side() const { return linux_.get(); }
 
  private:
-  Router(const config::Config& config, config::Topology topology);
+  Router(const config::Config& config, config::Topology topology, ServiceManager* service);
 
   // In this order.
   Result<void> start_environment();
@@ -119,12 +123,16 @@ class Router {
   void watch_ipsec();
   void read_left_out_policies();
   void update_gate();
+  void sweep_linux();
   void watch_for_trouble();
   void watch_for_starvation();
 
+  const std::unique_ptr<ServiceManager> nobody_;
+  ServiceManager& service_;
   std::unique_ptr<Running> running_;
   std::unique_ptr<Notes> notes_;
   std::unique_ptr<ReloadControl> reloads_;
+  std::unique_ptr<RestartControl> restart_;
   std::unique_ptr<Gate> gate_;
   std::atomic<bool> stop_{false};
   Commands commands_;
@@ -134,6 +142,8 @@ class Router {
   bool ran_ = false;
   bool namespace_lost_ = false, checksums_told_ = false;
   bool answered_ = false;  // the API, once
+  bool swept_ = false;     // Linux, of what an earlier run left
+  bool tables_known_ = false;
 
   // In the order of birth: what comes later goes first.
   std::unique_ptr<Eal> eal_;

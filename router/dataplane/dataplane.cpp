@@ -60,7 +60,8 @@ Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options)
   slow.qsbr_thread = static_cast<unsigned>(options_.workers.size());
   slow.snapshot = &current_;
   slow.ipsec = make_ipsec(nullptr);
-  slow.tables = tables_.views(options_.workers.front().socket);
+  slow.socket = options_.workers.front().socket;
+  slow.tables = tables_.views(slow.socket);
   slow_path_ = std::make_unique<SlowPath>(slow);
   publish();
 }
@@ -81,7 +82,7 @@ Dataplane::~Dataplane() {
     for (auto& [name, port] : ports_) options_.nic->withdraw(port->id());
   for (auto& [name, port] : ports_) port->stop();
   for (auto& [name, port] : ports_) {
-    stop_and_close(*port);
+    stop_and_close(*port, false);
     lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   }
   ports_.clear();
@@ -259,10 +260,10 @@ void Dataplane::offer_crypto(const Port& port) {
 }
 
 // Its rings are free of packets once it has stopped; the driver's context is there until the close.
-void Dataplane::stop_and_close(Port& port) {
+void Dataplane::stop_and_close(Port& port, bool reopens) {
   port.stop();
   if (options_.nic != nullptr) options_.nic->drop_port(port.id());
-  port.close();
+  port.close(reopens);
 }
 
 void Dataplane::remove_port(const std::string& name) {
@@ -283,7 +284,7 @@ void Dataplane::remove_port(const std::string& name) {
       ++lost_with_ports_;
     }
   }
-  stop_and_close(*port);
+  stop_and_close(*port, true);
   lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   pool_by_port_.erase(name);
   reclaim();

@@ -94,7 +94,7 @@ class Dataplane {
 
   Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
   void offer_crypto(const Port& port);
-  void stop_and_close(Port& port);
+  void stop_and_close(Port& port, bool reopens);
   void assign_queues(const Port& port, const config::Placement& placement);
   Result<void> make_handoff(const Port& port);
   void free_unused_pools();

@@ -73,6 +73,8 @@ class Pipeline {
 
   // From now on by this snapshot; both must stay until the next use(). `transmit`: by port.
   void use(const Snapshot& snapshot, const std::array<TransmitPath, kMaxPorts>& transmit) noexcept;
+  // Nothing is in flight on a device.
+  void use(const TableViews& tables) noexcept { options_.tables = tables; }
 
   // ---- The packet's way ----
   unsigned receive(const ReceiveQueue& queue, Chunk& chunk) noexcept;  // packets received

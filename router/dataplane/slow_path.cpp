@@ -8,6 +8,7 @@
 #include "base/ether.hpp"
 #include "router/dataplane/observe/trace.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
+#include "router/dataplane/tables/inherited_tables.hpp"
 #include "router/privileges/privileges.hpp"
 
 namespace hecto::router {
@@ -67,6 +68,7 @@ void SlowPath::refresh() {
   generation_ = newest->generation;
   snapshot_ = newest;
   pipeline_.use(*newest, newest->slow_path);
+  pipeline_.use(newest->inherited ? newest->inherited->views(options_.socket) : options_.tables);
   meter_.configure(rte_get_tsc_hz(), {newest->punt_pps, newest->punt_class_pps});
 }
 

@@ -54,6 +54,7 @@ class SlowPath final : RefusedSink {
     // For what Linux sends and a policy protects; null: no IPsec.
     IpsecStages* ipsec = nullptr;
     TableViews tables;
+    int socket = 0;  // of the tables
   };
   explicit SlowPath(const Options& options);
   ~SlowPath();  // stops

@@ -95,6 +95,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->generation = generation;
   snapshot_->linux_side = linux_side;
   snapshot_->closed = settings.closed;
+  snapshot_->inherited = settings.inherited;
   snapshot_->burst = settings.burst;
   snapshot_->idle_sleep_us = settings.idle_sleep_us;
   snapshot_->ecmp_seed = settings.ecmp_seed;

@@ -36,8 +36,9 @@ struct SnapshotSettings {
   std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
-  bool ipsec = false;   // there is an SA or a policy
-  bool closed = false;  // not all routes and policies are known
+  bool ipsec = false;                                // there is an SA or a policy
+  bool closed = false;                               // not all routes and policies are known
+  std::shared_ptr<const InheritedTables> inherited;  // in the place of this process's own
 };
 
 class SnapshotBuilder {

@@ -9,6 +9,7 @@
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/link_local.hpp"
+#include "router/dataplane/tables/inherited_tables.hpp"
 
 namespace hecto::router {
 namespace {
@@ -19,6 +20,7 @@ constexpr unsigned kPausePolls = 256;  // empty polls before the first sleep
 
 Worker::Worker(const Options& options)
     : options_(options),
+      own_tables_(options.tables),
       pipeline_({options.id, options.tables, options.offload, options.ipsec}, *this) {}
 
 void Worker::refresh() noexcept {
@@ -30,6 +32,8 @@ void Worker::refresh() noexcept {
   snapshot_ = newest;
   view_ = &newest->workers[options_.id];
   pipeline_.use(*newest, view_->transmit);
+  options_.tables = newest->inherited ? newest->inherited->views(options_.socket) : own_tables_;
+  pipeline_.use(options_.tables);
   idle_sleep_us_ = newest->idle_sleep_us;
   gate_.configure(rte_get_tsc_hz(), {newest->punt_pps, newest->punt_class_pps});
 }

@@ -66,7 +66,8 @@ class Worker final : public RefusedSink {
   void report_quiescent() noexcept;
   void rest(unsigned empty_polls) noexcept;
 
-  Options options_;
+  Options options_;  // `tables`: those in use
+  const TableViews own_tables_;
   std::atomic<bool> stop_{false};
   std::atomic<int> thread_id_{0};
   const Snapshot* snapshot_ = nullptr;

@@ -104,6 +104,12 @@ uint16_t flags_of(RequestMode mode) {
 
 }  // namespace
 
+nlmsghdr* link_removal(char* buffer, int ifindex) {
+  nlmsghdr* message = nullptr;
+  begin<ifinfomsg>(buffer, RTM_DELLINK, 0, message)->ifi_index = ifindex;
+  return message;
+}
+
 nlmsghdr* link_by_name(char* buffer, const std::string& name) {
   nlmsghdr* message = mnl_nlmsg_put_header(buffer);
   message->nlmsg_type = RTM_GETLINK;

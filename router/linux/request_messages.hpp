@@ -33,6 +33,7 @@ nlmsghdr* link_flags(char* buffer, int ifindex, bool up);
 nlmsghdr* link_mtu(char* buffer, int ifindex, uint32_t mtu);
 nlmsghdr* link_name(char* buffer, int ifindex, const std::string& name);
 nlmsghdr* link_mac(char* buffer, int ifindex, const MacAddress& mac);
+nlmsghdr* link_removal(char* buffer, int ifindex);
 nlmsghdr* address(char* buffer, int ifindex, const lookup::IpPrefix& address, bool remove,
                   bool skip_dad);
 // `route.next_hops` may hold at most kMaxNextHops; more are left out.

@@ -94,6 +94,11 @@ Result<void> NetlinkRequests::set_link_mac(int ifindex, const MacAddress& mac) {
              [&](char* buffer) { return messages::link_mac(buffer, ifindex, mac); });
 }
 
+Result<void> NetlinkRequests::remove_link(int ifindex) {
+  return one(fmt::format("remove interface {}", ifindex),
+             [&](char* buffer) { return messages::link_removal(buffer, ifindex); });
+}
+
 Result<void> NetlinkRequests::add_address(int ifindex, const lookup::IpPrefix& address,
                                           bool skip_dad) {
   return one(

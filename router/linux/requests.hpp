@@ -45,6 +45,7 @@ class NetlinkRequests {
   Result<void> set_link_mtu(int ifindex, uint32_t mtu);
   Result<void> set_link_name(int ifindex, const std::string& name);
   Result<void> set_link_mac(int ifindex, const MacAddress& mac);
+  Result<void> remove_link(int ifindex);
 
   // Adding one that is there is no error.
   Result<void> add_address(int ifindex, const lookup::IpPrefix& address, bool skip_dad = false);

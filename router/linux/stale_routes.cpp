@@ -4,9 +4,11 @@
 #include <linux/rtnetlink.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "router/linux/decode_route.hpp"
 #include "router/linux/dump.hpp"
 #include "router/linux/netlink_exchange.hpp"
 #include "router/linux/request_messages.hpp"
@@ -18,7 +20,7 @@ constexpr int kAnswer_ms = 5000;
 
 using Bodies = std::vector<std::vector<uint8_t>>;  // rtmsg and attributes
 
-bool is_wanted(const Message& message, uint8_t protocol) {
+bool is_ours(const Message& message, uint8_t protocol) {
   const auto route = read_pod<rtmsg>(message.body);
   if (message.header.nlmsg_type != RTM_NEWROUTE || !route) return false;
   return route->rtm_protocol == protocol && route->rtm_table == RT_TABLE_MAIN &&
@@ -26,7 +28,35 @@ bool is_wanted(const Message& message, uint8_t protocol) {
          message.body.size() + sizeof(nlmsghdr) <= messages::kMessageBytes;
 }
 
-Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol, Bodies& found) {
+constexpr uint32_t kIpv6Metric = 1024;  // what IPv6 makes of 0
+
+// Next hops matter in no order; where they do not say where to go they matter not at all.
+bool alike(const Route& wanted, const Route& there) {
+  const auto metric = [](const Route& route) {
+    return route.metric == 0 && route.prefix.address.family == Family::kIpv6 ? kIpv6Metric
+                                                                             : route.metric;
+  };
+  if (!(wanted.prefix == there.prefix) || wanted.type != there.type || there.tos != 0 ||
+      there.nexthop_object != 0 || metric(wanted) != metric(there))
+    return false;
+  if (wanted.type != RouteType::kUnicast) return true;
+  const auto same = [](const NextHop& a, const NextHop& b) {
+    return a.gateway == b.gateway && a.ifindex == b.ifindex && a.weight == b.weight;
+  };
+  return std::is_permutation(wanted.next_hops.begin(), wanted.next_hops.end(),
+                             there.next_hops.begin(), there.next_hops.end(), same);
+}
+
+bool is_kept(const Message& message, std::span<const Route> keep) {
+  if (keep.empty()) return false;
+  RouteEvent there;
+  if (decode_route(message, there) != Decoded::kEvent) return false;
+  return std::any_of(keep.begin(), keep.end(),
+                     [&](const Route& wanted) { return alike(wanted, there.route); });
+}
+
+Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol,
+                     std::span<const Route> keep, Bodies& found) {
   DumpPhase phase{MessageKind::kOther, RTM_GETROUTE, family, RT_TABLE_MAIN};
   phase.protocol = protocol;
   if (auto started = reader.start(phase); !started) return started;
@@ -45,7 +75,7 @@ Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol, Bodie
       }
       case DumpReader::Status::kMessages:
         for (const Message& message : messages)
-          if (is_wanted(message, protocol))
+          if (is_ours(message, protocol) && !is_kept(message, keep))
             found.emplace_back(message.body.begin(), message.body.end());
     }
   }
@@ -63,12 +93,13 @@ nlmsghdr* removal(char* buffer, const std::vector<uint8_t>& body) {
 
 }  // namespace
 
-Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol) {
+Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol,
+                                         std::span<const Route> keep) {
   auto reader = DumpReader::open(space);
   if (!reader) return tl::unexpected(reader.error());
   Bodies found;
   for (const uint8_t family : {AF_INET, AF_INET6})
-    if (auto done = collect(*reader, family, protocol, found); !done)
+    if (auto done = collect(*reader, family, protocol, keep, found); !done)
       return tl::unexpected(done.error());
   if (found.empty()) return 0;
   auto exchange = NetlinkExchange::open(space);

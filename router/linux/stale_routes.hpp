@@ -7,14 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/result.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 
 class NetworkNamespace;
 
-// Removes those of both families in table main; how many there were.
-Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol);
+// Removes those of both families in table main but for what is as one of `keep`; how many went.
+Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol,
+                                         std::span<const Route> keep = {});
 
 }  // namespace hecto::router

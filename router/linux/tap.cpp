@@ -7,6 +7,7 @@
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,15 @@ Result<FileDescriptor> open_tap(const std::string& name) {
   return tap;
 }
 
+// Whether a TAP's device is in it. Linux 5.2 and later tell.
+bool in_namespace(int tap, const NetworkNamespace& space) {
+  const FileDescriptor theirs(ioctl(tap, TUNGETDEVNETNS, nullptr));
+  struct stat a {
+  }, b{};
+  return theirs && fstat(theirs.get(), &a) == 0 && fstat(space.fd(), &b) == 0 &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 }  // namespace
 
 Result<Tap> Tap::create(const NetworkNamespace& space, const TapOptions& options) {
@@ -61,21 +71,15 @@ Result<Tap> Tap::create(const NetworkNamespace& space, const TapOptions& options
   Tap tap;
   tap.name_ = options.name;
   auto made = space.run([&]() -> Result<void> {
-    tap.control_ = FileDescriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!tap.control_) return fail_tap(options.name, "no socket");
     auto opened = open_tap(options.name);
     if (!opened) return tl::unexpected(opened.error());
     tap.tap_ = std::move(*opened);
     return {};
   });
   if (!made) return tl::unexpected(made.error());
+  if (auto done = tap.find_device(space); !done) return tl::unexpected(done.error());
 
   ifreq request = request_for(tap.name_);
-  if (ioctl(tap.control_.get(), SIOCGIFINDEX, &request) != 0) {
-    return fail_tap(tap.name_, "has no index");
-  }
-  tap.ifindex_ = request.ifr_ifindex;
-  request = request_for(tap.name_);
   request.ifr_qlen = static_cast<int>(options.transmit_queue_length);
   if (ioctl(tap.control_.get(), SIOCSIFTXQLEN, &request) != 0) {
     return fail_tap(tap.name_, fmt::format("queue of {} frames", options.transmit_queue_length));
@@ -83,6 +87,40 @@ Result<Tap> Tap::create(const NetworkNamespace& space, const TapOptions& options
   if (auto done = tap.set_mac(options.mac); !done) return tl::unexpected(done.error());
   if (auto done = tap.set_mtu(options.mtu); !done) return tl::unexpected(done.error());
   return tap;
+}
+
+Result<Tap> Tap::adopt(const NetworkNamespace& space, FileDescriptor kept,
+                       const TapOptions& options) {
+  Tap tap;
+  tap.name_ = options.name;
+  tap.tap_ = std::move(kept);
+  ifreq request{};
+  if (ioctl(tap.tap_.get(), TUNGETIFF, &request) != 0 || !in_namespace(tap.tap_.get(), space))
+    return fail_tap(options.name, "the one that was kept is gone, or elsewhere", ENODEV);
+  if (options.name != request.ifr_name)
+    return fail_tap(options.name,
+                    fmt::format("the one that was kept is called {} by now", request.ifr_name),
+                    ENODEV);
+  if (auto done = tap.find_device(space); !done) return tl::unexpected(done.error());
+  // What is right already is not set again: whoever watches the device would hear of it.
+  const auto now = tap.state();
+  if (!now) return fail_tap(options.name, "the one that was kept is gone", ENODEV);
+  if (now->mac != options.mac)
+    if (auto done = tap.set_mac(options.mac); !done) return tl::unexpected(done.error());
+  if (auto done = tap.set_mtu(options.mtu); !done) return tl::unexpected(done.error());
+  return tap;
+}
+
+Result<void> Tap::find_device(const NetworkNamespace& space) {
+  auto made = space.run([&]() -> Result<void> {
+    control_ = FileDescriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return control_ ? Result<void>{} : fail_tap(name_, "no socket");
+  });
+  if (!made) return made;
+  ifreq request = request_for(name_);
+  if (ioctl(control_.get(), SIOCGIFINDEX, &request) != 0) return fail_tap(name_, "has no index");
+  ifindex_ = request.ifr_ifindex;
+  return {};
 }
 
 Result<void> Tap::set_up(bool up) {

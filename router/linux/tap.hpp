@@ -3,7 +3,7 @@
 //
 // Whole Ethernet frames without a virtio header and without offloads: the kernel hands over
 // finished checksums and never more than MTU + 18 bytes. Non-blocking and non-persistent: the
-// device goes with the object. read() and write() may be used by one thread each (the punt core);
+// device goes with the last descriptor of it, as a rule with the object. read() and write() may be used by one thread each (the punt core);
 // everything else belongs to control.
 #pragma once
 
@@ -48,6 +48,10 @@ struct TapState {
 class Tap {
  public:
   static Result<Tap> create(const NetworkNamespace& space, const TapOptions& options);
+  // One that was created before, by a descriptor of it that somebody has kept: it keeps its index,
+  // its state and its carrier. An error where it is not, or no more, the device of that name here.
+  static Result<Tap> adopt(const NetworkNamespace& space, FileDescriptor kept,
+                           const TapOptions& options);
 
   Tap(Tap&&) noexcept = default;
   Tap& operator=(Tap&&) noexcept = default;
@@ -71,6 +75,7 @@ class Tap {
 
  private:
   Tap() = default;
+  Result<void> find_device(const NetworkNamespace& space);  // control_ and ifindex_
 
   std::string name_;
   FileDescriptor tap_;

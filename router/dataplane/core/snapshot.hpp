@@ -82,6 +82,7 @@ struct WorkerView {
 };
 
 class CaptureUse;
+class InheritedTables;
 class PuntSessions;
 class TraceSession;
 
@@ -102,8 +103,10 @@ struct Snapshot {
   std::shared_ptr<const PuntSessions> punt_sessions;  // null: the sockets are not known
   std::vector<WorkerView> workers;                    // by worker id
   std::array<TransmitPath, kMaxPorts> slow_path{};    // how the slow path injects
-  std::shared_ptr<TraceSession> trace;                // null unless `hecto trace` is waiting
-  std::shared_ptr<CaptureUse> capture;                // null unless `hecto capture` runs
+  // By which packets are forwarded till those of this process are whole; null: its own.
+  std::shared_ptr<const InheritedTables> inherited;
+  std::shared_ptr<TraceSession> trace;  // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;  // null unless `hecto capture` runs
 };
 
 }  // namespace hecto::router

@@ -173,7 +173,7 @@ void AfXdpSockets::wait_for_completions() const {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-uint32_t AfXdpSockets::release(rte_mempool* pool) {
+uint32_t AfXdpSockets::release(rte_mempool* pool, bool reopens) {
   wait_for_completions();
   uint32_t lost = 0;
   for (Rings& rings : rings_) {
@@ -191,7 +191,7 @@ uint32_t AfXdpSockets::release(rte_mempool* pool) {
   // Closing waits until no frame is on its way into the socket. Only then are its buffers ours.
   for (const AfXdpSocket& socket : sockets_)
     if (still_open(socket)) close(socket.fd);
-  if (!sockets_.empty()) let_go_of_queues();
+  if (!sockets_.empty() && reopens) let_go_of_queues();
   sockets_.clear();
   for (const uint64_t address : addresses_) {
     if (rte_mbuf* packet = mbuf_at(pool, address))

@@ -35,8 +35,9 @@ class AfXdpSockets {
 
   // After the driver's close, when nobody polls any more: closes what is still open and frees the
   // mbufs of the rings. Returns how many were in the kernel's own hands and are lost: those of a
-  // NIC's ring in zero-copy mode, else next to none. `pool` is the sockets' UMEM.
-  uint32_t release(rte_mempool* pool);
+  // NIC's ring in zero-copy mode, else next to none. `pool` is the sockets' UMEM. `reopens`: returns
+  // when the kernel takes other sockets for these queues, some 40 ms later.
+  uint32_t release(rte_mempool* pool, bool reopens);
 
  private:
   struct Ring {

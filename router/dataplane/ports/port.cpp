@@ -235,7 +235,7 @@ Port::~Port() {
   close();
 }
 
-void Port::close() {
+void Port::close(bool reopens) {
   if (!attached_) return;
   attached_ = false;
   stop();
@@ -245,7 +245,7 @@ void Port::close() {
   const std::vector<BpfFile> before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   rte_eth_dev_close(id_);
   if (af_xdp()) keep_bpf_files(before);  // it opens some to look whose program is there
-  if (sockets_) lost_mbufs_ += sockets_->release(pool_);
+  if (sockets_) lost_mbufs_ += sockets_->release(pool_, reopens);
   sockets_.reset();
   (void)close_bpf_files(std::exchange(bpf_files_, {}));  // the driver forgets them
   // A device may carry other ports, and they theirs: the last one takes it off its bus.

@@ -64,7 +64,8 @@ class Port {
   Result<void> start();
   void stop();
   // Stops, and gives the device back: to be found again it must be probed. Nobody uses it any more.
-  void close();
+  // `reopens`: this process may want the device again.
+  void close(bool reopens = true);
 
   uint16_t id() const { return id_; }
   const std::string& name() const { return config_.name; }

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
 
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {
@@ -62,27 +65,48 @@ void Qsbr::synchronize() noexcept {
 }
 
 Tables::Tables(const config::TablesConfig& config, const std::vector<int>& sockets,
-               unsigned threads, RoutingLog log)
-    : qsbr_(threads), max_groups_(config.groups) {
+               unsigned threads, RoutingLog log, ServiceManager* service)
+    : run_(fmt::format("{:x}", std::chrono::system_clock::now().time_since_epoch().count())),
+      qsbr_(threads),
+      max_groups_(config.groups) {
   lookup::FibOptions fib;
   fib.sockets = sockets;
   fib.max_bytes = config.memory_bytes.value_or(0);
   fib.engine = engine_of(config.ipv4_engine);
-  fib4_ = created(lookup::Fib4::create(fib, memory_, qsbr_), "IPv4 FIB");
-  fib6_ = created(lookup::Fib6::create(fib, memory_, qsbr_), "IPv6 FIB");
+  fib4_ = created(lookup::Fib4::create(fib, memory_of("fib4", service), qsbr_), "IPv4 FIB");
+  fib6_ = created(lookup::Fib6::create(fib, memory_of("fib6", service), qsbr_), "IPv6 FIB");
   lookup::NextHopOptions next_hops;
   next_hops.sockets = sockets;
   next_hops.max_groups = config.groups;
   next_hops.no_route_kind = lookup::RecordKind::kPunt;
   next_hops.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
-  next_hops_ = created(lookup::NextHopTable::create(next_hops, memory_, readers_), "next hops");
+  next_hops_ =
+      created(lookup::NextHopTable::create(next_hops, memory_of("nexthops", service), readers_),
+              "next hops");
   RoutingOptions options;
   options.sockets = sockets;
   options.max_groups = config.groups;
-  options.memory = &memory_;
+  options.memory = &memory_of("urpf", service);
   options.readers = &qsbr_;
   options.log = std::move(log);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
+}
+
+// What this process has had stays for the next one: from here on nothing is let go of.
+Tables::~Tables() {
+  for (const auto& memory : kept_memories_) memory->leave();
+}
+
+lookup::Memory& Tables::memory_of(const char* table, ServiceManager* service) {
+  if (service == nullptr || !service->keeps()) return memory_;
+  kept_memories_.push_back(std::make_unique<KeptMemory>(run_ + "-" + table, *service, memory_));
+  return *kept_memories_.back();
+}
+
+bool Tables::kept() const {
+  const auto whole = [](const auto& memory) { return memory->whole(); };
+  return !kept_memories_.empty() &&
+         std::all_of(kept_memories_.begin(), kept_memories_.end(), whole);
 }
 
 void Tables::feed_devices() {

@@ -11,7 +11,7 @@
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/table_views.hpp"
-#include "router/dataplane/tables/socket_memory.hpp"
+#include "router/dataplane/tables/kept_memory.hpp"
 #include "router/rib/routing.hpp"
 
 struct rte_rcu_qsbr;
@@ -39,8 +39,10 @@ class Qsbr final : public lookup::Reclaimer {
 class Tables {
  public:
   // Throws std::runtime_error with one line when there is no memory (start-up only).
+  // `service`, which outlives it, keeps the tables for the next process; null: nobody does.
   Tables(const config::TablesConfig& config, const std::vector<int>& sockets, unsigned threads,
-         RoutingLog log);
+         RoutingLog log, ServiceManager* service = nullptr);
+  ~Tables();
 
   Routing& routing() { return *routing_; }
   const Routing& routing() const { return *routing_; }
@@ -50,6 +52,9 @@ class Tables {
   const lookup::Fib4& fib4() const { return *fib4_; }
   const lookup::Fib6& fib6() const { return *fib6_; }
   const lookup::NextHopTable& next_hops() const { return *next_hops_; }
+  // All of it is held for the next process.
+  bool kept() const;
+  const std::string& run() const { return run_; }  // under which it is held
   uint32_t max_groups() const { return max_groups_; }
   // What the devices' copies of the main tables are fed from. Once, when there are devices.
   void feed_devices();
@@ -57,7 +62,11 @@ class Tables {
   gpu_offload::TableFeed& feed6() { return feed6_; }
 
  private:
+  lookup::Memory& memory_of(const char* table, ServiceManager* service);
+
   SocketMemory memory_;
+  std::string run_;
+  std::vector<std::unique_ptr<KeptMemory>> kept_memories_;
   Qsbr qsbr_;
   gpu_offload::TableFeed feed4_, feed6_;
   gpu_offload::DeviceReaders readers_{qsbr_};  // workers, and devices with copies of the tables

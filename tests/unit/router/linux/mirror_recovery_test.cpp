@@ -179,5 +179,54 @@ TEST_F(MirrorRecovery, RoutesOfAnEarlierRunGo) {
   EXPECT_EQ(*again, 0u);
 }
 
+Route route_to(const char* prefix, const Tap& by, std::vector<const char*> gateways) {
+  Route route;
+  route.prefix = *IpPrefix::parse(prefix);
+  for (const char* gateway : gateways) {
+    NextHop hop;
+    hop.gateway = *IpAddress::parse(gateway);
+    hop.ifindex = by.ifindex();
+    route.next_hops.push_back(hop);
+  }
+  return route;
+}
+
+TEST_F(MirrorRecovery, RoutesOfAnEarlierRunStayWhereTheyAreAsWanted) {
+  const Tap wan = make_tap("wan0");
+  ip("addr add 192.0.2.1/24 dev wan0");
+  ip("-6 addr add 2001:db8::1/64 dev wan0 nodad");
+  for (const char* route :
+       {"blackhole 10.0.0.0/8 proto 100", "blackhole 11.0.0.0/8 proto 100",
+        "12.0.0.0/8 via 192.0.2.2 proto 100", "13.0.0.0/8 via 192.0.2.2 proto 100",
+        "14.0.0.0/8 via 192.0.2.2 proto 100 metric 5",
+        "15.0.0.0/8 proto 100 nexthop via 192.0.2.2 nexthop via 192.0.2.3"})
+    ip(std::string("route add ") + route);
+  ip("-6 route add 2001:db8:9::/48 proto 100 nexthop via 2001:db8::2 nexthop via 2001:db8::3");
+  ip("-6 route add blackhole 2001:db8:a::/48 proto 100");
+  Route hole;
+  hole.prefix = *IpPrefix::parse("10.0.0.0/8");
+  hole.type = RouteType::kBlackhole;
+  Route hole6 = hole;
+  hole6.prefix = *IpPrefix::parse("2001:db8:a::/48");
+  const std::vector<Route> wanted = {
+      hole,
+      hole6,
+      route_to("11.0.0.0/8", wan, {"192.0.2.2"}),  // a blackhole there
+      route_to("12.0.0.0/8", wan, {"192.0.2.2"}),
+      route_to("13.0.0.0/8", wan, {"192.0.2.3"}),  // another gateway
+      route_to("14.0.0.0/8", wan, {"192.0.2.2"}),  // another metric
+      route_to("15.0.0.0/8", wan, {"192.0.2.3", "192.0.2.2"}),
+      route_to("2001:db8:9::/48", wan, {"2001:db8::3", "2001:db8::2"})};
+  const auto removed = remove_routes_of_protocol(*space_, 100, wanted);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(*removed, 3u) << ip("route show proto 100") << ip("-6 route show proto 100");
+  for (const char* gone : {"11.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8"})
+    EXPECT_EQ(ip(std::string("route show ") + gone), "");
+  for (const char* stays : {"10.0.0.0/8", "12.0.0.0/8", "15.0.0.0/8"})
+    EXPECT_NE(ip(std::string("route show ") + stays), "");
+  EXPECT_NE(ip("-6 route show 2001:db8:9::/48"), "");
+  EXPECT_NE(ip("-6 route show 2001:db8:a::/48"), "");
+}
+
 }  // namespace
 }  // namespace hecto::router

@@ -1,5 +1,7 @@
 #include "router/linux/tap.hpp"
 
+#include <fcntl.h>
+
 #include "tests/unit/router/linux/test_namespace.hpp"
 
 namespace hecto::router {
@@ -118,6 +120,55 @@ TEST_F(TapTest, RefusesNamesAndMtusInWords) {
 TEST_F(TapTest, GoesWithItsObject) {
   { Tap tap = make_tap("wan0"); }
   EXPECT_EQ(ip("-o link").find("wan0"), std::string::npos);
+}
+
+FileDescriptor kept(const Tap& tap) {
+  return FileDescriptor(fcntl(tap.fd(), F_DUPFD_CLOEXEC, 3));
+}
+
+TEST_F(TapTest, IsAdoptedAsItWasLeft) {
+  auto first = std::make_unique<Tap>(make_tap("wan0", 1));
+  ASSERT_TRUE(first->set_carrier(true));
+  const int ifindex = first->ifindex();
+  FileDescriptor descriptor = kept(*first);
+  first.reset();
+  ip("addr add 192.0.2.1/24 dev wan0");
+  ip("route add 10.0.0.0/8 via 192.0.2.2");
+
+  auto again = Tap::adopt(*space_, std::move(descriptor), {"wan0", {2, 0, 0, 0, 0, 1}, 1400, 1000});
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->ifindex(), ifindex);
+  const std::string link = ip("-o link show wan0");
+  EXPECT_NE(link.find("mtu 1400"), std::string::npos) << link;
+  EXPECT_NE(link.find("LOWER_UP"), std::string::npos) << link;
+  EXPECT_NE(ip("route").find("10.0.0.0/8 via 192.0.2.2"), std::string::npos);
+  const std::vector<uint8_t> frame(60, 0xff);
+  EXPECT_EQ(again->write(frame).status, TapStatus::kOk);
+}
+
+TEST_F(TapTest, WhatIsNotThatDeviceAnyMoreIsNotAdopted) {
+  const auto refused = [&](FileDescriptor descriptor) {
+    auto tap = Tap::adopt(*space_, std::move(descriptor), {"wan0", {2, 0, 0, 0, 0, 1}, 1500, 1000});
+    return tap ? std::string() : tap.error().message;
+  };
+  {
+    const Tap deleted = make_tap("wan0");
+    FileDescriptor descriptor = kept(deleted);
+    ip("link del wan0");
+    EXPECT_NE(refused(std::move(descriptor)).find("gone"), std::string::npos);
+  }
+  {
+    const Tap renamed = make_tap("wan0", 1, false);
+    FileDescriptor descriptor = kept(renamed);
+    ip("link set wan0 name other0");
+    EXPECT_NE(refused(std::move(descriptor)).find("other0"), std::string::npos);
+  }
+  auto elsewhere = NetworkNamespace::create(name_ + "-b", NamespaceLifetime::kRemove);
+  ASSERT_TRUE(elsewhere);
+  const auto moved = Tap::create(*elsewhere, {"wan0", {2, 0, 0, 0, 0, 1}, 1500, 1000});
+  ASSERT_TRUE(moved);
+  EXPECT_NE(refused(kept(*moved)).find("elsewhere"), std::string::npos);
+  EXPECT_NE(refused(FileDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC))), "");
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+#include "router/control/restart_control.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/interface_table.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/control/notes.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/tables/inherited_tables.hpp"
+#include "router/dataplane/tables/tables.hpp"
+#include "router/service/service_manager.hpp"
+
+namespace hecto::router {
+
+RestartControl::RestartControl(ServiceManager& service, Notes& notes)
+    : service_(service), notes_(notes), state_(service) {
+  if (state_.damaged())
+    notes_.add(
+        "restart: what the run before left is damaged or of another version: it is not forwarded "
+        "by "
+        "its tables, and what it wrote into Linux stays there");
+}
+
+RestartControl::~RestartControl() = default;
+
+void RestartControl::drop_tables(const std::string& why) {
+  if (!inherited_) return;
+  inherited_.reset();
+  whole_.clear();
+  say_cold(why);
+}
+
+void RestartControl::say_cold(const std::string& why) {
+  notes_.add("restart: the tables of the run before are not used (" + why +
+             "): forwarding begins when all routes are read");
+}
+
+void RestartControl::find_tables(const std::vector<int>& sockets, uint32_t groups) {
+  const std::string run = state_.before() ? state_.before()->tables : std::string();
+  auto found = InheritedTables::take(service_, run, sockets, groups);
+  if (!found) return say_cold(found.error().message);
+  inherited_ = std::move(*found);
+  if (inherited_) whole_ = run;
+}
+
+void RestartControl::take_over(const Running& running, const InterfaceTable& interfaces,
+                               LinuxSide* linux_side, const Tables& tables,
+                               DpdkForwardingPlane& plane) {
+  const RunState now = state_of(running, interfaces);
+  if (linux_side != nullptr && linux_side->adopted()) {
+    if (state_.before()) take_back(*state_.before(), now, interfaces, *linux_side);
+    spdlog::info("restart: the interfaces of the run before are taken over");
+  }
+  if (inherited_ && state_.before()->numbers != now.numbers)
+    drop_tables("ports or interfaces are others, or Linux has VLAN devices on them");
+  if (inherited_) plane.inherit(inherited_);
+  if (service_.keeps() && !tables.kept())
+    notes_.add(
+        "restart: there are not enough free huge pages of 2 MiB for tables that outlive it: after "
+        "a "
+        "restart nothing is forwarded until all routes are read");
+  // Of ports that the file has no more.
+  for (const std::string& name : service_.kept()) {
+    service_.forget(name);
+    (void)service_.take(name);
+  }
+  keep(running, interfaces);
+}
+
+void RestartControl::tables_known(const Tables& tables, DpdkForwardingPlane& plane) {
+  whole_ = tables.kept() ? tables.run() : std::string();
+  if (!inherited_) return;
+  plane.inherit(nullptr);
+  inherited_.reset();
+  spdlog::info("restart: all is read; forwarding by it");
+}
+
+void RestartControl::keep(const Running& running, const InterfaceTable& interfaces) {
+  RunState now = state_of(running, interfaces);
+  now.tables = whole_;
+  state_.keep(now);
+}
+
+}  // namespace hecto::router

@@ -1,0 +1,144 @@
+#include "router/control/run_state.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/reason.hpp"
+#include "router/control/interface_table.hpp"
+#include "router/control/linux_side.hpp"
+#include "router/control/running.hpp"
+#include "router/service/service_manager.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr char kName[] = "state";
+// Of FIBs, next hops and reverse-path bits: goes up with every change of what their bytes mean.
+constexpr int kTableLayout = 1;
+constexpr char kFirstLine[] = "hecto state 1\n";
+constexpr size_t kMostBytes = 16 << 20;
+
+uint64_t sum_of(std::string_view text) {  // FNV-1a
+  uint64_t sum = 14695981039346656037u;
+  for (const char byte : text) sum = (sum ^ static_cast<uint8_t>(byte)) * 1099511628211u;
+  return sum;
+}
+
+std::string contents(int fd) {
+  struct stat is {};
+  if (fstat(fd, &is) != 0 || is.st_size < 0 || static_cast<size_t>(is.st_size) > kMostBytes)
+    return {};
+  std::string text(static_cast<size_t>(is.st_size), '\0');
+  return pread(fd, text.data(), text.size(), 0) == is.st_size ? text : std::string();
+}
+
+// "address wan0 192.0.2.1/31", "neighbor wan0 192.0.2.0", "number port wan0 0 …"
+bool take_line(const std::string& line, RunState& state) {
+  std::istringstream words(line);
+  std::string what, interface, value;
+  words >> what;
+  if (what == "number") {
+    state.numbers.push_back(line.substr(sizeof "number"));
+    return true;
+  }
+  if (what == "tables") {
+    words >> state.tables;
+    return !state.tables.empty();
+  }
+  words >> interface >> value;
+  if (what == "address") {
+    const auto address = lookup::IpPrefix::parse_interface(value);
+    if (address) state.addresses.push_back({interface, *address});
+    return address.has_value();
+  }
+  const auto address = lookup::IpAddress::parse(value);
+  if (what != "neighbor" || !address) return false;
+  state.neighbors.push_back({interface, *address});
+  return true;
+}
+
+}  // namespace
+
+RunState state_of(const Running& running, const InterfaceTable& interfaces) {
+  RunState state;
+  state.numbers.push_back(fmt::format("layout {} {} {} {}", kTableLayout, kReasonCount,
+                                      kMaxInterfaceId, running.config.tables.groups));
+  for (const auto& [id, interface] : interfaces.all()) {
+    state.numbers.push_back(fmt::format("{} {} {} {} {} {:02x}", id, interface.name,
+                                        interface.port_name, interface.port, interface.vlan,
+                                        fmt::join(interface.mac, ":")));
+    if (interface.made_by_linux) continue;
+    for (const lookup::IpPrefix& address : interface.addresses)
+      state.addresses.push_back({interface.name, address});
+  }
+  for (const config::NeighborConfig& neighbor : running.config.neighbors)
+    state.neighbors.push_back({neighbor.interface, neighbor.address});
+  return state;
+}
+
+void take_back(const RunState& before, const RunState& now, const InterfaceTable& interfaces,
+               LinuxSide& linux_side) {
+  const auto gone = [](const auto& one, const auto& kept) {
+    return std::find(kept.begin(), kept.end(), one) == kept.end();
+  };
+  for (const RunState::Address& one : before.addresses)
+    if (const Interface* on = interfaces.find(one.interface); on && gone(one, now.addresses))
+      (void)linux_side.remove_address(on->ifindex, one.address);
+  for (const RunState::Neighbor& one : before.neighbors)
+    if (const Interface* on = interfaces.find(one.interface); on && gone(one, now.neighbors))
+      (void)linux_side.remove_neighbor(on->ifindex, one.address);
+}
+
+std::string to_text(const RunState& state) {
+  std::string text = kFirstLine;
+  for (const RunState::Address& one : state.addresses)
+    text += fmt::format("address {} {}\n", one.interface, one.address.to_string());
+  for (const RunState::Neighbor& one : state.neighbors)
+    text += fmt::format("neighbor {} {}\n", one.interface, one.address.to_string());
+  if (!state.tables.empty()) text += fmt::format("tables {}\n", state.tables);
+  for (const std::string& line : state.numbers) text += fmt::format("number {}\n", line);
+  return text + fmt::format("sum {:016x}\n", sum_of(text));
+}
+
+std::optional<RunState> run_state_from(const std::string& text) {
+  constexpr size_t kSumLine = sizeof "sum 0123456789abcdef\n" - 1;
+  if (!text.starts_with(kFirstLine) || text.size() < sizeof kFirstLine - 1 + kSumLine)
+    return std::nullopt;
+  const std::string body = text.substr(0, text.size() - kSumLine);
+  if (text.substr(body.size()) != fmt::format("sum {:016x}\n", sum_of(body))) return std::nullopt;
+  std::istringstream lines(body);
+  std::string line;
+  std::getline(lines, line);
+  RunState state;
+  while (std::getline(lines, line))
+    if (!take_line(line, state)) return std::nullopt;
+  return state;
+}
+
+RunStateKeeper::RunStateKeeper(ServiceManager& service)
+    : service_(service), file_(service.take(kName)) {
+  if (!file_) return;
+  before_ = run_state_from(contents(file_.get()));
+  damaged_ = !before_;
+}
+
+void RunStateKeeper::keep(const RunState& state) {
+  if (!service_.keeps() || kept_ == state) return;
+  if (!file_) {
+    file_ = FileDescriptor(memfd_create("hecto-state", MFD_CLOEXEC));
+    if (!file_ || !service_.keep(kName, file_.get())) return;
+  }
+  const std::string text = to_text(state);
+  // Cut first: a run that ends in between leaves nothing that could be taken for whole.
+  const bool written =
+      ftruncate(file_.get(), 0) == 0 &&
+      pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  if (written) kept_ = state;
+}
+
+}  // namespace hecto::router

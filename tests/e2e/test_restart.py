@@ -1,0 +1,228 @@
+"""A restart under a service manager that keeps descriptors: Linux's side does not notice."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import PORTS, make_pair
+from lab import wait_for
+from service_manager import ServiceManager
+from stream import Stream
+
+
+@pytest.fixture
+def bed(lab):
+    bed = make_pair(lab, start=False)
+    bed.router.write(bed.config)
+    bed.service = ServiceManager(bed.router)
+    bed.service.start()
+    for far in ("10.2.0.1", "fd00:2::1"):
+        bed.a.ping(far, count=1, ok=False)
+        bed.a.ping(far, count=1)
+    return bed
+
+
+def links(router):
+    """But for the mark of a running hectod, which says that the namespace is in use."""
+    return {link["ifname"]: (link["ifindex"], link.get("address"), link["flags"], link["mtu"])
+            for link in json.loads(router.linux_sh("ip -j link")) if link["ifname"] != "hecto-use"}
+
+
+def has_carrier(router, name):
+    return "LOWER_UP" in links(router)[name][2]
+
+
+class Monitor:
+    """Everything that a routing daemon would hear of links, addresses and routes."""
+
+    def __init__(self, router):
+        self.file = router.folder / "monitor"
+        with open(self.file, "w") as out:
+            self.process = subprocess.Popen(
+                ["nsenter", f"--net=/run/netns/{router.linux}", "ip", "-ts", "-o", "monitor",
+                 "link", "address", "route"], stdout=out)
+        router.lab.cleanups.append(self.process.kill)
+
+    def heard(self):
+        return [line for line in self.file.read_text().splitlines() if "hecto-use" not in line and (
+                "Deleted" in line or "NO-CARRIER" in line or "state DOWN" in line)]
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["SIGTERM", "SIGKILL"])
+def test_nobody_in_linux_hears_of_it(bed, kill):
+    router = bed.router
+    router.linux_sh("ip route add 198.51.100.0/24 via 10.2.0.1 proto bgp")
+    router.linux_sh("ip route add 203.0.113.0/24 nexthop via 10.2.0.1 nexthop via 10.1.0.1")
+    before, routes = links(router), router.linux_sh("ip route")
+    assert bed.service.kept() == ["state", "twin-a0", "twin-b0"]
+    with_monitor = Monitor(router)
+    for _ in range(2):
+        bed.service.restart(kill)
+        bed.a.ping("10.2.0.1")
+        bed.a.ping("fd00:2::1")
+        wait_for(lambda: router.route_count("bgp") == 1, 5, "the BGP route is there again")
+    assert links(router) == before
+    assert router.linux_sh("ip route") == routes
+    assert not with_monitor.heard()
+    assert "taken over" in router.log()
+
+
+def test_what_the_file_has_no_more_goes(bed):
+    router = bed.router
+    config = dict(bed.config, routes=[{"to": "192.0.2.0/24", "type": "blackhole"},
+                                      {"to": "198.51.100.0/24", "via": "10.2.0.1"},
+                                      {"to": "203.0.113.0/24", "via": "10.2.0.1"}],
+                  neighbors=[{"interface": "b0", "address": "10.2.0.77",
+                              "mac": "02:00:00:00:00:77"}])
+    config["ports"] = {**config["ports"], "b0": {**PORTS["b0"], "addresses": [
+        *PORTS["b0"]["addresses"], "10.3.0.254/24"]}}
+    router.write(config)
+    bed.service.restart()
+    wait_for(lambda: "blackhole 192.0.2.0/24" in router.linux_sh("ip route"), 5, "written")
+    assert "10.3.0.254" in router.linux_sh("ip address show b0")
+    router.linux_sh("ip address add 10.4.0.1/24 dev b0")  # somebody else's
+
+    # The blackhole of before must not win over what the file says now; one route stays as it is.
+    config["routes"] = [{"to": "192.0.2.0/24", "via": "10.2.0.1"},
+                        {"to": "203.0.113.0/24", "via": "10.2.0.1"}]
+    config["neighbors"] = []
+    config["ports"]["b0"] = PORTS["b0"]
+    router.write(config)
+    monitor = Monitor(router)
+    bed.service.restart()
+    wait_for(lambda: "192.0.2.0/24 via 10.2.0.1" in router.linux_sh("ip route"), 5, "replaced")
+    routes = router.linux_sh("ip route")
+    assert "blackhole" not in routes and "198.51.100.0/24" not in routes
+    assert "203.0.113.0/24 via 10.2.0.1" in routes
+    assert not any("203.0.113.0" in line for line in monitor.heard())
+    addresses = router.linux_sh("ip address show b0")
+    assert "10.3.0.254" not in addresses and "10.4.0.1/24" in addresses
+    assert "10.2.0.77" not in router.linux_sh("ip neighbor")
+    assert router.explain("192.0.2.9")["verdict"] == "forward"
+
+
+def test_a_port_that_the_file_has_no_more_goes(bed):
+    bed.router.write(dict(bed.config, ports={"a0": PORTS["a0"]}))
+    bed.service.restart()
+    wait_for(lambda: "b0" not in links(bed.router), 5, "its twin is gone")
+    assert bed.service.kept() == ["state", "twin-a0"]
+    bed.router.write(bed.config)
+    bed.service.restart()
+    bed.a.ping("10.2.0.1")
+
+
+def test_a_port_that_a_reload_removes_and_brings_back(bed):
+    router = bed.router
+    router.write(dict(bed.config, ports={"a0": PORTS["a0"]}))
+    router.cli("reload")
+    assert "b0" not in links(router)
+    wait_for(lambda: bed.service.kept() == ["state", "twin-a0"], 5, "it is kept no more")
+    router.write(bed.config)
+    router.cli("reload")
+    wait_for(lambda: bed.service.kept() == ["state", "twin-a0", "twin-b0"], 5, "kept")
+    before = links(router)
+    bed.service.restart(kill=True)
+    assert links(router) == before
+    bed.a.ping("10.2.0.1")
+
+
+def test_twins_that_others_took_away_meanwhile(bed):
+    """Deleted, and renamed: both are made anew, and said."""
+    router = bed.router
+    bed.service.stop()
+    router.linux_sh("ip link del a0")
+    router.linux_sh("ip link set b0 name c0")
+    bed.service.start()
+    bed.a.ping("10.2.0.1")
+    now = links(router)
+    assert "a0" in now and "b0" in now
+    wait_for(lambda: "c0" not in links(router), 5, "the renamed one is let go of")
+    log = router.log()
+    assert re.search(r"TAP a0: .*made anew", log) and re.search(r"TAP b0: .*c0.*made anew", log)
+
+
+def test_damaged_state_is_said_and_the_rest_goes_on(bed):
+    bed.service.stop()
+    with bed.service.lock:
+        fd = bed.service.store["state"]
+    os.ftruncate(fd, 40)
+    bed.service.start()
+    assert "is damaged" in bed.router.log()
+    bed.a.ping("10.2.0.1")
+    bed.service.restart()
+    assert bed.router.log().count("is damaged") == 1
+    bed.a.ping("10.2.0.1")
+
+
+def test_a_link_that_is_down_after_the_restart_is_told_later(bed):
+    bed.service.stop()
+    bed.b.sh("ip link set e0 down")
+    bed.service.start()
+    assert has_carrier(bed.router, "b0")  # the port gets some seconds
+    wait_for(lambda: not has_carrier(bed.router, "b0"), 10, "the twin has lost its carrier")
+    bed.b.sh("ip link set e0 up")
+    wait_for(lambda: has_carrier(bed.router, "b0"), 10, "and has it again")
+
+
+def test_a_restart_under_traffic(bed):
+    """Packets are lost while nobody forwards, and none goes elsewhere."""
+    with Stream(bed.a, bed.b, "10.2.0.1") as stream:
+        bed.service.restart()
+        bed.service.restart(kill=True)
+        bed.a.ping("10.2.0.1")
+    assert stream.received > 100 and stream.twice == 0
+    assert stream.last > stream.sent - 100, "it flows again"
+    bed.router.check_balance()
+
+
+HUGE = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+
+@pytest.fixture
+def hugepages():
+    before = HUGE.read_text().strip() if HUGE.exists() else None
+    if before is None:
+        pytest.skip("this kernel has no huge pages of 2 MiB")
+    try:
+        HUGE.write_text(str(int(before) + 400))
+        if int(HUGE.read_text()) < int(before) + 400:
+            pytest.skip("there is no memory for 400 huge pages")
+        yield
+    finally:
+        HUGE.write_text(before)
+
+
+def add_routes(router, count):
+    """Of two kinds: half of them by b, the others nowhere."""
+    batch = router.folder / "routes"
+    batch.write_text("".join(
+        f"route add {'' if i % 2 else 'blackhole '}20.{i >> 16}.{i >> 8 & 255}.{i & 255}/32 "
+        f"{'via 10.2.0.1 ' if i % 2 else ''}proto bgp\n" for i in range(count)))
+    router.linux_sh(["ip", "-batch", batch])
+    wait_for(lambda: router.route_count("bgp") == count, 60, "all routes are known")
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["SIGTERM", "SIGKILL"])
+def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
+    router = bed.router
+    add_routes(router, 100_000)
+    bed.b.sh("ip address add 20.0.0.1/32 dev lo")
+    time.sleep(1.1)  # what the next run is left is written each second
+    assert any(name.startswith("table-") for name in bed.service.kept())
+    before = sorted(bed.service.kept())
+    with Stream(bed.a, bed.b, ["20.0.0.1", "20.0.0.2"]) as stream:
+        bed.service.restart(kill)
+        wait_for(lambda: "all is read; forwarding by it" in router.log(), 20, "its own tables")
+    log = router.log()
+    assert log.index("forwarding by the tables of the run before") < log.index("all is read;")
+    # Half of them go nowhere, before and after.
+    assert stream.received > 0 and stream.twice == 0
+    wait_for(lambda: len(bed.service.kept()) == len(before), 10, "those of before are let go of")
+    assert not {name for name in before if name.startswith("table-")} & set(bed.service.kept())
+    assert router.route_count("bgp") == 100_000
+    bed.a.ping("20.0.0.1")
