@@ -9,6 +9,7 @@
 #include "router/control/running.hpp"
 #include "router/dataplane/tables/inherited_tables.hpp"
 #include "router/dataplane/tables/tables.hpp"
+#include "router/ipsec/ipsec.hpp"
 #include "router/service/service_manager.hpp"
 
 namespace hecto::router {
@@ -65,7 +66,6 @@ void RestartControl::take_over(const Running& running, const InterfaceTable& int
     service_.forget(name);
     (void)service_.take(name);
   }
-  keep(running, interfaces);
 }
 
 void RestartControl::tables_known(const Tables& tables, DpdkForwardingPlane& plane) {
@@ -76,8 +76,17 @@ void RestartControl::tables_known(const Tables& tables, DpdkForwardingPlane& pla
   spdlog::info("restart: all is read; forwarding by it");
 }
 
-void RestartControl::keep(const Running& running, const InterfaceTable& interfaces) {
+void RestartControl::continue_sas(Ipsec& ipsec) const {
+  if (state_.before()) ipsec.continue_from(state_.before()->sas);
+}
+
+void RestartControl::keep(const Running& running, const InterfaceTable& interfaces,
+                          const Ipsec& ipsec, When when) {
+  if (!service_.keeps()) return;
   RunState now = state_of(running, interfaces);
+  now.sas = ipsec.sa_numbers();
+  if (when == When::kRunning)
+    for (SaNumbers& numbers : now.sas) numbers.sequence += SaNumbers::kReserve;
   now.tables = whole_;
   state_.keep(now);
 }

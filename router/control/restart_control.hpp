@@ -20,6 +20,7 @@ namespace hecto::router {
 class DpdkForwardingPlane;
 class InheritedTables;
 class InterfaceTable;
+class Ipsec;
 class LinuxSide;
 class Notes;
 class ServiceManager;
@@ -42,8 +43,13 @@ class RestartControl {
   bool inherits() const { return inherited_ != nullptr; }  // tables, and uses them
   // This run's are whole from here on.
   void tables_known(const Tables& tables, DpdkForwardingPlane& plane);
-  // Writes down what has changed, for the next run.
-  void keep(const Running& running, const InterfaceTable& interfaces);
+  // Before SAs are added.
+  void continue_sas(Ipsec& ipsec) const;
+  // Writes down what has changed, for the next run; numbers of SAs with a reserve, but at the end,
+  // when no worker gives out any more.
+  enum class When { kRunning, kEnded };
+  void keep(const Running& running, const InterfaceTable& interfaces, const Ipsec& ipsec,
+            When when);
 
  private:
   void say_cold(const std::string& why);

@@ -74,9 +74,12 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   if (auto done = router->start_tables(); !done) return tl::unexpected(done.error());
   router->start_interfaces();
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
+  router->restart_->continue_sas(router->ipsec());
   if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
   router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
                               router->tables(), router->plane());
+  router->restart_->keep(*router->running_, router->interfaces_->table(), router->ipsec(),
+                         RestartControl::When::kRunning);
   router->publish_ipsec();
   router->sampler_->sample();
   router->log_start();
@@ -100,6 +103,7 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
 Router::~Router() {
   commands_.close();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
+  if (ran_) restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kEnded);
   if (ran_) spdlog::info("stopped");
 }
 
@@ -342,7 +346,7 @@ void Router::housekeeping() {
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
     watch_ipsec();
-    restart_->keep(*running_, interfaces_->table());
+    restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
   }
   if (punt_) punt_->tick(running_->config);
   if (neighbors_) {

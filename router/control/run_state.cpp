@@ -46,6 +46,16 @@ bool take_line(const std::string& line, RunState& state) {
     state.numbers.push_back(line.substr(sizeof "number"));
     return true;
   }
+  if (what == "sa") {
+    SaNumbers numbers;
+    words >> value >> std::hex >> numbers.id.spi >> numbers.fingerprint >> std::dec >>
+        numbers.sequence >> numbers.replay_sequence;
+    const auto destination = lookup::IpAddress::parse(value);
+    if (!destination || !words) return false;
+    numbers.id.destination = *destination;
+    state.sas.push_back(numbers);
+    return true;
+  }
   if (what == "tables") {
     words >> state.tables;
     return !state.tables.empty();
@@ -100,6 +110,9 @@ std::string to_text(const RunState& state) {
     text += fmt::format("address {} {}\n", one.interface, one.address.to_string());
   for (const RunState::Neighbor& one : state.neighbors)
     text += fmt::format("neighbor {} {}\n", one.interface, one.address.to_string());
+  for (const SaNumbers& one : state.sas)
+    text += fmt::format("sa {} {:x} {:x} {} {}\n", one.id.destination.to_string(), one.id.spi,
+                        one.fingerprint, one.sequence, one.replay_sequence);
   if (!state.tables.empty()) text += fmt::format("tables {}\n", state.tables);
   for (const std::string& line : state.numbers) text += fmt::format("number {}\n", line);
   return text + fmt::format("sum {:016x}\n", sum_of(text));

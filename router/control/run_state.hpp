@@ -12,6 +12,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/net.hpp"
 #include "lookup/prefix.hpp"
+#include "router/ipsec/sa_numbers.hpp"
 
 namespace hecto::router {
 
@@ -35,7 +36,8 @@ struct RunState {
   std::vector<Neighbor> neighbors;
   // A line a port and an interface: names and numbers. The same numbers mean the same in both runs.
   std::vector<std::string> numbers;
-  std::string tables;  // the run whose tables are whole (Tables::run()); empty: none's
+  std::vector<SaNumbers> sas;  // of the file's and the API's SAs
+  std::string tables;          // the run whose tables are whole (Tables::run()); empty: none's
 
   bool operator==(const RunState&) const = default;
 };

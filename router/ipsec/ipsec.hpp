@@ -70,6 +70,9 @@ class Ipsec final : public IpsecEvents {
   std::optional<SaUsage> usage(const SaId& id, bool with_bitmap = false) const {
     return sas_.usage(id, with_bitmap);
   }
+  // Of the file's and the API's, for the process that comes after; what the one before has left.
+  std::vector<SaNumbers> sa_numbers() const { return sas_.numbers(); }
+  void continue_from(std::vector<SaNumbers> left) { sas_.continue_from(std::move(left)); }
   std::vector<SaView> sas() const;  // by destination and SPI
   std::optional<SaView> find(const SaId& id) const;
   // By destination and SPI. What is called must leave no copy of a key behind.

@@ -12,6 +12,7 @@ namespace hecto::router {
 struct SaEntry {
   SaState state;                          // without its keys
   std::shared_ptr<const esp::Keys> keys;  // in key memory: to know them again
+  uint64_t fingerprint = 0;               // of transform and keys; of Linux's SAs none
   std::unique_ptr<esp::Sa> sa;
   uint64_t serial = 0;  // newest is highest
   uint32_t added_s = 0;

@@ -116,6 +116,25 @@ const SaEntry* SaTable::find(const SaId& id) const {
   return at == entries_.end() ? nullptr : &at->second;
 }
 
+void SaTable::continue_left(SaState& state, uint64_t print) const {
+  for (const SaNumbers& numbers : left_) {
+    if (numbers.id != state.id || numbers.fingerprint != print) continue;
+    state.sequence = std::max(state.sequence, numbers.sequence);
+    state.replay_sequence = std::max(state.replay_sequence, numbers.replay_sequence);
+  }
+}
+
+std::vector<SaNumbers> SaTable::numbers() const {
+  std::vector<SaNumbers> all;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state.origin == RouteOrigin::kLinux) continue;
+    const SaUsage usage = usage_of(*entry.sa);
+    all.push_back({id, entry.fingerprint, usage.sequence, usage.replay_top});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return all;
+}
+
 Result<bool> SaTable::put(SaState state) {
   const auto at = entries_.find(state.id);
   const bool there = at != entries_.end();
@@ -133,6 +152,9 @@ Result<bool> SaTable::put(SaState state) {
     continue_numbers(*at->second.sa, state);
   else
     history_.resume(state, options_.now_s());
+  const bool ours = state.origin != RouteOrigin::kLinux;
+  const uint64_t print = ours ? fingerprint(state.transform, state.keys) : 0;
+  if (ours && !there) continue_left(state, print);
   std::shared_ptr<const esp::Keys> keys = esp::keep_keys(state.keys);
   if (keys == nullptr)
     return fail(fmt::format("SA {}: no memory for its keys", to_string(state.id)), ENOMEM);
@@ -150,6 +172,7 @@ Result<bool> SaTable::put(SaState state) {
     retire(std::move(entry.sa));
   }
   entry.keys = std::move(keys);
+  entry.fingerprint = print;
   entry.state = std::move(state);
   entry.state.keys.wipe();
   peers_.add(entry.state.source);

@@ -20,6 +20,7 @@
 #include "router/ipsec/options.hpp"
 #include "router/ipsec/sa_entry.hpp"
 #include "router/ipsec/sa_history.hpp"
+#include "router/ipsec/sa_numbers.hpp"
 #include "router/ipsec/templates.hpp"
 #include "router/ipsec/views.hpp"
 
@@ -47,6 +48,11 @@ class SaTable {
   void begin_resync() { ++generation_; }
   size_t end_resync();
 
+  // Of SAs that are not Linux's, which keeps those itself. `left`: by the process before; an SA with
+  // these keys goes on behind them.
+  std::vector<SaNumbers> numbers() const;
+  void continue_from(std::vector<SaNumbers> left) { left_ = std::move(left); }
+
   // Lifetimes that ended since the last call. Hard-expired SAs carry no packet more; those of the
   // file and the API are removed.
   std::vector<Expiry> expire(uint32_t now_s);
@@ -72,6 +78,7 @@ class SaTable {
   using Map = std::unordered_map<SaId, SaEntry, Hash>;
 
   Result<std::unique_ptr<esp::Sa>> make(const SaState& state);
+  void continue_left(SaState& state, uint64_t print) const;
   void remove(Map::iterator at);
   void retire(std::unique_ptr<esp::Sa> sa);
   size_t remove_if(const std::function<bool(const SaEntry&)>& which);
@@ -82,6 +89,7 @@ class SaTable {
   esp::Peers peers_;  // of the SAs in entries_
   Map entries_;
   SaHistory history_;
+  std::vector<SaNumbers> left_;
   std::vector<std::unique_ptr<esp::Sa>> removed_;
   std::vector<uint32_t> free_numbers_;
   uint32_t next_number_ = 0;

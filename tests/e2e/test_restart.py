@@ -13,6 +13,8 @@ from conftest import PORTS, make_pair
 from lab import wait_for
 from service_manager import ServiceManager
 from stream import Stream
+from test_ipsec import gateways
+from test_routing_daemons import V4_ROUTES, V6_ROUTES, Frr, bird
 
 
 @pytest.fixture
@@ -226,3 +228,65 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     assert not {name for name in before if name.startswith("table-")} & set(bed.service.kept())
     assert router.route_count("bgp") == 100_000
     bed.a.ping("20.0.0.1")
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["SIGTERM", "SIGKILL"])
+def test_sas_of_the_file_give_out_no_number_twice(lab, kill):
+    """The far gateway would drop what comes with a number again; the near one must not forget."""
+    first, second, a, _ = gateways(lab)
+    managers = [ServiceManager(first), ServiceManager(second)]
+    for manager in managers:
+        manager.stop()
+    for manager in managers:
+        manager.start()
+    wait_for(lambda: " 1 received" in a.ping("10.2.0.1", count=1, timeout=1, ok=False), 15,
+             "the tunnel is there")
+    a.ping("10.2.0.1", "-i", "0.01", count=300)
+
+    def sequence(router):
+        return max(sa["sequence"] for sa in router.get("/v1/ipsec")["sas"] if sa["sequence"])
+
+    before = sequence(first)
+    for manager in managers:
+        manager.restart(kill)
+        wait_for(lambda: " 1 received" in a.ping("10.2.0.1", count=1, timeout=1, ok=False), 10,
+                 "the tunnel is there again")
+        a.ping("10.2.0.1", count=3)
+    assert sequence(first) > before
+    assert sequence(first) < before + (100 if not kill else 1 << 26)
+    for router in (first, second):
+        assert router.dropped("esp_replay") == 0, router.get("/v1/drops")
+
+
+def test_sessions_of_frr_outlive_it(bed):
+    """BGP and OSPF of FRR in the namespace, BIRD on host b: neither sees that hectod was away."""
+    frr = Frr(bed.router)
+    try:
+        frr.start()
+        bird(bed)
+        wait_for(lambda: bed.router.route_count("ospf") >= 1, 40, "the OSPF route is there")
+        wait_for(lambda: bed.router.route_count("bgp") == V4_ROUTES + V6_ROUTES, 120,
+                 "all BGP routes are in the FIB", step=0.5)
+
+        def sessions():
+            bgp = json.loads(frr.ask("show bgp neighbors json"))
+            ospf = json.loads(frr.ask("show ip ospf neighbor detail json"))
+            return ({name: (peer["bgpState"], peer["connectionsEstablished"])
+                     for name, peer in bgp.items() if "bgpState" in peer},
+                    re.findall(r'"(?:nbrState|state)": ?"(\w+)', json.dumps(ospf)),
+                    re.findall(r'"lastPrgrsvChangeMsec": ?(\d+)', json.dumps(ospf)))
+
+        before = sessions()
+        assert {state for state, _ in before[0].values()} == {"Established"}
+        for kill in (False, True):
+            bed.service.restart(kill)
+            bed.a.ping("10.2.0.1")
+            time.sleep(5)  # OSPF would have noticed by now
+        after = sessions()
+        assert after[0] == before[0] and after[1] == before[1], (before, after)
+        # How long ago the adjacency last moved: it has only grown.
+        assert [int(ms) for ms in after[2]] >= [int(ms) + 10_000 for ms in before[2]]
+        wait_for(lambda: bed.router.route_count("bgp") == V4_ROUTES + V6_ROUTES, 30, "all again")
+        assert bed.router.route_count("ospf") >= 1
+    finally:
+        frr.stop()

@@ -15,6 +15,13 @@ RunState some_state() {
   state.addresses = {{"wan0", *lookup::IpPrefix::parse_interface("192.0.2.1/31")},
                      {"wan0.7", *lookup::IpPrefix::parse_interface("2001:db8::1/64")}};
   state.neighbors = {{"wan0", *lookup::IpAddress::parse("192.0.2.0")}};
+  SaNumbers sa;
+  sa.id = {*lookup::IpAddress::parse("2001:db8::9"), 0x1001};
+  sa.fingerprint = 0xfedcba9876543210;
+  sa.sequence = 5000000000;
+  sa.replay_sequence = 7;
+  state.sas = {sa};
+  state.tables = "17a";
   state.numbers = {"0 wan0 wan0 1 0 02:00:00:00:00:01"};
   return state;
 }

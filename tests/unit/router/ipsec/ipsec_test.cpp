@@ -311,5 +311,44 @@ TEST_F(IpsecTest, AnInboundPolicySaysWhichProtectionItAsksFor) {
   EXPECT_EQ(found->sa.load(), nullptr);
 }
 
+SaState sa_of_the_file(uint32_t spi, uint8_t key = 1) {
+  SaState state = sa_state(spi, 1, key);
+  state.origin = RouteOrigin::kFile;
+  return state;
+}
+
+// A nonce is its key's and its sequence number's: none twice, whichever process gives it out.
+TEST_F(IpsecTest, AnSaOfTheFileGoesOnBehindTheNumbersOfTheProcessBefore) {
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100)));
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x200)));
+  ipsec->sa(sa_state(0x300));
+  inbound(0x100)->sequence = 77;
+  const std::vector<SaNumbers> left = ipsec->sa_numbers();
+  ASSERT_EQ(left.size(), 2u) << "Linux keeps those of its own";
+  EXPECT_EQ(left[0].sequence, 77u);
+
+  make();
+  ipsec->continue_from(left);
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100)));
+  EXPECT_EQ(inbound(0x100)->sequence.load(), 77u);
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x200, 9)));
+  EXPECT_EQ(inbound(0x200)->sequence.load(), 0u) << "with another key all begins anew";
+  // Removed and made again by the API in this run, it goes on behind this run's.
+  inbound(0x100)->sequence = 5000;
+  ASSERT_TRUE(ipsec->remove_sa({ip(kThere), 0x100}, RouteOrigin::kFile));
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100)));
+  EXPECT_GE(inbound(0x100)->sequence.load(), 5000u);
+}
+
+TEST_F(IpsecTest, AFingerprintTellsKeysAndTransformsApart) {
+  const SaState one = sa_state(0x100), other = sa_state(0x100, 1, 2);
+  EXPECT_EQ(fingerprint(one.transform, one.keys), fingerprint(one.transform, one.keys));
+  EXPECT_NE(fingerprint(one.transform, one.keys), fingerprint(one.transform, other.keys));
+  esp::Transform shorter = one.transform;
+  shorter.icv_bytes = 8;
+  EXPECT_NE(fingerprint(one.transform, one.keys), fingerprint(shorter, one.keys));
+  EXPECT_NE(fingerprint(one.transform, one.keys), 0u);
+}
+
 }  // namespace
 }  // namespace hecto::router::test
