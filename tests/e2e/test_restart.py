@@ -269,8 +269,8 @@ def test_sessions_of_frr_outlive_it(bed):
                  "all BGP routes are in the FIB", step=0.5)
 
         def sessions():
-            bgp = json.loads(frr.ask("show bgp neighbors json"))
-            ospf = json.loads(frr.ask("show ip ospf neighbor detail json"))
+            bgp, ospf = (json.loads(text[text.index("{"):]) for text in (
+                frr.ask("show bgp neighbors json"), frr.ask("show ip ospf neighbor detail json")))
             return ({name: (peer["bgpState"], peer["connectionsEstablished"])
                      for name, peer in bgp.items() if "bgpState" in peer},
                     re.findall(r'"(?:nbrState|state)": ?"(\w+)', json.dumps(ospf)),
