@@ -14,6 +14,7 @@
   COMMAND(ipsec)                      \
   COMMAND(lookup)                     \
   COMMAND(offload)                    \
+  COMMAND(restart)                    \
   COMMAND(run)                        \
   COMMAND(scale)                      \
   COMMAND(table)                      \

@@ -20,6 +20,8 @@
 namespace hecto::bench {
 namespace {
 
+constexpr int kAboveAll = 512;
+
 // Who starts a child may be pinned to one core; the kernel leaves out what we may not use.
 void set_affinity(const std::vector<unsigned>& cpus) {
   cpu_set_t set;
@@ -30,7 +32,7 @@ void set_affinity(const std::vector<unsigned>& cpus) {
 }
 
 // Runs in the child, where other threads may have held any lock: system calls only.
-[[noreturn]] void become(char* const* words, int input, int log, const std::vector<unsigned>& cpus,
+[[noreturn]] void become(char* const* words, int input, int log, const ChildOptions& options,
                          pid_t parent, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   setpgid(0, 0);  // Ctrl-C is for us, who still have to read its counters
@@ -38,10 +40,14 @@ void set_affinity(const std::vector<unsigned>& cpus) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  set_affinity(cpus);
+  set_affinity(options.cpus);
   dup2(input, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
+  // Not over the pipe that tells of a failure.
+  if (!options.descriptors.empty()) failure = fcntl(failure, F_DUPFD_CLOEXEC, kAboveAll);
+  for (size_t i = 0; i < options.descriptors.size(); ++i)
+    dup2(options.descriptors[i], STDERR_FILENO + 1 + static_cast<int>(i));
   execvp(words[0], words);
   const int error = errno;
   [[maybe_unused]] const ssize_t told = write(failure, &error, sizeof error);
@@ -65,7 +71,7 @@ Result<std::unique_ptr<Child>> Child::start(const std::vector<std::string>& word
   const pid_t parent = getpid();
   pid_t pid = -1;
   if (pipe2(input, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0) pid = fork();
-  if (pid == 0) become(arguments.data(), input[0], log, options.cpus, parent, failure[1]);
+  if (pid == 0) become(arguments.data(), input[0], log, options, parent, failure[1]);
   int error = pid < 0 ? errno : 0;
   for (const int fd : {log, input[0], failure[1]}) close(fd);
   // Nothing comes when the program was found: the pipe closes as it starts.

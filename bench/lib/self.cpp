@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -46,6 +47,19 @@ Result<nlohmann::json> run_self(std::vector<std::string> words, double limit_sec
   auto value = nlohmann::json::parse(stream, nullptr, false);
   if (value.is_discarded()) return fail(fmt::format("{}: no JSON came: {}", what, last));
   return value;
+}
+
+Result<std::string> find_hectod() {
+  std::error_code error;
+  const std::filesystem::path here =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const std::filesystem::path& path :
+       {here / "hectod", here / "../router/hectod", here / "../../../router/hectod"})
+    if (access(path.c_str(), X_OK) == 0) return path.lexically_normal().string();
+  if (auto found = find_program("hectod")) return *found;
+  return fail(
+      "hectod is not there, neither beside hecto-bench nor in PATH; name it with "
+      "--hectod PATH");
 }
 
 }  // namespace hecto::bench

@@ -14,4 +14,7 @@ namespace hecto::bench {
 // last line that it said.
 Result<nlohmann::json> run_self(std::vector<std::string> words, double limit_seconds);
 
+// The hectod beside this program, where an installation and a build folder have it, or in PATH.
+Result<std::string> find_hectod();
+
 }  // namespace hecto::bench

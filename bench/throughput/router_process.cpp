@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bench/lib/self.hpp"
+
 namespace hecto::bench {
 namespace {
 
@@ -19,19 +21,6 @@ constexpr double kLinks_s = 15;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Beside hecto-bench, where an installation and a build folder have it.
-Result<std::string> find_hectod() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& path :
-       {here / "hectod", here / "../router/hectod", here / "../../../router/hectod"})
-    if (access(path.c_str(), X_OK) == 0) return path.lexically_normal().string();
-  if (auto found = find_program("hectod")) return *found;
-  return fail(
-      "hectod is not there, neither beside hecto-bench nor in PATH; name it with "
-      "--hectod PATH");
 }
 
 // Of all its threads, seconds.

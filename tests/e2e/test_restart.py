@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PORTS, make_pair
-from lab import wait_for
+from lab import BUILD, sh, wait_for
 from service_manager import ServiceManager
 from stream import Stream
 from test_ipsec import gateways
@@ -290,3 +290,16 @@ def test_sessions_of_frr_outlive_it(bed):
         assert bed.router.route_count("ospf") >= 1
     finally:
         frr.stop()
+
+
+def test_bench_measures_restarts(tmp_path):
+    result = tmp_path / "restart.json"
+    out = sh([BUILD / "bench" / "hecto-bench", "restart", "--restarts", "2", "--routes", "100", "--json", result])
+    found = json.loads(result.read_text())
+    assert len(found["restarts"]) == 2 and found["routes"] == 100
+    for one in found["restarts"]:
+        assert one["lost"] > 0 and one["stop_ms"] > 0 and one["start_ms"] > 0
+        # The packets that are missing are those of the time that is told.
+        assert 0.5 < one["lost"] / (one["blackout_ms"] / 1e3 * found["pps"]) < 1.5, one
+    assert "without forwarding" in out
+    assert not re.search(r"^hb\d+[abr]", sh("ip netns"), re.M)
