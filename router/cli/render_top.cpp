@@ -87,9 +87,9 @@ Lines header(const TopSample& now, const Growth& growth, const TopView& view, St
                          view.paused ? Paint::kWarn : Paint::kPlain, style)};
   if (!view.trouble.empty()) {
     const std::string age =
-        now.answers.is_object() ? fmt::format("OLD by {:.0f} s: ", view.age_s) : std::string();
+        now.answers.is_object() ? fmt::format("OLD by {:.0f} s, ", view.age_s) : std::string();
     lines.push_back(
-        painted(printable("! " + age + view.trouble + "; trying again"), Paint::kBad, style));
+        painted(printable("! " + age + "trying again: " + view.trouble), Paint::kBad, style));
   }
   if (!now.answers.is_object()) return lines;
   for (std::string& line : totals(growth, style)) lines.push_back(std::move(line));
@@ -102,13 +102,19 @@ Lines header(const TopSample& now, const Growth& growth, const TopView& view, St
   return lines;
 }
 
-// One more row to each in turn, until they have what they want or nothing is left.
+// The fewest to each as far as they go, then one more row to each in turn.
 std::vector<size_t> shares(const std::vector<size_t>& wants, size_t rows) {
   std::vector<size_t> given(wants.size(), 0);
+  for (size_t i = 0; i < wants.size(); ++i) {
+    const size_t fewest = std::min(kFewest, wants[i]);
+    if (fewest > rows) break;
+    given[i] = fewest;
+    rows -= fewest;
+  }
   for (bool any = true; rows > 0 && any;) {
     any = false;
     for (size_t i = 0; i < wants.size() && rows > 0; ++i) {
-      if (given[i] == wants[i]) continue;
+      if (given[i] == 0 || given[i] == wants[i]) continue;
       ++given[i];
       --rows;
       any = true;
@@ -121,7 +127,7 @@ Lines cut(Lines lines, size_t rows, Style style) {
   if (lines.size() <= rows) return lines;
   const size_t more = lines.size() - rows + 1;
   lines.resize(rows);
-  lines.back() = painted(fmt::format("… {} more", more), Paint::kDim, style);
+  if (rows > kFewest) lines.back() = painted(fmt::format("… {} more", more), Paint::kDim, style);
   return lines;
 }
 
@@ -135,7 +141,7 @@ Lines all_panes(const Growth& growth, const TopView& view, size_t rows, Style st
   const auto given = view.rows == 0 ? wants : shares(wants, rows);
   Lines lines;
   for (size_t i = 0; i < panes.size(); ++i) {
-    if (given[i] < std::min(kFewest, wants[i])) continue;
+    if (given[i] == 0) continue;
     if (blank) lines.emplace_back();
     for (std::string& line : cut(std::move(panes[i]), given[i], style))
       lines.push_back(std::move(line));
@@ -159,6 +165,8 @@ Lines render_top(const TopSample& now, const TopSample& before, const TopView& v
   Style inner = style;
   inner.color = style.color && !old;  // what is old is dim as a whole
   Lines lines = view.help ? kHelp : header(now, growth, view, style);
+  if (screen && !view.help)
+    lines.resize(std::min(lines.size(), std::max<size_t>(1, view.rows / 2)));
   const size_t used = lines.size() + (screen ? 1 : 0);
   const size_t left = view.rows > used ? view.rows - used : 0;
   if (!view.help && now.answers.is_object() && (left > 0 || !screen)) {

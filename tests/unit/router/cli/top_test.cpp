@@ -137,15 +137,30 @@ q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
 }
 
 TEST(Top, SaysThatAnAnswerIsOldAndWhy) {
-  TopView view = on(5);
+  TopView view = on(8);
   view.trouble = "no router answers at /run/hecto/hecto.sock";
   view.age_s = 12.3;
   EXPECT_EQ(screen(sample(), {}, view, 80),
             R"(hecto top  12:00:01  up 1d 00:00:23  2 of 2 ports up  4 workers  every 1 s
-! OLD by 12 s: no router answers at /run/hecto/hecto.sock; trying again
+! OLD by 12 s, trying again: no router answers at /run/hecto/hecto.sock
 in 36.1 Mpps 48.1 Gb/s  out 36.1 Mpps 48.1 Gb/s  punted 12 pps  dropped 3 pps
 missed 0 pps
+port  link             rx         rx         tx         tx  load  missed
+wan0  100 Gb/s  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s   52%       0
+
 q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+)");
+}
+
+TEST(Top, KeepsPortsInTheSmallestWindows) {
+  EXPECT_EQ(screen(sample(), {}, on(8), 40), R"(hecto top  12:00:01  up 1d 00:00:23  2 …
+in 36.1 Mpps 48.1 Gb/s
+out 36.1 Mpps 48.1 Gb/s  punted 12 pps
+dropped 3 pps  missed 0 pps
+port         rx         tx  load  missed
+wan0  18.2 Mpps  18.2 Mpps   52%       0
+
+q quit  h help  space pause  0-5 panes …
 )");
 }
 
@@ -153,7 +168,7 @@ TEST(Top, HasAPictureBeforeTheRouterEverAnswered) {
   TopView view = on(5);
   view.trouble = "no router answers";
   EXPECT_EQ(screen({}, {}, view, 60), R"(hecto top  12:00:01  every 1 s
-! no router answers; trying again
+! trying again: no router answers
 
 
 q quit  h help  space pause  0-5 panes  p/b sort  +/- inter…
