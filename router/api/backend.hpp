@@ -141,6 +141,8 @@ class ApiBackend {
   virtual tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) = 0;
   virtual ApiResult stop_capture(uint32_t id) = 0;  // takes no more; the rest can still be read
   virtual ApiResult end_capture(uint32_t id) = 0;   // its counts; nothing can be read any more
+  // Whether it is what api.http_token_file holds; in a time that says nothing of where it differs.
+  virtual bool is_http_token(std::string_view text) = 0;
   // SAs' keys for the user at the other end of the connection; text.
   virtual SecretAnswer esp_keys(std::optional<uint32_t> uid) = 0;
 };

@@ -10,6 +10,8 @@
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_ipsec_policies.hpp"
 #include "router/api/audit.hpp"
+#include "router/api/http/listener.hpp"
+#include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
 #include "router/api/route_body.hpp"
 
@@ -288,6 +290,35 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiBackend& backend, const s
       socket, limits,
       [&backend, rules](HttpRequest& request) {
         return answer(backend, request, rules.of(request.peer));
+      },
+      std::move(door));
+  if (!server) return tl::unexpected<Error>(server.error());
+  return std::unique_ptr<ApiServer>(new ApiServer(std::move(*server)));
+}
+
+HttpLimits ApiServer::loopback_limits() {
+  HttpLimits limits;
+  limits.connections = 32;
+  limits.head_bytes = 16 << 10;
+  limits.body_bytes = kLargestJson;
+  limits.upload_bytes = 64 << 20;
+  return limits;
+}
+
+Result<std::unique_ptr<ApiServer>> ApiServer::start_on_loopback(ApiBackend& backend,
+                                                                Listener listener,
+                                                                std::function<void()> thread_begins,
+                                                                const HttpLimits& limits) {
+  const LoopbackAccess access(
+      listener.port(), [&backend](std::string_view text) { return backend.is_http_token(text); });
+  HttpDoor door;
+  door.thread_begins = std::move(thread_begins);
+  door.headers = LoopbackAccess::kHeaders;
+  auto server = HttpServer::start(
+      std::move(listener), limits,
+      [&backend, access](HttpRequest& request) {
+        if (auto refused = access.refuse(request)) return std::move(*refused);
+        return answer(backend, request, access.role(request));
       },
       std::move(door));
   if (!server) return tl::unexpected<Error>(server.error());

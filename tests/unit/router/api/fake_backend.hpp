@@ -53,6 +53,7 @@ class FakeBackend : public ApiBackend {
     const std::lock_guard guard(mutex_);
     audited.push_back((done ? "+ " : "- ") + line);
   }
+  bool is_http_token(std::string_view text) override { return text == "0123456789abcdef"; }
   ApiResult add_route(const config::RouteConfig& route) override {
     std::string text = "add " + route.to.to_string() + " type " +
                        std::string(to_string(route.type)) + " metric " +
