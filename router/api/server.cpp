@@ -14,6 +14,7 @@
 #include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
 #include "router/api/route_body.hpp"
+#include "router/api/web/web_files.hpp"
 
 namespace hecto::router {
 namespace {
@@ -246,11 +247,26 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   throw Wrong{404, quoted(path) + " is no path of the API; see docs/api.md"};
 }
 
+// The page, its parts, and how old a browser's copy is: by what is in it, not by time.
+HttpAnswer answer_page(const WebFile& file, const HttpRequest& request) {
+  if (request.method != "GET" && request.method != "HEAD") throw no_such(request, "GET");
+  const std::string etag = fmt::format("\"{}\"", file.digest);
+  HttpAnswer answer;
+  answer.type = file.type;
+  answer.headers = fmt::format("ETag: {}\r\nCache-Control: no-cache\r\n", etag);
+  if (request.fields.if_none_match && request.fields.if_none_match->find(etag) != std::string::npos)
+    answer.status = 304;
+  else
+    answer.body = file.body;
+  return answer;
+}
+
 HttpAnswer answered(ApiBackend& backend, HttpRequest& request, Role role) {
   if (const Role least = needed(request); role < least)
     return {403, error_body(fmt::format("{} {} needs the role {}; yours is {}", request.method,
                                         request.path, to_string(least), to_string(role)))};
   try {
+    if (const WebFile* file = web_file(request.path)) return answer_page(*file, request);
     if (auto capture = answer_capture(backend, request)) return std::move(*capture);
     return to_answer(dispatch(backend, request));
   } catch (const Wrong& wrong) {

@@ -28,7 +28,7 @@ struct HttpPeer {
 
 // Fields of a request's head that decide whether and how it is answered; as they came, or nothing.
 struct HttpFields {
-  std::optional<std::string> host, origin, fetch_site, authorization, accept;
+  std::optional<std::string> host, origin, fetch_site, authorization, accept, if_none_match;
 };
 
 struct HttpRequest {
@@ -49,6 +49,7 @@ struct HttpAnswer {
   std::string type = "application/json";
   // Sent instead of the body, from where it lies: no copy of it is made.
   std::shared_ptr<const SecretBytes> secret = nullptr;
+  std::string headers = {};  // more lines of its head, each with its CRLF
 };
 
 struct HttpLimits {

@@ -22,10 +22,12 @@ std::string_view body_of(const HttpAnswer& answer) {
 }
 
 std::string head_of(const HttpAnswer& answer, const HttpService& service, bool keep_alive) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}", answer.status,
-                                 reason_phrase(answer.status), answer.type, service.headers);
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}{}", answer.status,
+                  reason_phrase(answer.status), answer.type, service.headers, answer.headers);
   if (answer.status == 401) head += "WWW-Authenticate: Bearer\r\n";
-  if (answer.status != 204) head += fmt::format("Content-Length: {}\r\n", body_of(answer).size());
+  if (answer.status != 204 && answer.status != 304)
+    head += fmt::format("Content-Length: {}\r\n", body_of(answer).size());
   if (!keep_alive) return head + "Connection: close\r\n\r\n";
   const auto idle = std::chrono::duration_cast<std::chrono::seconds>(service.limits.idle);
   return head + fmt::format("Keep-Alive: timeout={}, max={}\r\n\r\n", idle.count(),

@@ -118,8 +118,9 @@ struct RequestParser::Impl final : http::basic_parser<true> {
     } else if (name == http::field::content_type) {
       encoded |= value.starts_with("multipart/");
     } else if (std::optional<std::string>* kept = kept_field(text)) {
-      // RFC 9112 §3.2: two hosts are none, nor are two origins or tokens one. Accept is a list.
-      if (*kept && kept != &request.fields.accept) return refuse(400, error);
+      // RFC 9112 §3.2: two hosts are none, nor are two origins or tokens one. Others are lists.
+      const bool is_list = kept == &request.fields.accept || kept == &request.fields.if_none_match;
+      if (*kept && !is_list) return refuse(400, error);
       *kept = (*kept ? **kept + ", " : std::string()) + std::string(value);
     }
   }
@@ -132,7 +133,8 @@ struct RequestParser::Impl final : http::basic_parser<true> {
         {"Origin", &fields.origin},
         {"Sec-Fetch-Site", &fields.fetch_site},
         {"Authorization", &fields.authorization},
-        {"Accept", &fields.accept}};
+        {"Accept", &fields.accept},
+        {"If-None-Match", &fields.if_none_match}};
     for (const auto& [word, field] : known)
       if (boost::beast::iequals(name, word)) return field;
     return nullptr;

@@ -8,6 +8,7 @@
 
 #include "base/ether.hpp"
 #include "lookup/kernels.hpp"
+#include "router/api/show/advice.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -138,6 +139,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                        {"packets", now.dropped[i]},
                        {"pps", sampler.rate(sampler.now().dropped[i], sampler.before().dropped[i])},
                        {"description", reason.description},
+                       {"advice", advice(static_cast<Reason>(i))},
                        {"example", example_json(plane, interfaces, static_cast<Reason>(i))}});
     if (now.punted[i] > 0)
       punts.push_back({{"reason", reason.name},
