@@ -75,9 +75,9 @@ std::string headline(const json& summary, const TopView& view) {
   std::string line = view.paused ? "hecto top PAUSED" : "hecto top";
   if (!view.clock.empty()) line += "  " + view.clock;
   if (summary.is_object())
-    line += fmt::format("  up {}  {} of {} ports up  {} workers",
-                        clock_time(whole(summary, "uptime_s")), text(summary, "ports_up"),
-                        text(summary, "ports"), text(summary, "workers"));
+    line += fmt::format("  up {}  {} of {} ports up  {} {}", clock_time(whole(summary, "uptime_s")),
+                        text(summary, "ports_up"), text(summary, "ports"), text(summary, "workers"),
+                        whole(summary, "workers") == 1 ? "worker" : "workers");
   return line + fmt::format("  every {:g} s", view.interval_s);
 }
 

@@ -120,7 +120,8 @@ def test_rates_add_up_to_the_packets(pair):
         wait_for(lambda: output.read_text().count("hecto top") == seen + 2, 10, "it has seen all")
         top.terminate()
         top.wait()
-    rates = re.findall(r"^a0 +(?:up|\d+ Gb/s) +(\d+) pps +([\d.]+) (k?)b/s", output.read_text(), re.M)
+    rates = re.findall(r"^a0 +(?:up|\d+ Gb/s) +(\d+) pps +([\d.]+) (k?)b/s",
+                       output.read_text(), re.M)
     packets = sum(int(pps) for pps, _, _ in rates)
     octets = sum(float(bps) * (1000 if kilo else 1) for _, bps, kilo in rates) / 8
     assert 295 <= packets <= 320, rates  # ARP and ND are among them

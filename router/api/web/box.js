@@ -1,6 +1,6 @@
 // The box as it is: sockets with their cores, NICs and GPUs; which worker polls which queue.
 import {h, svg, table} from "./dom.js";
-import {bytes, linkSpeed, loadClass, packetRate, percent, portLoad} from "./format.js";
+import {bytes, linkWords, loadClass, packetRate, percent, portLoad} from "./format.js";
 
 const kPad = 12, kTitle = 30, kPort = 148, kQueue = 15, kGap = 5;
 const kWorker = 116, kWorkerHeight = 36, kCell = 46, kCellHeight = 24;
@@ -12,9 +12,9 @@ const cut = (words, most) => words.length > most ? words.slice(0, most - 1) + "�
 // A port, a NIC without one, or a GPU, on the left of its socket; `queues` are its dots.
 function leftOf(port) {
   const load = portLoad(port);
-  const link = !port.link.up ? "down" : port.link.speed_mbps ? linkSpeed(port.link.speed_mbps) : "up";
-  return {name: port.name, line: `${link}, ${port.driver}`, queues: port.queues.rx, down: !port.link.up,
-          share: load, load: load === null ? "" : percent(load),
+  const link = linkWords(port);
+  return {name: port.name, line: `${link}, ${port.driver}`, queues: port.queues.rx,
+          down: !port.link.up, share: load, load: load === null ? "" : percent(load),
           title: `port ${port.name}, ${port.device}, ${port.driver}, ${link}: in ` +
                  `${packetRate(port.rx.pps)}, out ${packetRate(port.tx.pps)}`};
 }
@@ -22,12 +22,14 @@ function leftOf(port) {
 const height = (thing) => Math.max(40, 12 + kQueue * (thing.queues ?? 0));
 
 function leftThings(socket, first, {ports, topology}) {
-  const here = (place) => place === socket || (first && !topology.sockets.some((s) => s.id === place));
+  const known = (place) => topology.sockets.some((s) => s.id === place);
+  const here = (place) => place === socket || (first && !known(place));
   const used = (nic) => ports.some((p) => p.device === nic.pci || p.device === nic.interface);
   return [
     ...ports.filter((p) => here(p.socket)).map(leftOf),
     ...topology.nics.filter((n) => here(n.socket) && !used(n)).map((n) => (
-      {name: n.interface || n.pci, line: cut(n.name || "NIC", 22), spare: true, title: `${n.name} ${n.pci}, not used`})),
+      {name: n.interface || n.pci, line: cut(n.name || "NIC", 22), spare: true,
+       title: `${n.name} ${n.pci}, not used`})),
     ...topology.gpus.filter((g) => here(g.socket)).map((g) => (
       {name: "GPU", line: cut(g.name || g.pci, 22), spare: true, title: `${g.name} ${g.pci}`})),
   ];
@@ -54,7 +56,8 @@ const cpusOf = (core) => [core.cpu, ...core.siblings];
 function drawWorker(worker, x, y, places) {
   places.set(worker.cpu, {x, y: y + kWorkerHeight / 2});
   const load = percent(worker.load_percent), rate = packetRate(worker.pps);
-  return svg("g", {}, svg("title", {}, `core ${worker.cpu}: worker ${worker.id}, load ${load}, ${rate}`),
+  const title = `core ${worker.cpu}: worker ${worker.id}, load ${load}, ${rate}`;
+  return svg("g", {}, svg("title", {}, title),
     svg("rect", {x, y, width: kWorker, height: kWorkerHeight, rx: 4,
                  class: `core ${loadClass(worker.load_percent)}`}),
     text(x + 8, y + 15, `core ${worker.cpu}`, "name"),
@@ -63,8 +66,10 @@ function drawWorker(worker, x, y, places) {
 
 function drawCore(core, x, y, controlCpu) {
   const control = cpusOf(core).includes(controlCpu);
-  return svg("g", {}, svg("title", {}, `core ${cpusOf(core).join(", ")}: ${control ? "control" : "no worker"}`),
-    svg("rect", {x, y, width: kCell, height: kCellHeight, rx: 4, class: `core ${control ? "control" : "spare"}`}),
+  const title = `core ${cpusOf(core).join(", ")}: ${control ? "control" : "no worker"}`;
+  return svg("g", {}, svg("title", {}, title),
+    svg("rect", {x, y, width: kCell, height: kCellHeight, rx: 4,
+                 class: `core ${control ? "control" : "spare"}`}),
     text(x + kCell / 2, y + 16, control ? "control" : String(core.cpu), "small", "middle"));
 }
 
@@ -73,9 +78,10 @@ function drawCores(cores, at, width, below, state) {
   const beside = at.x + width - kPad - below.x >= 3 * (kCell + kGap);
   const x = beside ? below.x : at.x + kPad, y = beside ? at.y + kTitle + kPad : below.y;
   const columns = Math.max(1, Math.floor((at.x + width - kPad - x + kGap) / (kCell + kGap)));
-  const parts = cores.map((core, i) => drawCore(core, x + i % columns * (kCell + kGap),
-                                                y + Math.floor(i / columns) * (kCellHeight + kGap), state.controlCpu));
-  return {parts, end: cores.length ? y + Math.ceil(cores.length / columns) * (kCellHeight + kGap) : 0};
+  const down = (rows) => y + rows * (kCellHeight + kGap);
+  const parts = cores.map((core, i) => drawCore(
+    core, x + i % columns * (kCell + kGap), down(Math.floor(i / columns)), state.controlCpu));
+  return {parts, end: cores.length ? down(Math.ceil(cores.length / columns)) : 0};
 }
 
 function drawSocket(socket, at, width, first, state, places) {
@@ -90,18 +96,20 @@ function drawSocket(socket, at, width, first, state, places) {
     parts.push(drawWorker(worker, workersAt, right, places));
     right += kWorkerHeight + kGap;
   }
-  const free = socket.cores.filter((core) => !state.workers.some((w) => cpusOf(core).includes(w.cpu)));
+  const works = (core) => state.workers.some((w) => cpusOf(core).includes(w.cpu));
+  const free = socket.cores.filter((core) => !works(core));
   const below = {x: workersAt + kWorker + kPad * 2, y: Math.max(left, right) + kGap};
   const cores = drawCores(free, at, width, below, state);
   const facts = [`socket ${socket.id}`, `${socket.cores.length} cores`,
                  state.topology.l3_bytes ? `L3 ${bytes(state.topology.l3_bytes)}` : "",
                  socket.memory_bytes ? bytes(socket.memory_bytes) : ""].filter(Boolean);
   const tall = Math.max(left, right, cores.end) + kPad - at.y;
-  return {tall, parts: [svg("rect", {x: at.x, y: at.y, width, height: tall, rx: 8, class: "socket"}),
-                        text(at.x + kPad, at.y + 20, facts.join(" · "), "title"), ...parts, ...cores.parts]};
+  const panel = svg("rect", {x: at.x, y: at.y, width, height: tall, rx: 8, class: "socket"});
+  const title = text(at.x + kPad, at.y + 20, facts.join(" · "), "title");
+  return {tall, parts: [panel, title, ...parts, ...cores.parts]};
 }
 
-// From the queue's side of the port to the worker's near side; to one on the left from side to side.
+// From the queue to the worker's near side; to one on the left from the port's other side.
 function arrow(queue, worker, crosses, words) {
   const leftward = worker.x + kWorker < queue.x - kPort;
   const from = leftward ? queue.x - kPort - 2 : queue.x + 4;
@@ -109,7 +117,8 @@ function arrow(queue, worker, crosses, words) {
   const bend = (leftward ? -1 : 1) * Math.max(24, Math.abs(to - from) / 2);
   return svg("path", {class: crosses ? "arrow crossing" : "arrow",
                       "marker-end": `url(#${crosses ? "red" : "tip"})`,
-                      d: `M${from} ${queue.y}C${from + bend} ${queue.y} ${to - bend} ${worker.y} ${to} ${worker.y}`},
+                      d: `M${from} ${queue.y}C${from + bend} ${queue.y} ` +
+                         `${to - bend} ${worker.y} ${to} ${worker.y}`},
              svg("title", {}, words));
 }
 
@@ -124,8 +133,10 @@ function arrows({workers, ports}, places) {
   })).filter(Boolean);
 }
 
-const tip = (id) => svg("marker", {id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
-                                   orient: "auto"}, svg("path", {d: "M0 0L8 4L0 8z", class: `tip ${id}`}));
+const tip = (id) => svg(
+  "marker",
+  {id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"},
+  svg("path", {d: "M0 0L8 4L0 8z", class: `tip ${id}`}));
 
 function drawing(state, width) {
   const {sockets} = state.topology;
@@ -146,7 +157,7 @@ function drawing(state, width) {
   });
   const all = Math.max(y - kPad, 1);
   return svg("svg", {viewBox: `0 0 ${width} ${all}`, width, height: all, role: "img", class: "box",
-                     "aria-label": "The box: sockets, cores, ports and queues; the same stands in the table"},
+                     "aria-label": "Sockets, cores, ports and queues; the table has the same"},
              svg("defs", {}, tip("tip"), tip("red")), parts, arrows(state, places));
 }
 
@@ -162,17 +173,19 @@ const workerRow = (w) => [
 export function box({plan, ports, workers}, width) {
   const state = {ports: ports.ports, workers: workers.workers, topology: plan.topology,
                  controlCpu: plan.placement.control_cpu};
-  const legend = [["load-0", "idle"], ["load-1", "5% and more"], ["load-2", "40%"], ["load-3", "70%"],
-                  ["load-4", "90%"]];
+  const legend = ["idle", "5% and more", "40%", "70%", "90%"];
   return [
     h("p", {class: "quiet"}, plan.topology.cpu_model),
     drawing(state, width),
-    h("p", {class: "legend"}, "load: ", legend.map(([kind, words]) => h("span", {class: `pill ${kind}`}, words)),
+    h("p", {class: "legend"}, "load: ",
+      legend.map((words, i) => h("span", {class: `pill load-${i}`}, words)),
       h("span", {class: "bad"}, " red arrows cross sockets")),
-    table("Workers", [{title: "core", number: true}, {title: "socket", number: true}, {title: "queues"},
+    table("Workers", [{title: "core", number: true}, {title: "socket", number: true},
+                      {title: "queues"},
                       {title: "load", number: true}, {title: "Mpps", number: true},
                       {title: "cycles/packet", number: true}, {title: "burst", number: true},
-                      {title: "waits", number: true}, {title: "queues of other sockets", number: true}],
+                      {title: "waits", number: true},
+                      {title: "queues of other sockets", number: true}],
           state.workers.map(workerRow)),
   ];
 }

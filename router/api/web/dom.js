@@ -1,5 +1,5 @@
-// Elements without a framework. Text is always text, never markup: nothing that the router tells can
-// become a script.
+// Elements without a framework. Text is always text, never markup: nothing that the router tells
+// can become a script.
 
 const kSvg = "http://www.w3.org/2000/svg";
 
@@ -19,12 +19,17 @@ export const h = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   filled(document.createElementNS(kSvg, tag), attributes, children);
 
-// Columns: {title, number: right-aligned}; rows: lists of text or elements. `empty` where there is none.
+export const field = (name, title, example, more = {}) => h("label", {}, title, h(
+  "input", {name, placeholder: example, autocomplete: "off", spellcheck: "false", ...more}));
+
+// Columns: {title, number: right-aligned}; rows: lists of text or elements. `empty`: where there
+// are none.
 export function table(caption, columns, rows, empty = "none") {
   if (rows.length === 0) return h("p", {class: "quiet"}, `${caption}: ${empty}`);
-  const head = columns.map((c) => h("th", {scope: "col", class: c.number ? "number" : null}, c.title));
+  const kind = (column) => column.number ? "number" : null;
+  const head = columns.map((c) => h("th", {scope: "col", class: kind(c)}, c.title));
   const cells = (row) => row.map((cell, i) =>
-    h("td", {class: columns[i].number ? "number" : null, "data-title": columns[i].title}, cell));
+    h("td", {class: kind(columns[i]), "data-title": columns[i].title}, cell));
   return h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
            h("tbody", {}, rows.map((row) => h("tr", {}, cells(row)))));
 }

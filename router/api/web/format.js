@@ -22,9 +22,12 @@ export function percent(value) {
   return `${Math.round(value)}%`;
 }
 
-export function linkSpeed(mbps) {
+function linkSpeed(mbps) {
   return mbps >= 1000 && mbps % 1000 === 0 ? `${mbps / 1000} Gb/s` : bitRate(mbps * 1e6);
 }
+
+export const linkWords = ({link}) =>
+  !link.up ? "down" : link.speed_mbps ? linkSpeed(link.speed_mbps) : "up";
 
 export function clockTime(seconds) {
   const two = (number) => String(Math.floor(number)).padStart(2, "0");

@@ -43,12 +43,16 @@ async function ask() {
 function drawHead({summary}) {
   const {rates: r} = summary;
   const missed = history().at(-1)?.missed_pps ?? 0;
-  show(element("router"), `${summary.version}, up ${clockTime(summary.uptime_s)}, ${summary.ports_up} of ` +
-       `${summary.ports} ports up, ${summary.workers} workers`);
-  const pair = (name, value, bad) => h("div", {}, h("dt", {}, name), h("dd", {class: bad ? "bad" : null}, value));
+  show(element("router"), `${summary.version}, up ${clockTime(summary.uptime_s)}, ` +
+       `${summary.ports_up} of ${summary.ports} ports up, ${summary.workers} worker` +
+       `${summary.workers === 1 ? "" : "s"}`);
+  const pair = (name, value, bad) =>
+    h("div", {}, h("dt", {}, name), h("dd", {class: bad ? "bad" : null}, value));
   show(element("totals"), pair("in", `${packetRate(r.rx_pps)} ${bitRate(r.rx_bps)}`),
-       pair("out", `${packetRate(r.tx_pps)} ${bitRate(r.tx_bps)}`), pair("to Linux", packetRate(r.punt_pps)),
-       pair("dropped", packetRate(r.drop_pps), r.drop_pps > 0), pair("missed", packetRate(missed), missed > 0));
+       pair("out", `${packetRate(r.tx_pps)} ${bitRate(r.tx_bps)}`),
+       pair("to Linux", packetRate(r.punt_pps)),
+       pair("dropped", packetRate(r.drop_pps), r.drop_pps > 0),
+       pair("missed", packetRate(missed), missed > 0));
   element("warnings").hidden = summary.warnings.length === 0;
   show(element("warnings"), ...summary.warnings.map((line) => h("li", {}, line)));
 }
@@ -70,7 +74,8 @@ function tell(trouble) {
   const banner = element("banner");
   banner.hidden = trouble === "";
   document.body.classList.toggle("old", trouble !== "");
-  const age = state.answers ? `What is shown is ${Math.round((performance.now() - state.at) / 1000)} s old. ` : "";
+  const age_s = Math.round((performance.now() - state.at) / 1000);
+  const age = state.answers ? `What is shown is ${age_s} s old. ` : "";
   if (trouble) show(banner, `hectod does not answer: ${trouble}. ${age}Trying again.`);
 }
 

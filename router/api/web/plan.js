@@ -25,28 +25,33 @@ function measured(ports, workers, point, frame) {
   const predicted = point.mpps * 1e6;
   return table("Predicted and measured", [{title: "what"}, {title: "packets", number: true},
                                           {title: "of the predicted", number: true}], [
-    [`the model: ${point.size} bytes, IPv4, without crossing sockets; stopped by ${point.bottleneck}`,
+    [`the model: ${point.size} bytes, IPv4, without crossing sockets; stopped by ` +
+     `${point.bottleneck}`,
      packetRate(predicted), "100%"],
-    [frame > 0 ? `now: frames of ${Math.round(frame)} bytes` : "now: nothing passes", packetRate(now),
-     percent(100 * now / predicted)],
+    [frame > 0 ? `now: frames of ${Math.round(frame)} bytes` : "now: nothing passes",
+     packetRate(now), percent(100 * now / predicted)],
     [`the workers at full load, told from those that are loaded ${kBusyEnough}% and more`,
-     whole === null ? "-" : packetRate(whole), whole === null ? "-" : percent(100 * whole / predicted)],
+     whole === null ? "-" : packetRate(whole),
+     whole === null ? "-" : percent(100 * whole / predicted)],
   ]);
 }
+
+const items = (lines) => lines.map((line) => h("li", {}, line));
 
 export function plan({plan, ports, workers}) {
   const frame = meanFrame(ports.ports);
   const point = nearest(plan.capacity?.points ?? [], frame || 64);
   return [
-    plan.warnings.length ? h("ul", {class: "warnings"}, plan.warnings.map((line) => h("li", {}, line))) : null,
+    plan.warnings.length ? h("ul", {class: "warnings"}, items(plan.warnings)) : null,
     point ? measured(ports.ports, workers.workers, point, frame)
           : h("p", {class: "quiet"}, "The router tells no capacity."),
     table("What the model says, IPv4", [{title: "frame"}, {title: "packets", number: true},
-                                        {title: "Gb/s of the wire", number: true}, {title: "stopped by"}],
+                                        {title: "Gb/s of the wire", number: true},
+                                        {title: "stopped by"}],
           (plan.capacity?.points ?? [])
             .filter((p) => p.experiment === "forward_local" && p.traffic === "ipv4")
             .map((p) => [p.size, packetRate(p.mpps * 1e6), p.gbps.toFixed(1), p.bottleneck])),
-    h("ul", {}, (plan.capacity?.advice ?? []).map((line) => h("li", {}, line))),
+    h("ul", {}, items(plan.capacity?.advice ?? [])),
     h("h2", {}, "Who polls what"),
     h("pre", {tabindex: 0, "aria-label": "Who polls what"}, plan.text),
   ];

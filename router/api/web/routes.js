@@ -1,14 +1,15 @@
 // Routes: what becomes of packets to an address, and why; or the routes inside a prefix.
 import {get} from "./api.js";
-import {h, show, table} from "./dom.js";
+import {field, h, show, table} from "./dom.js";
 import {count} from "./format.js";
 
 const hops = (route) => route.next_hops.length === 0 ? route.type : route.next_hops.map((hop) =>
   h("div", {class: hop.dead ? "bad" : null},
-    `${hop.gateway ?? "on-link"} on ${hop.interface ?? "-"}${route.next_hops.length > 1 ? ` x${hop.weight}` : ""}` +
-    `${hop.dead ? " (dead)" : ""}`));
+    `${hop.gateway ?? "on-link"} on ${hop.interface ?? "-"}` +
+    `${route.next_hops.length > 1 ? ` x${hop.weight}` : ""}${hop.dead ? " (dead)" : ""}`));
 
-const routeColumns = [{title: "prefix"}, {title: "via"}, {title: "from"}, {title: "metric", number: true}];
+const routeColumns = [{title: "prefix"}, {title: "via"}, {title: "from"},
+                      {title: "metric", number: true}];
 const routeRow = (route) => [
   h(route.selected ? "b" : "span", {}, route.prefix), hops(route),
   [route.origin, route.protocol].join(" "), String(route.metric)];
@@ -29,8 +30,9 @@ function explanation(answer) {
       `${answer.reason ? `: ${answer.reason}, at ${answer.stage}` : ""}` +
       `${answer.spi ? `, protected by the SA ${answer.spi}` : ""}.`),
     h("ul", {}, answer.why.map((line) => h("li", {}, line))),
-    table("Next hop", [{title: "gateway"}, {title: "interface"}, {title: "port"}, {title: "neighbor"},
-                       {title: "leaves with"}], (answer.next_hop?.members ?? []).map(member)),
+    table("Next hop", [{title: "gateway"}, {title: "interface"}, {title: "port"},
+                       {title: "neighbor"}, {title: "leaves with"}],
+          (answer.next_hop?.members ?? []).map(member)),
     table("Routes that hold it, the best first", [...routeColumns, {title: "why"}],
           answer.candidates.map((route) => [...routeRow(route), route.why])),
   ];
@@ -69,12 +71,9 @@ export function routesView() {
   };
   return h("div", {},
     h("form", {onsubmit: search, "aria-label": "Search routes"},
-      h("label", {}, "Address or prefix", h("input", {name: "what", autocomplete: "off", spellcheck: "false",
-                                                      placeholder: "203.0.113.9 or 10.0.0.0/8"})),
-      h("label", {}, "from", h("input", {name: "from", autocomplete: "off", spellcheck: "false",
-                                         placeholder: "sender, of an address"})),
-      h("label", {}, "comes in by", h("input", {name: "interface", autocomplete: "off",
-                                                spellcheck: "false", placeholder: "interface"})),
+      field("what", "Address or prefix", "203.0.113.9 or 10.0.0.0/8"),
+      field("from", "from", "sender, of an address"),
+      field("interface", "comes in by", "interface"),
       h("button", {}, "Search")),
     result);
 }

@@ -1,18 +1,18 @@
 // Trace and capture: with the token of api.http_token_file, which stays in this page's memory.
 import {get, hasToken, piece, post, remove, setToken} from "./api.js";
-import {h, show} from "./dom.js";
+import {field, h, show} from "./dom.js";
 import {bytes, count} from "./format.js";
 
 const kFilters = [["to", "to", "address or prefix"], ["from", "from", "address or prefix"],
                   ["port", "port", "as wan0"], ["interface", "interface", "as wan0.100"],
-                  ["protocol", "protocol", "tcp, udp, icmp …"], ["transport_port", "TCP/UDP port", "443"]];
+                  ["protocol", "protocol", "tcp, udp, icmp …"],
+                  ["transport_port", "TCP/UDP port", "443"]];
 const kWhere = ["rx", "tx", "inner", "outer", "drop"];
 const kPause_ms = 300;
 
 const pause = () => new Promise((done) => setTimeout(done, kPause_ms));
 const fields = () => kFilters.map(([name, title, example]) =>
-  h("label", {}, title, h("input", {name, autocomplete: "off", spellcheck: "false", placeholder: example,
-                                    inputmode: name === "transport_port" ? "numeric" : null})));
+  field(name, title, example, {inputmode: name === "transport_port" ? "numeric" : null}));
 
 function filter(form) {
   const out = {};
@@ -76,9 +76,11 @@ async function capture(form, result, stop) {
 }
 
 // A form that works until it is done or stopped.
-function tool(title, work, more, packets, result = h("div", {"aria-live": "polite", class: "result"})) {
+function tool(title, work, more, packets) {
+  const result = h("div", {"aria-live": "polite", class: "result"});
   const stop = {now: false};
-  const end = h("button", {type: "button", disabled: true, onclick: () => { stop.now = true; }}, "Stop");
+  const end = h("button", {type: "button", disabled: true,
+                           onclick: () => { stop.now = true; }}, "Stop");
   const begin = h("button", {}, "Start");
   const run = async (event) => {
     event.preventDefault();
@@ -114,8 +116,8 @@ export function watchView() {
     say();
   };
   const places = h("fieldset", {}, h("legend", {}, "where"), kWhere.map((name) =>
-    h("label", {class: "check"}, h("input", {type: "checkbox", name, checked: name === "rx" || name === "tx"}),
-      name)));
+    h("label", {class: "check"},
+      h("input", {type: "checkbox", name, checked: name === "rx" || name === "tx"}), name)));
   return h("div", {},
     h("form", {onsubmit: use, "aria-label": "Token"},
       h("label", {}, "Token", h("input", {name: "token", type: "password", autocomplete: "off"})),
