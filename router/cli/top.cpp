@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include "router/cli/commands.hpp"
 #include "router/cli/fields.hpp"
@@ -89,6 +90,11 @@ std::string joined_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+Clock::duration step_of(const TopView& view) {
+  return std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(view.interval_s));
+}
+
 int once(const Session& session) {
   Watch watch(session.arguments().socket);
   watch.look();
@@ -105,10 +111,8 @@ int without_screen(const Session& session) {
   Watch watch(session.arguments().socket);
   TopView view;
   view.interval_s = session.arguments().interval_s;
-  const auto step =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(view.interval_s));
   std::string told;
-  for (auto due = Clock::now();; due = std::max(due + step, Clock::now())) {
+  for (auto due = Clock::now();; due = std::max(due + step_of(view), Clock::now())) {
     std::this_thread::sleep_until(due);
     watch.look();
     if (watch.trouble() != told && !watch.trouble().empty())
@@ -126,19 +130,18 @@ int on_screen(const Session& session) {
   TopScreen screen;
   TopView view;
   view.interval_s = session.arguments().interval_s;
-  for (auto due = Clock::now();;) {
-    if (Clock::now() >= due) {
+  for (auto looked = Clock::now() - step_of(view);;) {
+    if (Clock::now() >= looked + step_of(view)) {
       if (!view.paused) watch.look();
       view.clock = view.paused ? view.clock : clock_now();
-      due = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(view.interval_s));
+      looked = Clock::now();
     }
     const TopScreen::Size size = screen.size();
     Style style = session.style();
     style.width = size.columns;
     view.rows = size.rows;
     if (!screen.draw(watch.lines(view, style))) return 0;
-    for (const TopEvent& event : screen.next(due)) {
+    for (const TopEvent& event : screen.next(looked + step_of(view))) {
       if (event.key == TopKey::kEnd) return event.signal;
       if (!apply_key(event, view)) return 0;
     }

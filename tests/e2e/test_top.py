@@ -147,6 +147,16 @@ def test_keys_choose_what_is_seen(pair):
     wait_for(lambda: "PAUSED" not in top.text() and "\nport  " in top.text(), 5, "it goes on")
 
 
+def test_a_shorter_interval_counts_at_once(pair):
+    top = Terminal(pair.lab, pair.router.socket, "--interval", "3600")
+    top.shows("every 3600 s")
+    clock = top.screen()[0]
+    time.sleep(1.5)
+    top.press("-------")  # 60, 30, 10, 5, 2, 1, 0.5
+    top.shows("every 0.5 s")
+    wait_for(lambda: top.screen()[0].split("every")[0] != clock.split("every")[0], 5, "news")
+
+
 def test_it_follows_the_size(pair):
     top = Terminal(pair.lab, pair.router.socket, "--interval", "60")
     top.shows("\nport  ")

@@ -456,8 +456,12 @@ TEST(ShowPlan, IsOfThePlacementThatRuns) {
 TEST(ShowPlan, HasTheBoxAndWhatTheModelSaysOfIt) {
   const auto bed = ControlBed::started(kBase);
   config::Topology& box = bed->running.topology;
-  box.nics.push_back({.pci = "0000:17:00.0", .interface = "eth9", .name = "spare", .socket = 0});
-  box.gpus.push_back({.pci = "0000:99:00.0", .name = "H100", .socket = 0});
+  config::Nic& nic = box.nics.emplace_back();
+  nic.pci = "0000:17:00.0";
+  nic.interface = "eth9";
+  nic.name = "spare";
+  nic.socket = 0;
+  box.gpus.emplace_back().name = "H100";
   const json answer = show_plan(bed->running);
   const json& socket = answer["topology"]["sockets"][0];
   EXPECT_EQ(socket["id"], box.sockets[0]);
