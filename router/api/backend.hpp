@@ -19,6 +19,7 @@
 #include "config/file/config.hpp"
 #include "config/file/loading.hpp"
 #include "lookup/prefix.hpp"
+#include "router/api/metrics_format.hpp"
 
 namespace hecto::router {
 
@@ -109,6 +110,8 @@ class ApiBackend {
   virtual ~ApiBackend() = default;
   virtual nlohmann::json version() = 0;  // answers at once, without the control thread
   virtual ApiResult show(Noun noun) = 0;
+  // All of it as metrics, in that format.
+  virtual tl::expected<std::string, ApiError> metrics(MetricsFormat format) = 0;
   virtual ApiResult routes(const RoutesQuery& query) = 0;
   // No file: the running one again. The path is absolute. With `confirm_s` the configuration before
   // it comes back unless confirm() comes within so many seconds.

@@ -261,12 +261,22 @@ HttpAnswer answer_page(const WebFile& file, const HttpRequest& request) {
   return answer;
 }
 
+HttpAnswer get_metrics(ApiBackend& backend, const HttpRequest& request) {
+  if (request.method != "GET") throw no_such(request, "GET");
+  const Parameters none(request, {});
+  const MetricsFormat format = metrics_format(request.fields.accept);
+  auto text = backend.metrics(format);
+  if (!text) return to_answer(tl::unexpected(text.error()));
+  return {200, std::move(*text), content_type(format)};
+}
+
 HttpAnswer answered(ApiBackend& backend, HttpRequest& request, Role role) {
   if (const Role least = needed(request); role < least)
     return {403, error_body(fmt::format("{} {} needs the role {}; yours is {}", request.method,
                                         request.path, to_string(least), to_string(role)))};
   try {
     if (const WebFile* file = web_file(request.path)) return answer_page(*file, request);
+    if (request.path == "/metrics") return get_metrics(backend, request);
     if (auto capture = answer_capture(backend, request)) return std::move(*capture);
     return to_answer(dispatch(backend, request));
   } catch (const Wrong& wrong) {

@@ -29,6 +29,7 @@ class RouterBackend final : public ApiBackend {
 
   nlohmann::json version() override;
   ApiResult show(Noun noun) override;
+  tl::expected<std::string, ApiError> metrics(MetricsFormat format) override;
   ApiResult routes(const RoutesQuery& query) override;
   ApiResult reload(const std::optional<std::string>& file,
                    std::optional<uint32_t> confirm_s) override;

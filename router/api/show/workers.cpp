@@ -21,9 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, 5> kStageNames = {"receive", "classify", "lookup", "rewrite",
-                                                    "transmit"};
-
 double rounded(double value) {
   return static_cast<double>(static_cast<int64_t>(value * 10 + 0.5)) / 10;
 }
@@ -69,8 +66,8 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
       busy + idle == 0 ? 0 : 100.0 * static_cast<double>(busy) / static_cast<double>(busy + idle);
   const auto share = sampler.cpu_share(worker.id);
   json stages = json::object();
-  for (size_t i = 0; i < kStageNames.size(); ++i)
-    stages[kStageNames[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
+  for (size_t i = 0; i < kTimedStages.size(); ++i)
+    stages[kTimedStages[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
   json queues = json::array();
   for (const WorkerStatus::Queue& queue : worker.queues)
     queues.push_back({{"port", queue.port}, {"queue", queue.queue}});
