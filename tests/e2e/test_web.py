@@ -180,6 +180,40 @@ def test_values_are_those_of_the_api(page):
     page.clean()
 
 
+TWO_SOCKETS = """
+  const way = {pps: 18e6, bps: 9e9, missed: 0, no_mbuf: 0};
+  const worker = (id, cpu, socket) => ({id, cpu, socket, queues: [{port: "wan0", queue: id}],
+    pps: 9e6, load_percent: 95, cycles_per_packet: 58.1, burst_fill: null, waiting_percent: null,
+    remote_queues: 0});
+  const core = (cpu) => ({cpu, siblings: [cpu + 4]});
+  const answers = {
+    plan: {placement: {control_cpu: 0}, topology: {cpu_model: "", l3_bytes: 0, nics: [],
+      sockets: [{id: 0, memory_bytes: null, cores: [core(0), core(1)]},
+                {id: 1, memory_bytes: null, cores: [core(2), core(3)]}],
+      gpus: [{pci: "0000:99:00.0", name: "H100", socket: 1}]}},
+    ports: {ports: [{name: "wan0", device: "", driver: "net_ice", socket: 1, queues: {rx: 2},
+                     link: {up: true, speed_mbps: 100000}, rx: way, tx: way}]},
+    workers: {workers: [worker(0, 1, 0), worker(1, 6, 1)]}};
+  const done = arguments[0], drawn = document.createElement("div");
+  import("/box.js").then(({box}) => {
+    drawn.append(...box(answers, 1200));
+    const arrows = [...drawn.querySelectorAll("path.arrow")];
+    done({arrows: arrows.map((a) => [a.textContent, a.classList.contains("crossing")]),
+          hot: drawn.querySelectorAll("rect.core.load-4").length,
+          cores: drawn.querySelectorAll("rect.core").length, words: drawn.textContent});
+  });"""
+
+
+def test_what_crosses_sockets_is_red(page):
+    """The drawing of a box that is not at hand: its second worker on a core's second thread."""
+    page.open("box")
+    drawn = page.driver.execute_async_script(TWO_SOCKETS)
+    assert drawn["arrows"] == [["wan0 queue 0 → core 1: crosses sockets", True],
+                               ["wan0 queue 1 → core 6", False]]
+    assert drawn["hot"] == 2 and drawn["cores"] == 4, "each core once"
+    assert "H100" in drawn["words"] and "socket 1" in drawn["words"]
+
+
 def test_routes_are_searched(page):
     page.open("routes").fill("Search routes", what="10.2.0.1")
     page.shows("is forwarded")
