@@ -3,9 +3,11 @@ import {h, svg} from "./dom.js";
 
 const kHeight = 150, kLeft = 78, kBottom = 20, kTop = 10;
 
+const kLeast = 10;  // of the scale: its middle is a whole number, too
+
 // 1, 2 or 5 times a power of ten, at or above the value.
 function roundUp(value) {
-  if (!(value > 0)) return 1;
+  if (!(value > kLeast)) return kLeast;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);
 }
