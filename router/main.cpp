@@ -15,6 +15,7 @@
 #include "config/file/load.hpp"
 #include "router/api/backend/router_backend.hpp"
 #include "router/api/check_machine.hpp"
+#include "router/api/http/listener.hpp"
 #include "router/api/roles.hpp"
 #include "router/api/server.hpp"
 #include "router/control/instance.hpp"
@@ -106,6 +107,15 @@ int run(const config::Config& config, config::Topology topology, const Options& 
     spdlog::error("{}", locks.error().message);
     return 1;
   }
+  std::optional<Listener> loopback;  // in the namespace that hectod started in, with all its rights
+  if (config.api_http) {
+    auto opened = Listener::open_tcp(*config.api_http);
+    if (!opened) {
+      spdlog::error("{}", opened.error().message);
+      return 1;
+    }
+    loopback.emplace(std::move(*opened));
+  }
   auto router = Router::create(config, std::move(topology), locks->get(), &service);
   if (!router) {
     spdlog::error("{}", router.error().message);
@@ -119,13 +129,23 @@ int run(const config::Config& config, config::Topology topology, const Options& 
     spdlog::error("{}", api.error().message);
     return 1;
   }
-  spdlog::info("API: {}; ready", config.api_socket);
+  std::unique_ptr<ApiServer> http;
+  if (loopback) {
+    auto started = ApiServer::start_on_loopback(backend, std::move(*loopback), confine_service);
+    if (!started) {
+      spdlog::error("{}", started.error().message);
+      return 1;
+    }
+    http = std::move(*started);
+  }
+  spdlog::info("API: {}{}; ready", config.api_socket, http ? ", " + http->socket() : "");
   signals.serve(**router, backend);
   struct End {
     Signals& signals;
     ~End() { signals.end(); }
   } end{signals};
   (*router)->run();
+  if (http) http->stop();
   (*api)->stop();
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/net.hpp"
+#include "config/file/endpoint.hpp"
 #include "config/file/ipsec.hpp"
 #include "lookup/prefix.hpp"
 
@@ -130,6 +131,8 @@ struct FileDigest {
   bool operator==(const FileDigest&) const { return true; }
 };
 
+inline constexpr size_t kLeastTokenBytes = 16;  // of the API
+
 inline constexpr size_t kMostInterfaces = 1023;  // ports and VLANs together
 
 struct Config {
@@ -156,6 +159,9 @@ struct Config {
   OffloadConfig offload;
   IpsecConfig ipsec;
   std::string api_socket = "/run/hecto/hecto.sock";
+  std::optional<HttpEndpoint> api_http;  // on loopback
+  std::string api_http_token_file;
+  SecretKey api_http_token;  // of that file; empty: none
   // Groups whose members may do so much by the API; none of them: who may open the socket may do
   // all.
   std::optional<std::string> api_read_group, api_operate_group, api_admin_group;

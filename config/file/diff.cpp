@@ -235,6 +235,9 @@ void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
     if (before != after) lines.push_back(fmt::format("~ {}: {} -> {}", name, before, after));
   };
   for (const Key<Config>& key : file_keys.keys) compare(key, std::string(key.name));
+  if (running.api_http_token_file == wanted.api_http_token_file &&
+      running.api_http_token != wanted.api_http_token)
+    lines.emplace_back("~ api.http_token_file: another token");
   for (const Section<Config>& section : {api_keys, log_keys})
     for (const Key<Config>& key : section.keys)
       compare(key, fmt::format("{}.{}", section.path, key.name));

@@ -365,6 +365,20 @@ constexpr Key<Config> kApi[] = {
   text<&Config::api_socket>("socket",  // sun_path less its final 0
       {1, 107, "an absolute path of at most {high} bytes"}, kRestart,
       "UNIX socket of the API."),
+  structure<Config>("http", "text", "none",
+      {1, 65535, "a loopback address with a port, as 127.0.0.1:8080 or \"[::1]:8080\""}, kRestart,
+      "HTTP for this machine alone: metrics, the page, and all that the role read may; any user may "
+      "ask.")
+      .printed([](const Config& c) {
+        return c.api_http ? quoted(to_string(*c.api_http)) : std::string();
+      }),
+  structure<Config>("http_token_file", "text", "none", {0, 0, "a file that nobody else may read"},
+      kReload,
+      "Holds a token: who sends it (`Authorization: Bearer TOKEN`) has the role operate. A reload "
+      "reads it again.")
+      .printed([](const Config& c) {
+        return c.api_http_token_file.empty() ? std::string() : quoted(c.api_http_token_file);
+      }),
   text<&Config::api_read_group>("read_group", {0, 0, kGroup}, kRestart,
       "Its members may look: `hecto show`, metrics. With any of these groups the socket is open to "
       "all users, and hectod asks the kernel who they are."),

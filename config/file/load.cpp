@@ -14,6 +14,7 @@
 #include "config/file/addresses.hpp"
 #include "config/file/interface_checks.hpp"
 #include "config/file/keys.hpp"
+#include "config/file/load_api.hpp"
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_offload.hpp"
 #include "config/file/load_ports.hpp"
@@ -163,23 +164,6 @@ void load_tables(const Value& value, Loading& loading) {
       memory.refuse("is too little for ipv4_engine: direct; use at least 48MiB, or compact");
   };
   read_keys(fields, table_keys, tables, {{"memory", read_memory}});
-}
-
-void load_api(const Value& value, Loading& loading) {
-  Fields fields(value, api_keys.names, "a map, as {socket: /run/hecto/hecto.sock}");
-  const uint64_t most = api_keys["socket"].range.high;
-  auto read_socket = [&](const Value& socket) {
-    auto path = socket.text("an absolute path");
-    if (!path) return;
-    if (!path->starts_with('/'))
-      socket.refuse("is not an absolute path; start it with /");
-    else if (path->size() > most)
-      socket.refuse(
-          fmt::format("has {} bytes; a UNIX socket's path has at most {}", path->size(), most));
-    else
-      loading.config.api_socket = *path;
-  };
-  read_keys(fields, api_keys, loading.config, {{"socket", read_socket}});
 }
 
 void load_log(const Value& value, Loading& loading) {

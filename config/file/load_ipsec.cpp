@@ -1,25 +1,19 @@
 #include "config/file/load_ipsec.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <functional>
 #include <map>
 
 #include "config/file/addresses.hpp"
+#include "config/file/key_file.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load_ipsec_policies.hpp"
 
 namespace hecto::config {
 namespace {
-
-constexpr size_t kMostKeyFileBytes = 4096;
 
 const IpsecAlgorithm* read_algorithm(const Value& value,
                                      std::span<const IpsecAlgorithm> algorithms) {
@@ -30,38 +24,6 @@ const IpsecAlgorithm* read_algorithm(const Value& value,
     names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
   value.complain("no algorithm that is known; use " + names);
   return nullptr;
-}
-
-struct KeyFiles {
-  std::string base;  // the file in whose folder relative key files lie
-  std::function<std::string(const std::string& path)> limit;  // as LoadLimits
-};
-
-// The text of a key file; refuses what others may read, as ssh does.
-std::optional<std::string> read_key_file(const Value& value, const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    value.refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
-    return std::nullopt;
-  }
-  struct stat info {};
-  std::string text(kMostKeyFileBytes + 1, '\0');
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  const ssize_t bytes = regular ? read(fd, text.data(), text.size()) : -1;
-  close(fd);
-  if (bytes < 0) {
-    value.refuse("cannot be read as a file");
-  } else if ((info.st_mode & 077) != 0) {
-    value.refuse(fmt::format("is open to others (mode {:04o}); use chmod 600",
-                             static_cast<unsigned>(info.st_mode & 07777)));
-  } else if (static_cast<size_t>(bytes) > kMostKeyFileBytes) {
-    value.refuse("is no key file; write one or two keys, as 0x0123");
-  } else {
-    text.resize(static_cast<size_t>(bytes));
-    return text;
-  }
-  explicit_bzero(text.data(), text.size());
-  return std::nullopt;
 }
 
 // What `key` says must be `bytes` long; nothing of it is told.
@@ -94,15 +56,10 @@ void read_inline_key(const Value* value, unsigned bytes, std::string_view field,
 // The cipher's key, then that of integrity, with blanks between.
 void read_keys_of_file(const Value& value, const IpsecAlgorithm& cipher,
                        const IpsecAlgorithm* integrity, const KeyFiles& files, IpsecSaConfig& sa) {
-  auto name = value.text("a file name");
-  if (!name) return;
-  std::error_code error;
-  const auto folder = std::filesystem::absolute(files.base, error).parent_path();
-  sa.key_file = (folder / *name).lexically_normal().string();
-  if (files.limit)
-    if (const std::string why_not = files.limit(sa.key_file); !why_not.empty())
-      return value.refuse(why_not);
-  auto text = read_key_file(value, sa.key_file);
+  const auto path = key_file_path(value, files);
+  if (!path) return;
+  sa.key_file = *path;
+  auto text = read_key_file(value, *path, files, "one or two keys, as 0x0123");
   if (!text) return;
   std::vector<std::string_view> words;
   for (size_t at = 0; at < text->size();) {

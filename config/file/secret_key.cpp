@@ -46,6 +46,14 @@ std::optional<SecretKey> SecretKey::parse(std::string_view hex) {
   return key;
 }
 
+SecretKey SecretKey::of(std::string_view text) {
+  SecretKey key;
+  key.bytes_ = take();
+  key.size_ = static_cast<uint8_t>(std::min(text.size(), kMost));
+  std::copy_n(text.data(), key.size_, key.bytes_);
+  return key;
+}
+
 bool SecretKey::operator==(const SecretKey& other) const {
   return std::ranges::equal(bytes(), other.bytes());
 }

@@ -27,6 +27,7 @@ class SecretKey {
 
   // "0x0123…", whole bytes; nothing when it is something else, or longer.
   static std::optional<SecretKey> parse(std::string_view hex);
+  static SecretKey of(std::string_view text);  // its bytes, at most kMost
   std::span<const uint8_t> bytes() const { return {bytes_, size_}; }
   size_t size() const { return size_; }
   bool operator==(const SecretKey& other) const;

@@ -115,7 +115,7 @@ std::optional<std::string> change_in(const HttpRequest& request) {
 }
 
 std::string who(const HttpPeer& peer) {
-  if (!peer.uid) return "nobody that is known";
+  if (!peer.uid) return "nobody that is known (HTTP on loopback)";
   const std::string name = user_name(*peer.uid);
   return fmt::format("{} (uid {}), pid {}", name.empty() ? "a user" : name, *peer.uid, peer.pid);
 }

@@ -19,6 +19,7 @@
 #include "config/file/config.hpp"
 #include "config/file/loading.hpp"
 #include "lookup/prefix.hpp"
+#include "router/api/metrics_format.hpp"
 
 namespace hecto::router {
 
@@ -109,6 +110,8 @@ class ApiBackend {
   virtual ~ApiBackend() = default;
   virtual nlohmann::json version() = 0;  // answers at once, without the control thread
   virtual ApiResult show(Noun noun) = 0;
+  // All of it as metrics, in that format.
+  virtual tl::expected<std::string, ApiError> metrics(MetricsFormat format) = 0;
   virtual ApiResult routes(const RoutesQuery& query) = 0;
   // No file: the running one again. The path is absolute. With `confirm_s` the configuration before
   // it comes back unless confirm() comes within so many seconds.
@@ -141,6 +144,8 @@ class ApiBackend {
   virtual tl::expected<std::optional<std::string>, ApiError> read_capture(uint32_t id) = 0;
   virtual ApiResult stop_capture(uint32_t id) = 0;  // takes no more; the rest can still be read
   virtual ApiResult end_capture(uint32_t id) = 0;   // its counts; nothing can be read any more
+  // Whether it is what api.http_token_file holds; in a time that says nothing of where it differs.
+  virtual bool is_http_token(std::string_view text) = 0;
   // SAs' keys for the user at the other end of the connection; text.
   virtual SecretAnswer esp_keys(std::optional<uint32_t> uid) = 0;
 };

@@ -8,6 +8,9 @@
 
 namespace hecto::router {
 
+// The sockets with their cores, the NICs and GPUs, as the page draws them.
+nlohmann::json topology_json(const config::Topology& topology);
+
 nlohmann::json plan_json(const config::Placement& placement, const std::string& text);
 
 }  // namespace hecto::router

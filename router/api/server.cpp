@@ -10,8 +10,11 @@
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_ipsec_policies.hpp"
 #include "router/api/audit.hpp"
+#include "router/api/http/listener.hpp"
+#include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
 #include "router/api/route_body.hpp"
+#include "router/api/web/web_files.hpp"
 
 namespace hecto::router {
 namespace {
@@ -244,11 +247,36 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   throw Wrong{404, quoted(path) + " is no path of the API; see docs/api.md"};
 }
 
+// The page, its parts, and how old a browser's copy is: by what is in it, not by time.
+HttpAnswer answer_page(const WebFile& file, const HttpRequest& request) {
+  if (request.method != "GET" && request.method != "HEAD") throw no_such(request, "GET");
+  const std::string etag = fmt::format("\"{}\"", file.digest);
+  HttpAnswer answer;
+  answer.type = file.type;
+  answer.headers = fmt::format("ETag: {}\r\nCache-Control: no-cache\r\n", etag);
+  if (request.fields.if_none_match && request.fields.if_none_match->find(etag) != std::string::npos)
+    answer.status = 304;
+  else
+    answer.body = file.body;
+  return answer;
+}
+
+HttpAnswer get_metrics(ApiBackend& backend, const HttpRequest& request) {
+  if (request.method != "GET") throw no_such(request, "GET");
+  const Parameters none(request, {});
+  const MetricsFormat format = metrics_format(request.fields.accept);
+  auto text = backend.metrics(format);
+  if (!text) return to_answer(tl::unexpected(text.error()));
+  return {200, std::move(*text), content_type(format)};
+}
+
 HttpAnswer answered(ApiBackend& backend, HttpRequest& request, Role role) {
   if (const Role least = needed(request); role < least)
     return {403, error_body(fmt::format("{} {} needs the role {}; yours is {}", request.method,
                                         request.path, to_string(least), to_string(role)))};
   try {
+    if (const WebFile* file = web_file(request.path)) return answer_page(*file, request);
+    if (request.path == "/metrics") return get_metrics(backend, request);
     if (auto capture = answer_capture(backend, request)) return std::move(*capture);
     return to_answer(dispatch(backend, request));
   } catch (const Wrong& wrong) {
@@ -288,6 +316,35 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiBackend& backend, const s
       socket, limits,
       [&backend, rules](HttpRequest& request) {
         return answer(backend, request, rules.of(request.peer));
+      },
+      std::move(door));
+  if (!server) return tl::unexpected<Error>(server.error());
+  return std::unique_ptr<ApiServer>(new ApiServer(std::move(*server)));
+}
+
+HttpLimits ApiServer::loopback_limits() {
+  HttpLimits limits;
+  limits.connections = 32;
+  limits.head_bytes = 16 << 10;
+  limits.body_bytes = kLargestJson;
+  limits.upload_bytes = 64 << 20;
+  return limits;
+}
+
+Result<std::unique_ptr<ApiServer>> ApiServer::start_on_loopback(ApiBackend& backend,
+                                                                Listener listener,
+                                                                std::function<void()> thread_begins,
+                                                                const HttpLimits& limits) {
+  const LoopbackAccess access(
+      listener.port(), [&backend](std::string_view text) { return backend.is_http_token(text); });
+  HttpDoor door;
+  door.thread_begins = std::move(thread_begins);
+  door.headers = LoopbackAccess::kHeaders;
+  auto server = HttpServer::start(
+      std::move(listener), limits,
+      [&backend, access](HttpRequest& request) {
+        if (auto refused = access.refuse(request)) return std::move(*refused);
+        return answer(backend, request, access.role(request));
       },
       std::move(door));
   if (!server) return tl::unexpected<Error>(server.error());

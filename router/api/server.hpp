@@ -1,4 +1,4 @@
-// The API of hectod: HTTP and JSON over a UNIX socket, as docs/api.md has it. Paths, parameters
+// The API of hectod: HTTP and JSON over a UNIX socket, and on loopback, as docs/api.md has it. Paths, parameters
 // and bodies are checked here; what remains goes to the ApiBackend. The threads of the server
 // inherit the affinity of the thread that starts it: start it from a control core.
 #pragma once
@@ -22,6 +22,12 @@ class ApiServer {
                                                   const AccessRules& rules = {},
                                                   const HttpLimits& limits = {},
                                                   std::function<void()> thread_begins = {});
+  // The same on loopback, for who is `read` or, with the token, `operate`; with limits of its own, so
+  // that nobody there takes places of the socket.
+  static Result<std::unique_ptr<ApiServer>> start_on_loopback(
+      ApiBackend& backend, Listener listener, std::function<void()> thread_begins = {},
+      const HttpLimits& limits = loopback_limits());
+  static HttpLimits loopback_limits();
   // Waits for the calls to the backend that are under way, closes connections, removes the socket.
   void stop() { server_->stop(); }
   const std::string& socket() const { return server_->socket(); }

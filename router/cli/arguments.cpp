@@ -20,9 +20,9 @@
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",    "check",    "plan",   "reload",  "diff",
-                                         "confirm", "rollback", "trace",  "capture", "load-routes",
-                                         "route",   "clear",    "version"};
+const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
+                                         "diff",        "confirm", "rollback", "trace",  "capture",
+                                         "load-routes", "route",   "clear",    "version"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -186,6 +186,16 @@ void add_show(CLI::App& app, Arguments& a) {
   show.add_flag("--total", a.total, "counters since the router's start, not since hecto clear");
 }
 
+void add_top(CLI::App& app, Arguments& a) {
+  CLI::App& top = add_verb(
+      app, "top", "ports, workers, growing drops, egress and punts, on a screen that stays",
+      "h shows the keys, q ends. Without a terminal (a pipe, TERM=dumb) a picture behind the "
+      "other.\n"
+      "Where the router goes away it says so, marks what it shows as old, and tries again.");
+  add_number(top, "--interval", a.interval_s, "S", 0.2, 3600.0, "again after so many seconds");
+  top.add_flag("--once", a.once, "one picture, with the router's own rates, and the end");
+}
+
 void add_trace(CLI::App& app, Arguments& a) {
   CLI::App& trace = add_verb(
       app, "trace", "what happens to the next packets that fit, stage by stage",
@@ -321,6 +331,7 @@ void describe(CLI::App& app, Arguments& a) {
   add_option(app, "--socket", a.socket, "PATH",
              "the router's API socket (default: $HECTO_SOCKET, or\n/run/hecto/hecto.sock)");
   add_show(app, a);
+  add_top(app, a);
   add_trace(app, a);
   add_capture(app, a);
   add_changes(app, a);

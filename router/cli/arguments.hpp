@@ -35,6 +35,8 @@ struct Arguments {
   uint32_t limit = 100;                   // show routes
   std::string origin, protocol;           // show routes; protocol: also of packets
   std::optional<double> watch_s;          // show: again and again
+  double interval_s = 1;                  // top
+  bool once = false;                      // top
   bool total = false;                     // show: whatever `clear` has marked
   uint32_t metric = 0;                    // load-routes
   std::string from, to, port, interface;  // trace, capture; from, interface: show routes

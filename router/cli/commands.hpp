@@ -17,6 +17,7 @@ int route(const Session& session);
 int trace(const Session& session);
 int capture(const Session& session);
 int clear(const Session& session);
+int top(const Session& session);
 int version(const Session& session);
 
 }  // namespace hecto::cli

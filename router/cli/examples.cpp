@@ -26,6 +26,9 @@ Environment:
   hecto show routes 10.0.0.0/8 --origin linux --protocol bgp
                                                        what BGP has of that prefix and inside
   hecto show ports --json | jq '.ports[].rx.missed')"},
+    {"top", R"(Examples:
+  hecto top                            q ends, h shows the other keys
+  hecto top --interval 10 >> top.log   a picture every 10 s)"},
     {"trace", R"(Examples:
   hecto trace --to 203.0.113.9 -n 3           the way of the next three packets to it
   hecto trace --protocol tcp --transport-port 179 --interface wan0

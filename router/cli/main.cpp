@@ -43,7 +43,7 @@ int run(const Session& session) {
       {"show", show},   {"check", check},     {"plan", plan},         {"reload", reload},
       {"diff", diff},   {"confirm", confirm}, {"rollback", rollback}, {"load-routes", load_routes},
       {"route", route}, {"trace", trace},     {"capture", capture},   {"version", version},
-      {"clear", clear},
+      {"clear", clear}, {"top", top},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "config/capacity/capacity.hpp"
+#include "router/api/capacity_json.hpp"
 #include "router/api/plan_json.hpp"
-#include "router/cli/capacity_json.hpp"
 #include "router/cli/commands.hpp"
 #include "router/cli/local.hpp"
 #include "router/cli/render.hpp"
@@ -85,7 +85,7 @@ std::string explained(const config::Constants& constants) {
 
 int explain(const Session& session, const config::Constants& constants) {
   if (session.arguments().json)
-    session.out(json{{"constants", constants_json(constants)}}.dump() + "\n");
+    session.out(json{{"constants", router::constants_json(constants)}}.dump() + "\n");
   else
     session.out(explained(constants));
   return kDone;
@@ -141,9 +141,9 @@ int plan(const Session& session) {
   const std::string text = config::describe(*placement, plan->config, plan->topology) + "\n" +
                            config::describe(plan->box, setup, capacity, size, traffic);
   json answer = router::plan_json(*placement, text);
-  answer["box"] = box_json(plan->box);
-  answer["capacity"] = capacity_json(plan->box, setup, capacity);
-  answer["constants"] = constants_json(plan->box.constants);
+  answer["box"] = router::box_json(plan->box);
+  answer["capacity"] = router::capacity_json(plan->box, setup, capacity);
+  answer["constants"] = router::constants_json(plan->box.constants);
   return session.show(answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n",
                       render_plan);
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "router/cli/fields.hpp"
 #include "router/cli/render.hpp"
@@ -54,9 +53,7 @@ Cell link_cell(const json& port) {
   const json& link = at(port, "link");
   if (!flag(link, "up")) return {"down", Paint::kBad};
   if (!has(link, "speed_mbps")) return "up";
-  const double mbps = number(link, "speed_mbps");  // 100 Gb/s, but 2.5 Gb/s
-  return Cell(std::fmod(mbps, 1000) == 0 ? fmt::format("{:.0f} Gb/s", mbps / 1000)
-                                         : bit_rate(mbps * 1e6));
+  return link_speed(number(link, "speed_mbps"));
 }
 
 std::string details(const json& port) {

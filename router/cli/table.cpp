@@ -61,6 +61,23 @@ std::string shortened(std::string_view text, size_t width) {
   return std::string(text.substr(0, end)) + "…";
 }
 
+std::string shortened_line(std::string_view line, size_t width) {
+  std::string out, plain;
+  bool cut = false;
+  for (size_t at = 0; at < line.size();) {
+    const size_t escape = std::min(line.find('\033', at), line.size());
+    const std::string_view text = line.substr(at, escape - at);
+    const size_t room = width - display_width(plain);
+    if (!cut) out += room == 0 && !text.empty() ? std::string() : shortened(text, room);
+    cut = cut || display_width(text) > room;
+    plain += cut ? std::string_view() : text;
+    const size_t end = std::min(line.find('m', escape), line.size() - 1) + 1;
+    if (escape < line.size()) out += line.substr(escape, end - escape);
+    at = escape < line.size() ? end : escape;
+  }
+  return out;
+}
+
 std::string paragraph(const std::string& head, std::string_view text) {
   const std::string clean = printable(text);
   const std::string indent(display_width(head), ' ');
@@ -89,26 +106,45 @@ void Table::row(std::vector<Cell> cells) {
 }
 
 // 0 for a column that is left out.
-std::vector<size_t> Table::widths(Style style) const {
+std::vector<size_t> Table::natural_widths() const {
   std::vector<size_t> widths(columns_.size(), 0);
-  size_t total = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
     for (const auto& row : rows_) widths[i] = std::max(widths[i], display_width(row[i].text));
-    if (widths[i] == 0) continue;
-    widths[i] = std::max(widths[i], display_width(columns_[i].title));
-    total += widths[i] + (total == 0 ? 0 : kGap.size());
-  }
-  while (!style.whole && total > kWidth) {
-    size_t widest = columns_.size();
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      if (!columns_[i].may_shrink || widths[i] <= kNarrowest) continue;
-      if (widest == columns_.size() || widths[i] > widths[widest]) widest = i;
-    }
-    if (widest == columns_.size()) break;
-    --widths[widest];
-    --total;
+    if (widths[i] > 0)
+      widths[i] = std::max({widths[i], display_width(columns_[i].title), columns_[i].least});
   }
   return widths;
+}
+
+// False: it is still wider than `most`.
+bool Table::shrink(std::vector<size_t>& widths, size_t most) const {
+  size_t total = 0;
+  for (const size_t width : widths)
+    if (width > 0) total += width + (total == 0 ? 0 : kGap.size());
+  for (; total > most; --total) {
+    size_t widest = columns_.size();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (!columns_[i].may_shrink || widths[i] <= std::max(kNarrowest, columns_[i].least)) continue;
+      if (widest == columns_.size() || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == columns_.size()) return false;
+    --widths[widest];
+  }
+  return true;
+}
+
+std::vector<size_t> Table::widths(Style style) const {
+  for (std::vector<size_t> natural = natural_widths();;) {
+    std::vector<size_t> widths = natural;
+    if (style.whole || shrink(widths, style.width)) return widths;
+    size_t leaving = columns_.size();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (natural[i] == 0 || columns_[i].leaves == 0) continue;
+      if (leaving == columns_.size() || columns_[i].leaves < columns_[leaving].leaves) leaving = i;
+    }
+    if (leaving == columns_.size()) return widths;
+    natural[leaving] = 0;
+  }
 }
 
 std::string Table::text(Style style) const {

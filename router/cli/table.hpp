@@ -1,4 +1,5 @@
-// Tables and paragraphs for a terminal, at most 100 columns wide. Pure: text in, text out.
+// Tables and paragraphs for a terminal, at most 100 columns wide unless a style says otherwise.
+// Pure: text in, text out.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ enum class Align : uint8_t { kLeft, kRight };
 
 struct Style {
   bool color = false;
-  bool whole = false;  // nothing is cut: somebody else reads it, not a terminal
+  bool whole = false;     // nothing is cut: somebody else reads it, not a terminal
+  size_t width = kWidth;  // of tables
 };
 
 std::string painted(std::string_view text, Paint paint, Style style);
@@ -27,6 +29,8 @@ std::string painted(std::string_view text, Paint paint, Style style);
 std::string printable(std::string_view text);
 // Cut to `width` columns, with an ellipsis.
 std::string shortened(std::string_view text, size_t width);
+// The same of a line with colours in it, which take no column.
+std::string shortened_line(std::string_view line, size_t width);
 // Broken at spaces; lines behind the first are indented by the width of `head`.
 std::string paragraph(const std::string& head, std::string_view text);
 
@@ -34,6 +38,8 @@ struct Column {
   std::string title;
   Align align = Align::kLeft;
   bool may_shrink = false;  // cut when the table would be too wide
+  uint8_t leaves = 0;       // left out when that was not enough, 1 first; 0: never
+  size_t least = 0;         // as wide at least, so that columns stand still in a live view
 };
 
 struct Cell {
@@ -54,6 +60,8 @@ class Table {
   std::string text(Style style = {}) const;
 
  private:
+  std::vector<size_t> natural_widths() const;
+  bool shrink(std::vector<size_t>& widths, size_t most) const;
   std::vector<size_t> widths(Style style) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;

@@ -42,6 +42,11 @@ std::string bit_rate(double bits_per_second) {
   return scaled(bits_per_second, "b/s");
 }
 
+std::string link_speed(double mbps) {
+  return mbps >= 1000 && std::fmod(mbps, 1000) == 0 ? fmt::format("{:.0f} Gb/s", mbps / 1000)
+                                                    : bit_rate(mbps * 1e6);
+}
+
 std::string bytes(double value) {
   return with_prefix(value, 1024, "B", {"", "Ki", "Mi", "Gi", "Ti", "Pi"});
 }

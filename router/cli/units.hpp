@@ -12,6 +12,7 @@ std::string count(uint64_t value);                        // with thousands' com
 std::string scaled(double value, std::string_view unit);  // decimal: "12.4 Mpps"
 std::string packet_rate(double packets_per_second);       // "3 pps"
 std::string bit_rate(double bits_per_second);             // "96.2 Gb/s"
+std::string link_speed(double mbps);                      // "100 Gb/s", but "2.5 Gb/s"
 std::string bytes(double value);                          // binary: "512 B", "40.0 MiB"
 std::string percent(double value);                        // "71%"
 std::string decimal(double value, int digits = 1);        // "58.1"

@@ -31,6 +31,7 @@ ReloadLimits::ReloadLimits(const config::Config& started) {
     if (!path.empty()) files_.insert(fs::weakly_canonical(path, error).string());
   };
   for (const std::string& file : started.route_files) named(file);
+  named(started.api_http_token_file);
   for (const config::IpsecSaConfig& sa : started.ipsec.sas) named(sa.key_file);
 }
 

@@ -269,6 +269,7 @@ void Router::turn(int timeout_ms) {
   epoll_event events[8];
   if (mirror_rests_) timeout_ms = std::min(timeout_ms, kSoon_ms);
   const int count = epoll_wait(poll_.get(), events, 8, timeout_ms);
+  times_.begins();
   rest_mirror(false);
   for (int i = 0; i < count; ++i) {
     const int fd = events[i].data.fd;
@@ -280,6 +281,7 @@ void Router::turn(int timeout_ms) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
     } else if (linux_ && fd == linux_->fd()) {
+      times_.reads_routes();
       rest_mirror(!read_mirror(*linux_));
     } else if (xfrm_ && fd == xfrm_->fd()) {
       read_mirror(*xfrm_);
@@ -287,8 +289,10 @@ void Router::turn(int timeout_ms) {
   }
   routes_->continue_loads();
   routing().commit();
+  times_.committed();
   dataplane().release_gleans();
   publish_ipsec();
+  times_.ends();
 }
 
 // The mirrors mend themselves and say so (MirrorBase): what they could not read they try again.

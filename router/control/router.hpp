@@ -21,6 +21,7 @@
 #include "base/result.hpp"
 #include "router/control/commands.hpp"
 #include "router/control/route_files.hpp"
+#include "router/control/turn_times.hpp"
 
 namespace hecto::config {
 struct Config;
@@ -98,6 +99,8 @@ class Router {
   Routing& routing();
   Dataplane& dataplane();
   DpdkForwardingPlane& plane() { return *plane_; }
+  const Gate& gate() const { return *gate_; }
+  const TurnTimes& times() const { return times_; }
   const Sampler& sampler() const { return *sampler_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
@@ -134,6 +137,7 @@ class Router {
   std::unique_ptr<ReloadControl> reloads_;
   std::unique_ptr<RestartControl> restart_;
   std::unique_ptr<Gate> gate_;
+  TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;

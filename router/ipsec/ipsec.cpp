@@ -178,6 +178,7 @@ std::optional<SaView> Ipsec::find(const SaId& id) const {
 IpsecStatistics Ipsec::statistics() const {
   IpsecStatistics statistics;
   statistics.sas = static_cast<uint32_t>(sas_.size());
+  statistics.sa_totals = sas_.totals();
   statistics.policies = static_cast<uint32_t>(policies_.size());
   statistics.max_sas = options_.max_sas;
   statistics.max_policies = options_.max_policies;

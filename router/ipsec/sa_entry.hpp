@@ -19,6 +19,7 @@ struct SaEntry {
   uint32_t generation = 0;  // of Linux's state, in which it was confirmed last
   bool soft_expired = false;
   bool expired = false;
+  uint64_t counted_bytes = 0, counted_packets = 0;  // in the table's totals
   // At the last look at lifetimes.
   uint32_t sampled_s = 0;
   uint64_t sampled_bytes = 0, sampled_packets = 0;

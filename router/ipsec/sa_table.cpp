@@ -59,6 +59,17 @@ void sample_rates(SaEntry& entry, const SaUsage& usage, uint32_t now_s) {
   entry.sampled_packets = usage.packets;
 }
 
+// Of the limit that is nearest, without those of time.
+double used_share(const SaEntry& entry, const SaUsage& usage) {
+  const SaLifetime& lifetime = entry.state.lifetime;
+  const auto share = [](uint64_t used, uint64_t limit) {
+    return static_cast<double>(used) / static_cast<double>(limit);
+  };
+  const uint64_t sequence = entry.state.esn ? 0 : std::max(usage.sequence, usage.replay_top);
+  return std::max({share(usage.bytes, lifetime.hard_bytes),
+                   share(usage.packets, lifetime.hard_packets), share(sequence, UINT32_MAX)});
+}
+
 // The limit that is over, if any. Times of 0 are no limit.
 std::optional<Expiry::Cause> over(const SaUsage& usage, uint64_t bytes, uint64_t packets,
                                   uint64_t add_s, uint64_t use_s, uint32_t added_s,
@@ -166,6 +177,7 @@ Result<bool> SaTable::put(SaState state) {
   }
   SaEntry& entry = there ? at->second : entries_[state.id];
   if (there) {
+    count(entry, usage_of(*entry.sa));
     templates_.remove(entry);
     peers_.remove(entry.state.source);
     if (same_keys) copy_use(*entry.sa, **made);
@@ -180,6 +192,7 @@ Result<bool> SaTable::put(SaState state) {
   entry.serial = ++serial_;
   if (!same_keys) {
     entry.added_s = entry.sampled_s = options_.now_s();
+    entry.counted_bytes = entry.counted_packets = 0;
     entry.sampled_bytes = entry.sampled_packets = entry.bytes_per_s = entry.packets_per_s = 0;
   }
   entry.generation = generation_;
@@ -220,6 +233,7 @@ void SaTable::remove(const SaId& id) {
 
 void SaTable::remove(Map::iterator at) {
   SaEntry& entry = at->second;
+  count(entry, usage_of(*entry.sa));
   sad_.remove(entry.state.id);
   peers_.remove(entry.state.source);
   history_.record(entry.state, *entry.sa, options_.now_s());
@@ -248,12 +262,24 @@ size_t SaTable::end_resync() {
   });
 }
 
+// What workers did since it was counted last.
+void SaTable::count(SaEntry& entry, const SaUsage& usage) {
+  totals_.bytes += usage.bytes - std::exchange(entry.counted_bytes, usage.bytes);
+  totals_.packets += usage.packets - std::exchange(entry.counted_packets, usage.packets);
+}
+
 std::vector<Expiry> SaTable::expire(uint32_t now_s) {
   std::vector<Expiry> expiries;
+  totals_.soft_expired = totals_.expired = 0;
+  totals_.most_used = 0;
   for (auto& [id, entry] : entries_) {
     const SaUsage usage = usage_of(*entry.sa);
+    count(entry, usage);
     sample_rates(entry, usage, now_s);
     auto expiry = check_lifetime(entry, usage, now_s);
+    if (!entry.expired) totals_.most_used = std::max(totals_.most_used, used_share(entry, usage));
+    totals_.expired += entry.expired;
+    totals_.soft_expired += entry.soft_expired && !entry.expired;
     if (!expiry) continue;
     expiries.push_back(*expiry);
     templates_.changed(entry);

@@ -63,6 +63,8 @@ class SaTable {
   void release(const esp::Sa& sa);
   void reclaim() { sad_.reclaim(); }
 
+  const SaTotals& totals() const { return totals_; }
+
   void offer_to_nics();
 
   std::optional<SaUsage> usage(const SaId& id, bool with_bitmap) const;
@@ -80,6 +82,7 @@ class SaTable {
   Result<std::unique_ptr<esp::Sa>> make(const SaState& state);
   void continue_left(SaState& state, uint64_t print) const;
   void remove(Map::iterator at);
+  void count(SaEntry& entry, const SaUsage& usage);
   void retire(std::unique_ptr<esp::Sa> sa);
   size_t remove_if(const std::function<bool(const SaEntry&)>& which);
 
@@ -93,6 +96,7 @@ class SaTable {
   std::vector<std::unique_ptr<esp::Sa>> removed_;
   std::vector<uint32_t> free_numbers_;
   uint32_t next_number_ = 0;
+  SaTotals totals_;
   uint64_t serial_ = 0;
   uint32_t generation_ = 1;  // of Linux's state
 };

@@ -71,8 +71,16 @@ struct Expiry {
 };
 const char* to_string(Expiry::Cause cause);
 
+// Of all SAs together, as of the last look at lifetimes. What was counted of an SA stays when it goes.
+struct SaTotals {
+  uint64_t packets = 0, bytes = 0;
+  uint32_t soft_expired = 0, expired = 0;  // now; the second are not among the first
+  double most_used = 0;  // of hard limits of bytes and packets and of sequence numbers: a share
+};
+
 struct IpsecStatistics {
   uint32_t sas = 0, policies = 0;
+  SaTotals sa_totals;
   uint32_t max_sas = 0, max_policies = 0;
   uint32_t policies_without_sa = 0;  // outbound ones to protect
   uint64_t sas_refused = 0;          // Linux's: over the limit, or keys that do not fit

@@ -55,6 +55,12 @@ std::vector<Neighbor> Neighbors::of_address(const IpAddress& address) const {
   return found;
 }
 
+std::map<uint16_t, size_t> Neighbors::states() const {
+  std::map<uint16_t, size_t> states;
+  for (const auto& [key, entry] : neighbors_) ++states[entry.neighbor.state];
+  return states;
+}
+
 std::vector<Neighbor> Neighbors::all() const {
   std::vector<Neighbor> all;
   all.reserve(neighbors_.size());

@@ -45,6 +45,7 @@ class Neighbors {
     }
   }
   std::vector<Neighbor> all() const;
+  std::map<uint16_t, size_t> states() const;  // how many are in which, NUD_*
   bool empty() const { return neighbors_.empty(); }
   size_t size() const { return neighbors_.size(); }
 

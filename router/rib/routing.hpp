@@ -15,6 +15,7 @@
 // a more specific route of a later table wins here, not in Linux.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,6 +121,7 @@ class Routing final : public LinuxEvents {
   std::vector<GroupView> next_hops() const;  // by group
   std::optional<GroupView> next_hop(GroupId group) const;
   std::vector<NeighborView> neighbors() const;  // by address
+  std::map<uint16_t, size_t> neighbor_states() const { return store_.neighbors().states(); }
   RoutingStatistics statistics() const;
 
  private:

@@ -6,12 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.hpp"
+#include "router/api/metrics/metrics.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/gate.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
 #include "router/control/linux_namespace.hpp"
+#include "router/control/reload_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
 #include "router/control/running.hpp"
@@ -114,6 +117,22 @@ json RouterBackend::answer(Noun noun) {
       break;
   }
   return show_plan(r.running());
+}
+
+tl::expected<std::string, ApiError> RouterBackend::metrics(MetricsFormat format) {
+  auto text = router_.commands().call<std::string>([this, format] {
+    Router& r = router_;
+    const std::chrono::duration<double> uptime =
+        std::chrono::steady_clock::now() - r.running().started;
+    return metrics_text(
+        {r.plane(), r.sampler(), r.interfaces().table(), r.interfaces().lost_ports(), r.routing(),
+         table_use(r.tables()), r.placement().sockets.size(), r.linux_side(), r.ipsec(),
+         r.offload(), &r.dataplane(), r.times(), rte_get_tsc_hz(), uptime.count(),
+         r.warnings().size(), r.gate().open(), r.reloads().unconfirmed()},
+        format);
+  });
+  if (!text) return tl::unexpected(stopping().error());
+  return std::move(*text);
 }
 
 ApiResult RouterBackend::routes(const RoutesQuery& query) {

@@ -29,6 +29,7 @@ class RouterBackend final : public ApiBackend {
 
   nlohmann::json version() override;
   ApiResult show(Noun noun) override;
+  tl::expected<std::string, ApiError> metrics(MetricsFormat format) override;
   ApiResult routes(const RoutesQuery& query) override;
   ApiResult reload(const std::optional<std::string>& file,
                    std::optional<uint32_t> confirm_s) override;
@@ -46,6 +47,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
   ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  bool is_http_token(std::string_view text) override;
   ApiResult start_trace(const TraceFilter& filter) override;
   ApiResult read_trace(uint32_t id, uint32_t after) override;
   ApiResult stop_trace(uint32_t id) override;

@@ -152,6 +152,18 @@ ApiResult RouterBackend::confirm() {
   });
 }
 
+// That of the file that runs now.
+bool RouterBackend::is_http_token(std::string_view text) {
+  const auto same = router_.commands().call<bool>([this, text] {
+    const auto token = router_.config().api_http_token.bytes();
+    unsigned differs = token.empty() || token.size() != text.size();
+    for (size_t i = 0; i < text.size() && i < token.size(); ++i)
+      differs |= token[i] ^ static_cast<uint8_t>(text[i]);
+    return differs == 0;
+  });
+  return same.value_or(false);
+}
+
 // Whatever log.level says: it goes to where the log goes, by a logger of its own.
 void RouterBackend::audit(const std::string& line, bool done) {
   static spdlog::logger trail = [] {

@@ -1,4 +1,4 @@
-// HTTP/1.1 over UNIX sockets, server and client: the words of both, and their doors.
+// HTTP/1.1 over UNIX sockets and loopback, server and client: the words of both, and their doors.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,19 @@
 
 namespace hecto::router {
 
+class Listener;
+
 // The process at the other end, as the kernel knew it when it connected (SO_PEERCRED,
-// SO_PEERGROUPS).
+// SO_PEERGROUPS); of TCP nobody knows.
 struct HttpPeer {
   std::optional<uint32_t> uid;
   std::vector<uint32_t> groups;
   int pid = 0;  // 0: not known
+};
+
+// Fields of a request's head that decide whether and how it is answered; as they came, or nothing.
+struct HttpFields {
+  std::optional<std::string> host, origin, fetch_site, authorization, accept, if_none_match;
 };
 
 struct HttpRequest {
@@ -29,7 +36,8 @@ struct HttpRequest {
   std::string path;    // decoded, without the query
   std::map<std::string, std::string> query;
   std::string body;
-  HttpPeer peer = {};  // server only
+  HttpPeer peer = {};      // server only
+  HttpFields fields = {};  // server only
   // What the request takes of the memory that all requests share; whoever unpacks or parses the
   // body asks it for more. Server only; the server's, as long as the request is answered.
   ByteReservation* memory = nullptr;
@@ -41,6 +49,7 @@ struct HttpAnswer {
   std::string type = "application/json";
   // Sent instead of the body, from where it lies: no copy of it is made.
   std::shared_ptr<const SecretBytes> secret = nullptr;
+  std::string headers = {};  // more lines of its head, each with its CRLF
 };
 
 struct HttpLimits {
@@ -64,6 +73,7 @@ struct HttpDoor {
   unsigned mode = 0660;  // of the socket's file
   std::function<bool(const HttpPeer&)> admits = {};
   std::function<void()> thread_begins = {};  // called on the thread whose children all others are
+  std::string headers = {};                  // of every answer: lines, each with its CRLF
 };
 
 class HttpServer {
@@ -72,9 +82,11 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> start(const std::string& socket,
                                                    const HttpLimits& limits, HttpHandler handler,
                                                    HttpDoor door = {});
+  static Result<std::unique_ptr<HttpServer>> start(Listener listener, const HttpLimits& limits,
+                                                   HttpHandler handler, HttpDoor door = {});
   virtual ~HttpServer() = default;
-  virtual void stop() = 0;  // idempotent; also done by the destructor
-  virtual const std::string& socket() const = 0;
+  virtual void stop() = 0;                        // idempotent; also done by the destructor
+  virtual const std::string& socket() const = 0;  // its path, or address and port
 };
 
 // {"error": message}

@@ -21,14 +21,17 @@ std::string_view body_of(const HttpAnswer& answer) {
   return {reinterpret_cast<const char*>(answer.secret->data()), answer.secret->size()};
 }
 
-std::string head_of(const HttpAnswer& answer, const HttpLimits* keep_alive) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
-                                 reason_phrase(answer.status), answer.type);
-  if (answer.status != 204) head += fmt::format("Content-Length: {}\r\n", body_of(answer).size());
-  if (keep_alive == nullptr) return head + "Connection: close\r\n\r\n";
-  const auto idle = std::chrono::duration_cast<std::chrono::seconds>(keep_alive->idle);
+std::string head_of(const HttpAnswer& answer, const HttpService& service, bool keep_alive) {
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}{}", answer.status,
+                  reason_phrase(answer.status), answer.type, service.headers, answer.headers);
+  if (answer.status == 401) head += "WWW-Authenticate: Bearer\r\n";
+  if (answer.status != 204 && answer.status != 304)
+    head += fmt::format("Content-Length: {}\r\n", body_of(answer).size());
+  if (!keep_alive) return head + "Connection: close\r\n\r\n";
+  const auto idle = std::chrono::duration_cast<std::chrono::seconds>(service.limits.idle);
   return head + fmt::format("Keep-Alive: timeout={}, max={}\r\n\r\n", idle.count(),
-                            keep_alive->requests_per_connection);
+                            service.limits.requests_per_connection);
 }
 
 HttpPeer peer_of(int fd) {
@@ -36,6 +39,7 @@ HttpPeer peer_of(int fd) {
   ucred user{};
   socklen_t length = sizeof user;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) return peer;
+  if (user.uid == static_cast<uid_t>(-1)) return peer;  // TCP
   peer.uid = user.uid;
   peer.pid = user.pid;
   peer.groups.resize(64);
@@ -71,14 +75,14 @@ void HttpConnection::serve() {
     if (!await_request()) break;
     if (!serve_request(i == service_.limits.requests_per_connection)) break;
   }
-  if (state_.evicted() && !peer_gone_) turn_away(fd_);
+  if (state_.evicted() && !peer_gone_) turn_away(fd_, service_);
   if (!peer_gone_ && !ending()) drain();
 }
 
-void HttpConnection::turn_away(int fd) noexcept {
+void HttpConnection::turn_away(int fd, const HttpService& service) noexcept {
   try {
     const HttpAnswer answer = refusal(503);
-    send_all(fd, head_of(answer, nullptr), answer.body, {}, {});
+    send_all(fd, head_of(answer, service, false), answer.body, {}, {});
   } catch (const std::exception&) {  // no memory
   }
 }
@@ -148,7 +152,7 @@ HttpAnswer HttpConnection::call_handler(HttpRequest& request) const {
 bool HttpConnection::send_answer(const HttpAnswer& answer, bool keep_alive, bool head_only) {
   state_.now(Doing::kSending);
   const HttpLimits& limits = service_.limits;
-  const IoEnd end = send_all(fd_, head_of(answer, keep_alive ? &limits : nullptr),
+  const IoEnd end = send_all(fd_, head_of(answer, service_, keep_alive),
                              head_only ? std::string_view() : body_of(answer), limits.stall,
                              IoClock::now() + limits.response);
   peer_gone_ = end != IoEnd::kDone;

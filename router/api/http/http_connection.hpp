@@ -20,15 +20,17 @@ class RequestParser;
 // What the connections of a server share. Thread-safe.
 struct HttpService {
   HttpService(const HttpLimits& its_limits, HttpHandler its_handler,
-              std::function<bool(const HttpPeer&)> who_is_admitted)
+              std::function<bool(const HttpPeer&)> who_is_admitted, std::string its_headers)
       : limits(its_limits),
         handler(std::move(its_handler)),
         admits(std::move(who_is_admitted)),
+        headers(std::move(its_headers)),
         uploads(its_limits.upload_bytes) {}
 
   const HttpLimits limits;
   const HttpHandler handler;
   const std::function<bool(const HttpPeer&)> admits;
+  const std::string headers;  // of every answer
   ByteBudget uploads;
   std::atomic<bool> stopping{false};  // the request under way is the last
 };
@@ -38,8 +40,9 @@ class HttpConnection {
   // Neither closes `fd` nor outlives it and `state`.
   HttpConnection(int fd, HttpService& service, ConnectionState& state);
 
-  void serve();                            // until one side has enough
-  static void turn_away(int fd) noexcept;  // 503 in place of all that; waits for nothing
+  void serve();  // until one side has enough
+  // 503 in place of all that; waits for nothing.
+  static void turn_away(int fd, const HttpService& service) noexcept;
 
  private:
   bool await_request();

@@ -117,7 +117,27 @@ struct RequestParser::Impl final : http::basic_parser<true> {
       encoded = true;  // whether such a body is whole only its decoder could tell
     } else if (name == http::field::content_type) {
       encoded |= value.starts_with("multipart/");
+    } else if (std::optional<std::string>* kept = kept_field(text)) {
+      // RFC 9112 §3.2: two hosts are none, nor are two origins or tokens one. Others are lists.
+      const bool is_list = kept == &request.fields.accept || kept == &request.fields.if_none_match;
+      if (*kept && !is_list) return refuse(400, error);
+      *kept = (*kept ? **kept + ", " : std::string()) + std::string(value);
     }
+  }
+
+  // Beast 1.74 does not know all of them.
+  std::optional<std::string>* kept_field(BeastText name) {
+    HttpFields& fields = request.fields;
+    const std::pair<const char*, std::optional<std::string>*> known[] = {
+        {"Host", &fields.host},
+        {"Origin", &fields.origin},
+        {"Sec-Fetch-Site", &fields.fetch_site},
+        {"Authorization", &fields.authorization},
+        {"Accept", &fields.accept},
+        {"If-None-Match", &fields.if_none_match}};
+    for (const auto& [word, field] : known)
+      if (boost::beast::iequals(name, word)) return field;
+    return nullptr;
   }
 
   void on_header_impl(BeastError& error) override {

@@ -45,19 +45,19 @@ struct Client {
   std::thread thread;
 };
 
-class UnixServer final : public HttpServer {
+class SocketServer final : public HttpServer {
  public:
-  UnixServer(Listener listener, FileDescriptor wake, const HttpLimits& limits, HttpHandler handler,
-             HttpDoor door)
+  SocketServer(Listener listener, FileDescriptor wake, const HttpLimits& limits,
+               HttpHandler handler, HttpDoor door)
       : listener_(std::move(listener)),
         wake_(std::move(wake)),
-        service_(limits, std::move(handler), std::move(door.admits)),
+        service_(limits, std::move(handler), std::move(door.admits), std::move(door.headers)),
         acceptor_([this, begins = std::move(door.thread_begins)] {
           if (begins) begins();
           accept_all();
         }) {}
 
-  ~UnixServer() override { stop(); }
+  ~SocketServer() override { stop(); }
 
   const std::string& socket() const override { return path_; }
 
@@ -107,7 +107,7 @@ class UnixServer final : public HttpServer {
       }
     } catch (const std::system_error&) {  // no thread
     }
-    HttpConnection::turn_away(fd);
+    HttpConnection::turn_away(fd, service_);
     clients_.pop_back();
   }
 
@@ -181,11 +181,16 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& socket,
                                                       HttpDoor door) {
   auto listener = Listener::open(socket, door.mode);
   if (!listener) return tl::unexpected<Error>(listener.error());
+  return start(std::move(*listener), limits, std::move(handler), std::move(door));
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(Listener listener, const HttpLimits& limits,
+                                                      HttpHandler handler, HttpDoor door) {
   FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return fail("API socket " + socket + ": no event descriptor", errno);
+  if (!wake) return fail("API socket " + listener.path() + ": no event descriptor", errno);
   const SignalsBlocked blocked;
-  return std::make_unique<UnixServer>(std::move(*listener), std::move(wake), limits,
-                                      std::move(handler), std::move(door));
+  return std::make_unique<SocketServer>(std::move(listener), std::move(wake), limits,
+                                        std::move(handler), std::move(door));
 }
 
 }  // namespace hecto::router

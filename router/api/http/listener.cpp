@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -115,6 +116,39 @@ Result<Listener> Listener::open(const std::string& path, unsigned mode) {
   return listener;
 }
 
+Result<Listener> Listener::open_tcp(const config::HttpEndpoint& endpoint) {
+  const lookup::IpAddress& address = endpoint.address;
+  const bool ipv6 = address.family == lookup::Family::kIpv6;
+  sockaddr_storage storage{};
+  socklen_t length = ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (ipv6) {
+    auto& to = reinterpret_cast<sockaddr_in6&>(storage);
+    to.sin6_family = AF_INET6;
+    to.sin6_port = htons(endpoint.port);
+    std::memcpy(&to.sin6_addr, address.bytes.data(), address.size());
+  } else {
+    auto& to = reinterpret_cast<sockaddr_in&>(storage);
+    to.sin_family = AF_INET;
+    to.sin_port = htons(endpoint.port);
+    std::memcpy(&to.sin_addr, address.bytes.data(), address.size());
+  }
+  Listener listener(config::to_string(endpoint), -1);
+  listener.fd_ = ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int on = 1;  // connections of the hectod before may still linger
+  auto* name = reinterpret_cast<sockaddr*>(&storage);
+  if (listener.fd_ < 0 ||
+      ::setsockopt(listener.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(listener.fd_, name, length) != 0 || ::listen(listener.fd_, kBacklog) != 0 ||
+      ::getsockname(listener.fd_, name, &length) != 0)
+    return fail(
+        fmt::format("API listener {}: cannot listen: {}", listener.path_, std::strerror(errno)),
+        errno);
+  listener.port_ = ntohs(ipv6 ? reinterpret_cast<sockaddr_in6&>(storage).sin6_port
+                              : reinterpret_cast<sockaddr_in&>(storage).sin_port);
+  listener.path_ = config::to_string(config::HttpEndpoint{address, listener.port_});
+  return listener;
+}
+
 Result<void> Listener::bind_and_listen(unsigned mode) {
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) return refuse(path_, "cannot create a socket", errno);
@@ -132,10 +166,14 @@ Result<void> Listener::bind_and_listen(unsigned mode) {
 Listener::Listener(Listener&& other) noexcept
     : path_(std::move(other.path_)),
       lock_fd_(std::exchange(other.lock_fd_, -1)),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      port_(other.port_) {}
 
 Listener::~Listener() {
-  if (lock_fd_ < 0) return;
+  if (lock_fd_ < 0) {
+    if (fd_ >= 0) ::close(fd_);
+    return;
+  }
   if (fd_ >= 0) {
     ::unlink(path_.c_str());
     ::close(fd_);

@@ -135,18 +135,23 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
   return {{"interfaces", list}};
 }
 
+uint64_t times_exhausted(const PoolStatus& pool, const ForwardingPlane& plane,
+                         const LinuxSide* side) {
+  uint64_t exhausted = side == nullptr ? 0 : side->frames_without_mbuf(pool.pool);
+  for (const std::string& port : pool.ports) exhausted += plane.statistics(port).no_mbuf;
+  return exhausted;
+}
+
 json show_pools(const ForwardingPlane& plane, const LinuxSide* side) {
   json list = json::array();
   for (const PoolStatus& pool : plane.pools()) {
-    uint64_t exhausted = side == nullptr ? 0 : side->frames_without_mbuf(pool.pool);
-    for (const std::string& port : pool.ports) exhausted += plane.statistics(port).no_mbuf;
     list.push_back({{"name", pool.name},
                     {"socket", pool.socket},
                     {"size", pool.size},
                     {"in_use", pool.in_use},
                     {"available", pool.size - pool.in_use},
                     {"data_room_bytes", pool.data_room_bytes},
-                    {"exhausted", exhausted},  // for a driver, or for a frame from Linux
+                    {"exhausted", times_exhausted(pool, plane, side)},
                     {"ports", pool.ports}});
   }
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {

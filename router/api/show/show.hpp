@@ -2,6 +2,7 @@
 // shows and no more. Control thread only.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -25,6 +26,7 @@ class TraceSession;
 struct Explanation;
 struct PacketAnswer;
 struct RoutePage;
+struct PoolStatus;
 struct PortStatus;
 struct Running;
 
@@ -55,7 +57,13 @@ nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
 nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                                const ForwardingPlane& plane, const Sampler& sampler,
                                const LinuxSide* linux_side);
+// A driver, or a frame from Linux, found the pool empty.
+uint64_t times_exhausted(const PoolStatus& pool, const ForwardingPlane& plane,
+                         const LinuxSide* linux_side);
 nlohmann::json show_pools(const ForwardingPlane& plane, const LinuxSide* linux_side);
+// Whose cycles workers sample, in the order of WorkerTotals::stage_cycles.
+inline constexpr std::array<const char*, 5> kTimedStages = {"receive", "classify", "lookup",
+                                                            "rewrite", "transmit"};
 // workers.cpp. `tsc_hz`: of the cycle counter.
 nlohmann::json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t tsc_hz);
 nlohmann::json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/capacity/capacity.hpp"
 #include "config/file/load.hpp"
 #include "config/file/to_yaml.hpp"
 #include "lookup/kernels.hpp"
+#include "router/api/capacity_json.hpp"
 #include "router/api/plan_json.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -110,9 +113,21 @@ json show_config(const Running& running, const ForwardingPlane& plane) {
           {"effective", effective}};
 }
 
+// Of the NICs those that have a port have a part in what the box carries.
 json show_plan(const Running& running) {
-  return plan_json(running.placement,
-                   config::describe(running.placement, running.config, running.topology));
+  config::Topology used = running.topology;
+  std::erase_if(used.nics, [&](const config::Nic& nic) {
+    return std::ranges::none_of(running.config.ports, [&](const config::PortConfig& port) {
+      return port.device == nic.pci || port.device == nic.interface;
+    });
+  });
+  const config::Box box = config::box_of(used);
+  const auto setup = config::setup_of(box, running.config, used, running.placement);
+  json answer = plan_json(running.placement,
+                          config::describe(running.placement, running.config, running.topology));
+  answer["topology"] = topology_json(running.topology);
+  answer["capacity"] = capacity_json(box, setup, config::capacity_of(box, setup));
+  return answer;
 }
 
 }  // namespace hecto::router

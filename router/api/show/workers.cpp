@@ -8,6 +8,7 @@
 
 #include "base/ether.hpp"
 #include "lookup/kernels.hpp"
+#include "router/api/show/advice.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -19,9 +20,6 @@ namespace hecto::router {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::array<const char*, 5> kStageNames = {"receive", "classify", "lookup", "rewrite",
-                                                    "transmit"};
 
 double rounded(double value) {
   return static_cast<double>(static_cast<int64_t>(value * 10 + 0.5)) / 10;
@@ -68,8 +66,8 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
       busy + idle == 0 ? 0 : 100.0 * static_cast<double>(busy) / static_cast<double>(busy + idle);
   const auto share = sampler.cpu_share(worker.id);
   json stages = json::object();
-  for (size_t i = 0; i < kStageNames.size(); ++i)
-    stages[kStageNames[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
+  for (size_t i = 0; i < kTimedStages.size(); ++i)
+    stages[kTimedStages[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
   json queues = json::array();
   for (const WorkerStatus::Queue& queue : worker.queues)
     queues.push_back({{"port", queue.port}, {"queue", queue.queue}});
@@ -138,6 +136,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                        {"packets", now.dropped[i]},
                        {"pps", sampler.rate(sampler.now().dropped[i], sampler.before().dropped[i])},
                        {"description", reason.description},
+                       {"advice", advice(static_cast<Reason>(i))},
                        {"example", example_json(plane, interfaces, static_cast<Reason>(i))}});
     if (now.punted[i] > 0)
       punts.push_back({{"reason", reason.name},

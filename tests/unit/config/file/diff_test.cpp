@@ -172,6 +172,8 @@ std::vector<RestartCase> restart_cases() {
        "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
       {"api.socket", global("api: {socket: /x}"),
        "api.socket: /run/hecto/hecto.sock runs, /x" WANTED "; restart hectod"},
+      {"api.http", global("api: {http: 127.0.0.1:8080}"),
+       "api.http: none runs, \"127.0.0.1:8080\"" WANTED "; restart hectod"},
       {"api.read_group", global("api: {read_group: x}"),
        "api.read_group: none runs, x" WANTED "; restart hectod"},
       {"api.operate_group", global("api: {operate_group: x}"),

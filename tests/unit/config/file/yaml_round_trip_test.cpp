@@ -63,6 +63,7 @@ class RandomConfig {
       c.offload.batch = 256 + below(1000);
     }
     if (flip()) c.api_socket = "/run/a b.sock";
+    if (flip()) c.api_http = HttpEndpoint{*IpAddress::parse("::1"), 8080};
     if (flip()) c.api_read_group = "net watchers";
     if (flip()) c.api_operate_group = "operators";
     if (flip()) c.api_admin_group = "root";

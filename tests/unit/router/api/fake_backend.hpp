@@ -17,6 +17,10 @@ class FakeBackend : public ApiBackend {
     if (noun == Noun::kPlan) return api_fail(503, "the router is stopping");
     return nlohmann::json{{"noun", static_cast<int>(noun)}};
   }
+  tl::expected<std::string, ApiError> metrics(MetricsFormat format) override {
+    note("metrics");
+    return std::string(format == MetricsFormat::kPlain ? "plain\n" : "# EOF\n");
+  }
   ApiResult routes(const RoutesQuery& query) override {
     note("routes" + (query.address ? " address " + query.address->to_string() : "") +
          (query.from ? " from " + query.from->to_string() : "") +
@@ -53,6 +57,7 @@ class FakeBackend : public ApiBackend {
     const std::lock_guard guard(mutex_);
     audited.push_back((done ? "+ " : "- ") + line);
   }
+  bool is_http_token(std::string_view text) override { return text == "0123456789abcdef"; }
   ApiResult add_route(const config::RouteConfig& route) override {
     std::string text = "add " + route.to.to_string() + " type " +
                        std::string(to_string(route.type)) + " metric " +

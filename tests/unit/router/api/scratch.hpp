@@ -35,6 +35,7 @@ class RawClient {
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
     connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
+  explicit RawClient(int fd) : fd_(fd), connected_(true) {}
   ~RawClient() { ::close(fd_); }
 
   bool connected() const { return connected_; }

@@ -60,7 +60,7 @@ TEST(ApiServer, PassesTheBackendsErrorsOn) {
 TEST(ApiServer, RefusesUnknownPathsAndParameters) {
   FakeBackend backend;
   EXPECT_EQ(ask(backend, "GET /v1/port").status, 404);
-  EXPECT_EQ(ask(backend, "GET /").status, 404);
+  EXPECT_EQ(ask(backend, "GET /v2").status, 404);
   EXPECT_EQ(ask(backend, "GET /v1/ports/").status, 404);
   EXPECT_EQ(error_of(ask(backend, "GET /v1/ports?name=wan0")),
             "\"name\" is no parameter of /v1/ports; it has none");

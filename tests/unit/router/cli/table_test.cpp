@@ -22,6 +22,9 @@ TEST(Units, ScaleRates) {
   EXPECT_EQ(packet_rate(999'960), "1.0 Mpps");
   EXPECT_EQ(bit_rate(96.2e9), "96.2 Gb/s");
   EXPECT_EQ(bit_rate(1.6e12), "1.6 Tb/s");
+  EXPECT_EQ(link_speed(100'000), "100 Gb/s");
+  EXPECT_EQ(link_speed(2500), "2.5 Gb/s");
+  EXPECT_EQ(link_speed(100), "100.0 Mb/s");
   EXPECT_EQ(bytes(512), "512 B");
   EXPECT_EQ(bytes(40 * 1048576.0), "40.0 MiB");
   EXPECT_EQ(scaled(1e300, "x").substr(0, 3), "100") << "no prefix is left, but no harm is done";
@@ -46,6 +49,28 @@ TEST(Units, NameWhatLastsInOneForm) {
   EXPECT_EQ(clock_time(323), "00:05:23");
   EXPECT_EQ(clock_time(86399), "23:59:59");
   EXPECT_EQ(clock_time(86423), "1d 00:00:23");
+}
+
+TEST(Text, IsCutBetweenItsColours) {
+  EXPECT_EQ(shortened_line("\033[31mabcd\033[0m", 4), "\033[31mabcd\033[0m");
+  EXPECT_EQ(shortened_line("ab\033[31mcdef\033[0mgh", 4), "ab\033[31mc…\033[0m");
+  EXPECT_EQ(shortened_line("ab\033[31mcd\033[0mgh", 4), "ab\033[31mcd\033[0m");
+  EXPECT_EQ(shortened_line("ab\033[31mcd\033[", 9), "ab\033[31mcd\033[");
+  EXPECT_EQ(shortened_line("", 4), "");
+}
+
+TEST(Table, LetsColumnsGoThatAreNotNeeded) {
+  Table table({{"name"}, {"a", Align::kRight, false, 2, 4}, {"words", Align::kLeft, true, 1, 10}});
+  table.row({"wan0", "1", "a long sentence of words"});
+  Style style;
+  style.width = 24;
+  EXPECT_EQ(table.text(style), "name     a  words\nwan0     1  a long sent…\n");
+  style.width = 21;
+  EXPECT_EQ(table.text(style), "name     a\nwan0     1\n");
+  style.width = 9;
+  EXPECT_EQ(table.text(style), "name\nwan0\n");
+  style.width = 2;
+  EXPECT_EQ(table.text(style), "name\nwan0\n") << "the last one stays";
 }
 
 TEST(Table, AlignsAndLeavesNoTrailingSpaces) {

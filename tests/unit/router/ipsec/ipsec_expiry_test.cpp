@@ -37,6 +37,36 @@ TEST_F(IpsecExpiry, SoftThenHardEachToldOnce) {
   EXPECT_NE(inbound(0x100), nullptr);  // until Linux removes it
 }
 
+TEST_F(IpsecExpiry, WhatAllSasCarriedStaysCountedWhenTheyGo) {
+  add(0x100, {.soft_bytes = 500, .hard_bytes = 2000});
+  add(0x200, {.hard_packets = 100});
+  inbound(0x100)->bytes = 1000;
+  inbound(0x100)->packets = 3;
+  inbound(0x200)->packets = 80;
+  (void)ipsec->due(now_s);
+  const auto totals = [&] { return ipsec->statistics().sa_totals; };
+  EXPECT_EQ(totals().bytes, 1000u);
+  EXPECT_EQ(totals().packets, 83u);
+  EXPECT_EQ(totals().soft_expired, 1u);
+  EXPECT_EQ(totals().expired, 0u);
+  EXPECT_DOUBLE_EQ(totals().most_used, 0.8);
+  inbound(0x100)->bytes = 1700;  // not looked at before it goes
+  ipsec->sa_removed({ip(kThere), 0x100});
+  EXPECT_EQ(totals().bytes, 1700u);
+  SaState again = sa_state(0x200);
+  again.lifetime.hard_packets = 1000;
+  ipsec->sa(std::move(again));  // the keys it has: it goes on
+  inbound(0x200)->packets = 90;
+  (void)ipsec->due(now_s);
+  EXPECT_EQ(totals().packets, 93u);
+  EXPECT_DOUBLE_EQ(totals().most_used, 0.09);
+  EXPECT_EQ(totals().soft_expired, 0u);
+  ipsec->sa(sa_state(0x200, 1, 2));  // another key: from nothing
+  inbound(0x200)->packets = 5;
+  (void)ipsec->due(now_s);
+  EXPECT_EQ(totals().packets, 98u);
+}
+
 TEST_F(IpsecExpiry, PacketsAndTimeSinceTheFirstUseCount) {
   add(0x100, {.soft_packets = 10});
   add(0x200, {.soft_use_s = 30, .hard_use_s = 60});

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "router/api/show/advice.hpp"
 #include "router/api/show/names.hpp"
 #include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/snapshot.hpp"
@@ -229,6 +230,7 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(answer["drops"][0]["reason"], "interface_down");  // more of it
   EXPECT_EQ(answer["drops"][0]["example"], nullptr);
   const json& no = answer["drops"][1];
+  EXPECT_EQ(no["advice"], advice(Reason::kNoRoute));
   EXPECT_EQ(no["kind"], "punt_limited");
   EXPECT_EQ(no["packets"], 5);
   EXPECT_EQ(no["pps"], 5);
@@ -236,6 +238,15 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
   EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
     "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
+}
+
+TEST(ShowDrops, SaysWhatToDoAboutEachReason) {
+  for (size_t i = 1; i < kReasonCount; ++i) {
+    const std::string_view words = advice(static_cast<Reason>(i));
+    EXPECT_TRUE(words.ends_with('.')) << info(static_cast<Reason>(i)).name;
+    EXPECT_LE(words.size(), 100u) << words;
+  }
+  EXPECT_EQ(advice(Reason::kNone), "");
 }
 
 TEST(ShowPunt, ClassesInTheirOrderAndWhereTheyDrop) {
@@ -439,7 +450,28 @@ TEST(ShowPlan, IsOfThePlacementThatRuns) {
   const auto bed = ControlBed::started(kBase);
   EXPECT_NE(show_plan(bed->running).dump().find("lan0"), std::string::npos);
   remove_port(bed->running.placement, "lan0");
-  EXPECT_EQ(show_plan(bed->running)["workers"].dump().find("lan0"), std::string::npos);
+  EXPECT_EQ(show_plan(bed->running)["placement"].dump().find("lan0"), std::string::npos);
+}
+
+TEST(ShowPlan, HasTheBoxAndWhatTheModelSaysOfIt) {
+  const auto bed = ControlBed::started(kBase);
+  config::Topology& box = bed->running.topology;
+  config::Nic& nic = box.nics.emplace_back();
+  nic.pci = "0000:17:00.0";
+  nic.interface = "eth9";
+  nic.name = "spare";
+  nic.socket = 0;
+  box.gpus.emplace_back().name = "H100";
+  const json answer = show_plan(bed->running);
+  const json& socket = answer["topology"]["sockets"][0];
+  EXPECT_EQ(socket["id"], box.sockets[0]);
+  EXPECT_EQ(socket["cores"][0]["cpu"], box.cores[0].cpu);
+  EXPECT_EQ(answer["topology"]["nics"].back()["interface"], "eth9");
+  EXPECT_EQ(answer["topology"]["nics"].back()["pcie_lanes"], nullptr);
+  EXPECT_EQ(answer["topology"]["gpus"][0]["name"], "H100");
+  ASSERT_FALSE(answer["capacity"]["points"].empty());
+  EXPECT_GT(answer["capacity"]["points"][0]["mpps"], 0);
+  EXPECT_EQ(answer["capacity"].dump().find("spare"), std::string::npos) << "it has no port";
 }
 
 TEST(Names, ForNumbersWithoutOne) {

@@ -1,8 +1,8 @@
-#include "router/cli/capacity_json.hpp"
+#include "router/api/capacity_json.hpp"
 
 #include <nlohmann/json.hpp>
 
-namespace hecto::cli {
+namespace hecto::router {
 
 using nlohmann::json;
 
@@ -69,4 +69,4 @@ json constants_json(const config::Constants& constants) {
   return out;
 }
 
-}  // namespace hecto::cli
+}  // namespace hecto::router

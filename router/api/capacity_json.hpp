@@ -5,11 +5,11 @@
 
 #include "config/capacity/capacity.hpp"
 
-namespace hecto::cli {
+namespace hecto::router {
 
 nlohmann::json box_json(const config::Box& box);
 nlohmann::json capacity_json(const config::Box& box, const config::Setup& setup,
                              const config::Capacity& capacity);
 nlohmann::json constants_json(const config::Constants& constants);
 
-}  // namespace hecto::cli
+}  // namespace hecto::router

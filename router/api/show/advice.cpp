@@ -1,0 +1,122 @@
+#include "router/api/show/advice.hpp"
+
+namespace hecto::router {
+
+// No default: the compiler tells of a reason that has none.
+std::string_view advice(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::kNone:
+    case Reason::kCount:
+      break;
+    case Reason::kArp:
+      return "More ARP than Linux is given: look for a loop or a scan on that link.";
+    case Reason::kLocal:
+      return "More to the router itself than Linux is given: see which class of hecto show punt.";
+    case Reason::kMulticast:
+      return "More multicast than Linux is given: look for a storm, or raise the rate in punt.";
+    case Reason::kBroadcast:
+      return "More broadcasts than Linux is given: look for a storm on that link.";
+    case Reason::kLinkLocal:
+      return "A host sends with a link-local address beyond its link: mend that host.";
+    case Reason::kOptions:
+      return "Packets with options are Linux's work: look who sends so many.";
+    case Reason::kTtlExpired:
+      return "Traceroutes, or a routing loop: trace one of them (hecto trace).";
+    case Reason::kTooBig:
+      return "Make the MTUs on the way equal, or see why senders ignore what ICMP tells them.";
+    case Reason::kGlean:
+      return "Its neighbor does not answer ARP or ND: see hecto show neighbors, and the cable.";
+    case Reason::kNoRoute:
+      return "Search the address under Routes: a route is missing, or packets come that should "
+             "not.";
+    case Reason::kUnreachable:
+      return "A route says so: find it under Routes and delete it where it is not meant.";
+    case Reason::kProhibit:
+      return "A route says so: find it under Routes and delete it where it is not meant.";
+    case Reason::kRedirect:
+      return "Hosts on that link ignore redirects: give them the better first hop.";
+    case Reason::kOtherProtocol:
+      return "Neither ARP nor IP: LLDP and LACP are harmless, else see who sends it.";
+    case Reason::kTruncated:
+      return "Damaged or forged: capture some (--where drop) and look at the sender or the link.";
+    case Reason::kBadVersion:
+      return "Damaged or forged: capture some (--where drop) and look at the sender.";
+    case Reason::kBadHeaderLength:
+      return "Damaged or forged: capture some (--where drop) and look at the sender.";
+    case Reason::kBadTotalLength:
+      return "Damaged or forged: capture some (--where drop) and look at the sender.";
+    case Reason::kBadChecksum:
+      return "Damaged on the way before this router: look at the links and machines there.";
+    case Reason::kMartianSource:
+      return "A forged or misconfigured source: filter it where it comes in.";
+    case Reason::kMartianDestination:
+      return "Somebody sends to what cannot be reached: look at the sender.";
+    case Reason::kLooped:
+      return "Our own packets come back: look for a loop between switches.";
+    case Reason::kNotForUs:
+      return "The switch floods, or a host has an old MAC of ours: harmless while it is little.";
+    case Reason::kUnknownVlan:
+      return "Add an interface for the tag, or take the VLAN off the switch's port.";
+    case Reason::kInterfaceDown:
+      return "Set the interface up, or mend its link: hecto show interfaces, hecto show ports.";
+    case Reason::kBlackhole:
+      return "A route says so: meant, or find it under Routes and delete it.";
+    case Reason::kUrpf:
+      return "Forged sources, or two ways: with asymmetric routing use urpf: loose.";
+    case Reason::kNotForwarding:
+      return "Linux's sysctl forwarding is off for that interface: turn it on if it should route.";
+    case Reason::kSplitHeader:
+      return "Headers of an unusual length: capture some (--where drop) and report it.";
+    case Reason::kNoLinux:
+      return "linux: off: what is Linux's work has nowhere to go. Turn it on if it is missed.";
+    case Reason::kPuntQueueFull:
+      return "More for Linux than its thread carries: lower the rates in punt, or find the flood.";
+    case Reason::kTapFull:
+      return "Linux is too slow: give the namespace's work more CPU, or lower the rates in punt.";
+    case Reason::kTransmitFull:
+      return "The egress link is full: more capacity, another path, or ECMP over several.";
+    case Reason::kEspUnknownSpi:
+      return "The other end uses an SA that is gone: let IKE make a new one.";
+    case Reason::kEspMalformed:
+      return "Another algorithm or key length than its SA says: compare both ends.";
+    case Reason::kEspReplay:
+      return "Replays, or reordering beyond the window: enlarge replay_window.";
+    case Reason::kEspBadIcv:
+      return "Another key at the other end, damage, or forgery: compare keys, then the links.";
+    case Reason::kEspExpired:
+      return "IKE did not rekey in time: see its log.";
+    case Reason::kEspDummy:
+      return "Padding traffic of the other end: as meant.";
+    case Reason::kEspKeepalive:
+      return "Keep-alives of NAT: as meant.";
+    case Reason::kEspFragment:
+      return "ESP comes in fragments that are not whole: lower the MTU before the tunnel.";
+    case Reason::kEspJoined:
+      return "Fragments that were put together and went on: nothing is lost.";
+    case Reason::kEspNoRoom:
+      return "The packet leaves no room for ESP: lower the MTU of what leads into the tunnel.";
+    case Reason::kEspOfLinux:
+      return "Linux sends by an SA that hectod has: let one of the two have it.";
+    case Reason::kTunnelTooBig:
+      return "Lower the MTU of the hosts behind the tunnel, or their TCP MSS.";
+    case Reason::kPolicyNoSa:
+      return "The tunnel is not up (yet): see IKE's log.";
+    case Reason::kPolicyMismatch:
+      return "Comes in the clear, or by another tunnel than its policy asks for: compare both "
+             "ends.";
+    case Reason::kPolicyDiscard:
+      return "A policy of action discard: as meant.";
+    case Reason::kPolicyUnjudged:
+      return "Policies with ports do not see them in fragments: widen the policy, or lower the "
+             "MTU.";
+    case Reason::kPolicyLeftOut:
+      return "More policies than there is room for: raise ipsec.max_policies, or have fewer.";
+    case Reason::kTunnelUnreachable:
+      return "No route to the other end of the tunnel: search its address under Routes.";
+    case Reason::kNotReady:
+      return "While the router starts or resyncs: over in a moment, else see hecto show summary.";
+  }
+  return {};
+}
+
+}  // namespace hecto::router
