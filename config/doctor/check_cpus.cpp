@@ -92,7 +92,8 @@ void check_clock(const Machine& machine, Findings& findings) {
                           "clock_source",
                           fmt::format("the kernel's clock source is {}", *clock),
                           "each look at the clock is a system call, and the TSC was not trusted",
-                          "kernel command line: tsc=reliable clocksource=tsc",
+                          "dmesg | grep -i tsc says why; where it is sound, on the kernel command "
+                          "line: tsc=reliable",
                           {}});
 }
 

@@ -45,16 +45,17 @@ Findings look(config::Machine& machine, const config::Ethtool& ethtool) {
 
 std::string text_of(const Findings& findings, const config::Fixes& fixes, Style style) {
   std::string out;
+  const auto add = [&](const char* mark, Paint paint, const std::string& line) {
+    out += painted(mark, paint, style) + " " + printable(line) + "\n";
+  };
   for (const config::Fixed& fixed : fixes.done)
-    out += fmt::format("{} {} (undo: {})\n", painted("+", Paint::kGood, style), fixed.what,
-                       fixed.undo);
-  for (const std::string& line : fixes.failed)
-    out += fmt::format("{} {}\n", painted("!", Paint::kBad, style), line);
-  for (const Finding& finding : findings)
-    out += fmt::format("{} {}: {} → {}\n",
-                       finding.severity == Severity::kProblem ? painted("!", Paint::kBad, style)
-                                                              : painted("i", Paint::kDim, style),
-                       finding.what, finding.costs, finding.mend);
+    add("+", Paint::kGood, fmt::format("{} (undo: {})", fixed.what, fixed.undo));
+  for (const std::string& line : fixes.failed) add("!", Paint::kBad, line);
+  for (const Finding& finding : findings) {
+    const bool problem = finding.severity == Severity::kProblem;
+    add(problem ? "!" : "i", problem ? Paint::kBad : Paint::kDim,
+        fmt::format("{}: {} → {}", finding.what, finding.costs, finding.mend));
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Binding on a sysfs in a folder, which answers as Linux's does. No NIC has been bound by these tests.
+// Binding on a sysfs in a folder, which answers as Linux's does; tests/numa/test_binding.py has a kernel.
 #include "config/machine/binding.hpp"
 
 #include <gmock/gmock.h>
