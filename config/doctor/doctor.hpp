@@ -1,5 +1,5 @@
-// What of this machine keeps a router from its speed, or from starting: kernel, memory, cores, NICs,
-// held against a configuration and its placement where there is one. Reads only; fix.hpp mends.
+// What of this machine keeps a router slow, or from starting: kernel, memory, cores and NICs, held
+// against a configuration and its placement where there is one. Reads only; fix.hpp mends.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Change {
 struct Finding {
   Severity severity = Severity::kAdvice;
   std::string name;             // "hugepages"
-  std::string what;             // "node 0 has 0 of 140 MiB"
+  std::string what;             // "node 0: 0 MiB of hugepages free, 140 MiB wanted"
   std::string costs;            // "packets miss the TLB"
   std::string mend;             // a command, or a word to the firmware
   std::vector<Change> changes;  // empty: not safe enough for --fix

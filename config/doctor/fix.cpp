@@ -24,12 +24,10 @@ void switch_off(const Change& change, Ethtool& ethtool, bool persist, Fixes& fix
     fixes.failed.push_back(done.error().message);
     return;
   }
-  fixes.done.push_back({fmt::format("{} of {} is off", feature, change.interface),
-                        fmt::format("ethtool -K {} {} on", change.interface, feature)});
-  if (persist)
-    fixes.failed.push_back(
-        fmt::format("{} of {}: no file keeps it; hectod switches it off at each start", feature,
-                    change.interface));
+  fixes.done.push_back(
+      {fmt::format("{} of {} is off{}", feature, change.interface,
+                   persist ? ", which no file keeps: hectod does it at each start" : ""),
+       fmt::format("ethtool -K {} {} on", change.interface, feature)});
 }
 
 bool write(const Change& change, MachineFiles& files, Fixes& fixes) {
