@@ -16,7 +16,7 @@ M ?= 30
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec soak coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean
+  test-ipsec soak coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean docs
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -26,7 +26,8 @@ help:
 	@echo 'make run           two hosts, hectod between them, a full table, traffic'
 	@echo 'make test          the house, unit tests, end-to-end tests; counts in the last line'
 	@echo '     T=Routing.*   unit tests by name only (GoogleTest filter); K=flap: end-to-end tests (pytest -k)'
-	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt: a second'
+	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt; links of documents: a second'
+	@echo 'make docs          the documents as a site, in $(BUILD)/site (mkdocs)'
 	@echo 'make lint          clang-tidy on what differs from main; ALL=1: on every file'
 	@echo 'make format        clang-format; format-check says what it would change'
 	@echo 'make fuzz S=60     every fuzz target for so many seconds each, from tests/fuzz/corpus'
@@ -51,6 +52,7 @@ run: $(BUILD)/build.ninja
 
 house:
 	@tests/house.py
+	@tests/docs_links.py
 
 test: build
 	@tests/run.py $(BUILD) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')
@@ -107,6 +109,11 @@ bench-lookup: build
 bench-ipsec: build
 	@HUGEPAGES_MB=1024 bench/with-hugepages $(BUILD)/bench/hecto-bench ipsec \
 	  --json $(BUILD)/bench/ipsec.json
+
+# The documents as pages, every link of them checked.
+docs: | deps
+	@tests/docs_links.py
+	@docs/site.py $(BUILD)/site
 
 deps:
 	@packaging/install-missing

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs every test of a build folder: the house, the unit tests, then the end-to-end tests.
+"""Runs every test of a build folder: the house, documents, unit tests, then end-to-end tests.
 
     tests/run.py BUILD                              all of them
     tests/run.py BUILD -t 'Routing.*' -k flap       unit tests and end-to-end tests by name
@@ -21,6 +21,7 @@ import xml.etree.ElementTree as xml
 from collections import Counter
 from pathlib import Path
 
+import docs_links
 import house
 
 HERE = Path(__file__).resolve().parent
@@ -84,18 +85,18 @@ def interesting(output):
     return "\n".join(kept + block)
 
 
-def check_house():
-    """The tree against its drawing, and the check against faults made on purpose."""
+def check_tree(kind, checker):
+    """The tree against its drawing, or its links, and the check against faults made on purpose."""
     counts = Counts()
     started = time.monotonic()
-    faults = house.check(HERE.parent)
-    wrong, tries = house.self_test()
+    faults = checker.check(HERE.parent)
+    wrong, tries = checker.self_test()
     counts.passed = tries - len(wrong) + (1 if not faults else 0)
     for fault in faults:
         counts.fail(fault)
     for line in wrong:
-        counts.fail(f"tests/house.py --self-test: {line}")
-    report("house", "", counts, time.monotonic() - started)
+        counts.fail(f"tests/{checker.__name__}.py --self-test: {line}")
+    report(kind, "", counts, time.monotonic() - started)
     return counts
 
 
@@ -247,7 +248,8 @@ def main():
     suites = arguments.suites.split(",") if arguments.suites else []
     counts, ran = Counts(), {}
     if with_units and not arguments.unit_only and not chosen:
-        counts.add(check_house())
+        counts.add(check_tree("house", house))
+        counts.add(check_tree("docs", docs_links))
     if with_units:
         tests = [test for test in introspect(build, "tests")
                  # A program that has a filter of its own would take no other.

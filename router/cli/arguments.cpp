@@ -16,13 +16,15 @@
 #include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
 #include "router/cli/examples.hpp"
+#include "router/cli/machine_arguments.hpp"
 
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
-                                         "diff",        "confirm", "rollback", "trace",  "capture",
-                                         "load-routes", "route",   "clear",    "version"};
+const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",    "reload",
+                                         "diff",        "confirm", "rollback", "trace",   "capture",
+                                         "load-routes", "route",   "clear",    "version", "doctor",
+                                         "bind",        "unbind",  "prepare"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -336,6 +338,7 @@ void describe(CLI::App& app, Arguments& a) {
   add_capture(app, a);
   add_changes(app, a);
   add_files(app, a);
+  add_machine_verbs(app, a, add_verb, kNeedsNone);
   add_verb(
       app, "clear", "counters of show count from here on, for this user; nothing is reset",
       "Marks where ports, interfaces, drops and punt stand, in $XDG_STATE_HOME/hecto. The API,\n"

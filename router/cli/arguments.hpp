@@ -51,6 +51,10 @@ struct Arguments {
   uint32_t buffer_mib = 64;               // capture
   std::string write, esp_keys;            // capture: files
   double timeout_s = 10;                  // trace
+  bool fix = false, persist = false;      // doctor
+  std::vector<std::string> devices;       // bind, unbind
+  bool force = false, noiommu = false;    // bind, unbind, prepare
+  uint32_t vfs = 0;                       // bind; 0: the device itself
 };
 
 // The end of the program before it began: help, or wrong usage.

@@ -19,5 +19,9 @@ int capture(const Session& session);
 int clear(const Session& session);
 int top(const Session& session);
 int version(const Session& session);
+int doctor(const Session& session);
+int bind(const Session& session);
+int unbind(const Session& session);
+int prepare(const Session& session);
 
 }  // namespace hecto::cli

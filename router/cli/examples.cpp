@@ -64,6 +64,18 @@ Examples:
     {"plan", R"(Examples:
   hecto plan /etc/hecto/hecto.yaml
   hecto plan --box server.yaml --size imix --svg box.svg)"},
+    {"doctor", R"(Examples:
+  hecto doctor                                 this machine, for /etc/hecto/hecto.yaml
+  hecto doctor lab.yaml --fix                  mends what is safe, and says how to undo it
+  hecto doctor --json | jq -r '.findings[] | select(.severity == "problem") | .mend')"},
+    {"bind", R"(Examples:
+  hecto bind 0000:17:00.0 0000:17:00.1         two ports to DPDK
+  hecto bind --vfs 4 eth2                      four VFs of eth2, which the kernel keeps)"},
+    {"unbind", R"(Examples:
+  hecto unbind 0000:17:00.0                    the driver and the name of before
+  hecto unbind --all                           all that hecto bind took)"},
+    {"prepare", R"(Examples:
+  hecto prepare /etc/hecto/hecto.yaml          as hecto-prepare.service does before hectod)"},
     {"clear", R"(Examples:
   hecto clear; sleep 60; hecto show drops      what was lost in that minute)"},
     {"version", R"(Examples:

@@ -14,14 +14,12 @@ using nlohmann::json;
 
 namespace {
 
-void tell(const Session& session, const config::Problems& problems) {
-  const Arguments& arguments = session.arguments();
-  if (!arguments.json) {
+void tell(const Session& session, const std::string& file, const config::Problems& problems) {
+  if (!session.arguments().json) {
     for (const std::string& problem : problems) session.note(problem);
     return;
   }
-  const json answer = {
-      {"file", arguments.object}, {"ok", problems.empty()}, {"problems", problems}};
+  const json answer = {{"file", file}, {"ok", problems.empty()}, {"problems", problems}};
   session.out(answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
@@ -34,9 +32,13 @@ config::Problems check_here(const config::Config& config) {
 }  // namespace
 
 tl::expected<config::Config, int> load_config(const Session& session) {
-  auto loaded = config::load(session.arguments().object);
+  return load_config(session, session.arguments().object);
+}
+
+tl::expected<config::Config, int> load_config(const Session& session, const std::string& file) {
+  auto loaded = config::load(file);
   if (loaded) return std::move(*loaded);
-  tell(session, loaded.error());
+  tell(session, file, loaded.error());
   return tl::unexpected<int>(kFailed);
 }
 
@@ -45,7 +47,7 @@ int check(const Session& session) {
   if (!loaded) return loaded.error();
   config::Problems problems;
   if (!session.arguments().elsewhere) problems = check_here(*loaded);
-  tell(session, problems);
+  tell(session, session.arguments().object, problems);
   return problems.empty() ? kDone : kFailed;
 }
 

@@ -40,10 +40,15 @@ int version(const Session& session) {
 
 int run(const Session& session) {
   static const std::pair<const char*, int (*)(const Session&)> verbs[] = {
-      {"show", show},   {"check", check},     {"plan", plan},         {"reload", reload},
-      {"diff", diff},   {"confirm", confirm}, {"rollback", rollback}, {"load-routes", load_routes},
-      {"route", route}, {"trace", trace},     {"capture", capture},   {"version", version},
-      {"clear", clear}, {"top", top},
+      {"show", show},         {"check", check},
+      {"plan", plan},         {"reload", reload},
+      {"diff", diff},         {"confirm", confirm},
+      {"rollback", rollback}, {"load-routes", load_routes},
+      {"route", route},       {"trace", trace},
+      {"capture", capture},   {"version", version},
+      {"clear", clear},       {"top", top},
+      {"doctor", doctor},     {"bind", bind},
+      {"unbind", unbind},     {"prepare", prepare},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);

@@ -40,15 +40,6 @@ NICS = [Nic(port, pci, int((PCI / pci / "numa_node").read_text()), wire)
         for wire, (port, pci) in enumerate(FOUND)]
 
 
-def bind_to_vfio(nic):
-    device = PCI / nic.pci
-    if (device / "driver").exists():
-        (device / "driver" / "unbind").write_text(nic.pci)
-    (device / "driver_override").write_text("vfio-pci")
-    Path("/sys/bus/pci/drivers_probe").write_text(nic.pci)
-    assert (device / "driver").resolve().name == "vfio-pci", nic
-
-
 class WiredHost(labs.Namespace):
     """A namespace that has taken the kernel's NIC at the other end of a wire."""
 
@@ -88,8 +79,7 @@ def monitor():
 @pytest.fixture(scope="session")
 def bed():
     """The lab that lasts as long as the guest."""
-    for nic in NICS:
-        bind_to_vfio(nic)
+    labs.sh([labs.HECTO, "bind", *(nic.pci for nic in NICS)])
     lab = labs.Lab()
     lab.hosts = {nic.port: WiredHost(lab, nic) for nic in NICS}
     yield lab

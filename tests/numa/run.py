@@ -10,6 +10,7 @@ boots Debian's kernel and uses this machine's /usr, read-only over 9p, as its ow
       pxb-pcie, bus 0x40                               pxb-pcie, bus 0x80
         41:00.0 e1000e ── hub ── kernel NIC              81:00.0 vmxnet3 ── hub ── kernel NIC
         42:00.0 virtio ── hub ── kernel NIC              82:00.0 virtio  ── hub ── kernel NIC
+        43:00.0 a disk with VFs
 """
 
 import lzma
@@ -28,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 LIMIT_S = 480
 CPUS, MEMORY_MB = 4, 3072
-MODULES = "virtio_pci virtio_net 9pnet_virtio 9p vfio-pci tun"
+MODULES = "virtio_pci virtio_net 9pnet_virtio 9p vfio-pci tun nvme"
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio",
           "depmod": "kmod"}
 # (driver, its NUMA node): the NICs that hectod gets, in the order of their wires.
@@ -131,6 +132,11 @@ def box():
                              f"mac=02:00:00:00:00:0{wire}",
                   "-device", f"{driver},netdev=wire{wire},id=nic{wire},bus=slot{wire},romfile=,"
                              f"mac=02:00:00:00:01:0{wire}{more}"]
+    # The one device of QEMU 7 that has SR-IOV.
+    words += ["-device", "pcie-root-port,id=disk,bus=pxb0,chassis=9,addr=2",
+              "-device", "nvme-subsys,id=subsystem",
+              "-device", "nvme,bus=disk,serial=1,subsys=subsystem,sriov_max_vfs=2,"
+                         "sriov_vq_flexible=4,sriov_vi_flexible=2,max_ioqpairs=6,msix_qsize=7"]
     return words
 
 

@@ -59,9 +59,9 @@ std::string why_no_port(const std::string& pci, const std::string& complaint,
   if (driver == kVfio) return why_vfio_refuses(target(device / "iommu_group"), complaint, dev);
   for (const char* shared : kShared)
     if (driver == shared) return fmt::format("{} has it: {}", driver, complaint);
-  return fmt::format("{}; bind it with \"dpdk-devbind.py -b {} {}\"",
+  return fmt::format("{}; give it to DPDK: hecto bind {}",
                      driver.empty() ? "no driver has it" : "the kernel's " + driver + " has it",
-                     kVfio, pci);
+                     pci);
 }
 
 }  // namespace hecto::router

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -55,6 +57,34 @@ TEST(Documentation, HasNoRowOfAKeyThatIsNotThere) {
         line.find(" | restart | ") != std::string::npos) {
       EXPECT_TRUE(rows.contains(line)) << line;
     }
+}
+
+TEST(Documentation, ListsEveryExample) {
+  const std::string text = reference();
+  for (const auto& entry :
+       std::filesystem::directory_iterator(HECTO_SOURCE_ROOT "/config/examples")) {
+    const std::string name = entry.path().filename();
+    EXPECT_NE(text.find(fmt::format("| [{0}](../config/examples/{0}) | ", name)), std::string::npos)
+        << "docs/configuration.md does not list config/examples/" << name;
+  }
+}
+
+// Rows "| `reason` | why | what to do |", each reason in one.
+TEST(Documentation, TheRunbookHasARowOfEveryReasonAndOfNoOther) {
+  std::multiset<std::string> rows;
+  std::istringstream text(reference("runbook.md"));
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    inside = line.starts_with('|') && (inside || line.starts_with("| reason |"));
+    if (!inside || !line.starts_with("| `")) continue;
+    rows.insert(line.substr(3, line.find('`', 3) - 3));
+    EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 4) << line;
+  }
+  for (size_t i = 1; i < kReasonCount; ++i) {
+    const std::string name(info(static_cast<Reason>(i)).name);
+    EXPECT_EQ(rows.count(name), 1u) << "docs/runbook.md: rows of " << name;
+  }
+  EXPECT_EQ(rows.size(), kReasonCount - 1) << "a row of something that is no reason";
 }
 
 TEST(Documentation, NamesEveryPuntReason) {

@@ -146,10 +146,13 @@ TEST(YamlRoundTrip, KeepsTheExamples) {
        std::filesystem::directory_iterator(HECTO_SOURCE_ROOT "/config/examples")) {
     auto config = load(entry.path().string());
     ASSERT_TRUE(config) << config.error()[0];
-    expect_round_trip(*config);
+    if (config->ipsec.sas.empty())
+      expect_round_trip(*config);
+    else
+      EXPECT_EQ(to_yaml(*config).find("0x0001020304"), std::string::npos) << "keys are not shown";
     ++count;
   }
-  EXPECT_GE(count, 4u);
+  EXPECT_GE(count, 11u);
 }
 
 TEST(YamlRoundTrip, WritesAutoAsAuto) {

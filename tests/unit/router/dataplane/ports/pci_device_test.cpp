@@ -39,12 +39,11 @@ TEST_F(WhyNoPort, NamesADeviceThatIsNotThere) {
 
 TEST_F(WhyNoPort, NamesTheKernelsDriver) {
   link("driver", "../../../../bus/pci/drivers/ixgbe");
-  EXPECT_EQ(why(),
-            "the kernel's ixgbe has it; bind it with \"dpdk-devbind.py -b vfio-pci 0000:17:00.0\"");
+  EXPECT_EQ(why(), "the kernel's ixgbe has it; give it to DPDK: hecto bind 0000:17:00.0");
 }
 
 TEST_F(WhyNoPort, NamesADeviceWithoutDriver) {
-  EXPECT_THAT(why(), HasSubstr("no driver has it; bind it with"));
+  EXPECT_THAT(why(), HasSubstr("no driver has it; give it to DPDK"));
 }
 
 TEST_F(WhyNoPort, LeavesAKernelDriverThatDpdkWorksThrough) {

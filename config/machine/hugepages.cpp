@@ -1,0 +1,63 @@
+#include "config/machine/hugepages.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace hecto::config {
+namespace {
+
+// hectod asks for a sixteenth more than its pools hold, and for 56 bytes more of each mbuf than the
+// plan counts: 8.8% of the smallest data room.
+constexpr double kMargin = 1.125;
+
+void read_sizes(const MachineFiles& files, HugepageNeed& need) {
+  std::string folder = fmt::format("/sys/devices/system/node/node{}/hugepages", need.socket);
+  // A kernel without NUMA has one count for the whole machine.
+  if (!files.exists(folder) && need.socket == 0) folder = "/sys/kernel/mm/hugepages";
+  for (const std::string& name : files.names(folder)) {
+    uint64_t kilobytes = 0;
+    if (std::sscanf(name.c_str(), "hugepages-%lukB", &kilobytes) != 1) continue;
+    const uint64_t bytes = kilobytes * 1024;
+    const std::string file = fmt::format("{}/{}/nr_hugepages", folder, name);
+    const uint64_t reserved = files.number(file).value_or(0);
+    need.reserved_bytes += reserved * bytes;
+    need.free_bytes +=
+        files.number(fmt::format("{}/{}/free_hugepages", folder, name)).value_or(0) * bytes;
+    // The smallest: large ones are seldom to be had once the machine has run.
+    if (need.page_bytes != 0 && need.page_bytes < bytes) continue;
+    need.page_bytes = bytes;
+    need.file = file;
+    need.reserved = reserved;
+  }
+}
+
+}  // namespace
+
+uint64_t HugepageNeed::target(bool router_runs) const {
+  const uint64_t there = there_bytes(router_runs);
+  if (there >= wanted_bytes || page_bytes == 0) return reserved;
+  return reserved + (wanted_bytes - there + page_bytes - 1) / page_bytes;
+}
+
+std::vector<HugepageNeed> hugepage_needs(const Config& config, const Placement& placement,
+                                         const MachineFiles& files) {
+  std::vector<HugepageNeed> needs;
+  // `memory:` is of all sockets: each has the share that the plan gives it.
+  const double scale =
+      config.memory_bytes && placement.memory_bytes > 0
+          ? static_cast<double>(*config.memory_bytes) / static_cast<double>(placement.memory_bytes)
+          : kMargin;
+  for (const SocketMemory& memory : placement.memory) {
+    if (memory.bytes == 0) continue;
+    HugepageNeed need;
+    need.socket = memory.socket;
+    need.wanted_bytes = static_cast<uint64_t>(std::ceil(static_cast<double>(memory.bytes) * scale));
+    read_sizes(files, need);
+    needs.push_back(std::move(need));
+  }
+  return needs;
+}
+
+}  // namespace hecto::config
