@@ -128,7 +128,7 @@ TEST(ShowInterfaces, WithLinux) {
     "ifindex": 11, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
     "addresses": ["192.0.2.1/24", "198.18.0.1/24"], "urpf": "strict",
     "switches": {"forwarding_ipv4": true, "forwarding_ipv6": true, "rp_filter": "off",
-                 "send_redirects": false},
+                 "send_redirects": false, "accept_local": false},
     "counters": {"rx_packets": 5, "rx_bytes": 500, "rx_pps": 5, "rx_bps": 4000, "tx_packets": 0,
                  "tx_bytes": 0, "tx_pps": 0, "tx_bps": 0}})");
   expected["id"] = wan.id;
@@ -377,6 +377,50 @@ TEST(ShowExplanation, ThePacketsWayBeforeItsRoute) {
   packet.refusing = 1;
   packet.refused_by = Reason::kGlean;
   EXPECT_EQ(explain()["why"].back(), "its flow decides: 1 of 4 buckets end as glean");
+}
+
+TEST(ShowExplanation, LengthTtlAndRedirect) {
+  const auto bed = ControlBed::started(kBase);
+  PacketAnswer packet;
+  packet.source = ip("192.0.2.1");
+  packet.length = 1501;
+  const auto explain = [&] {
+    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet);
+  };
+  packet.redirects = true;
+  json answer = explain();
+  EXPECT_EQ(answer["verdict"], "forward");
+  EXPECT_EQ(answer["redirect"], true);
+  EXPECT_EQ(answer["length"], 1501);
+  EXPECT_NE(answer["why"].back().get<std::string>().find("a better first hop (redirect)"),
+            std::string::npos);
+  packet.redirects = false;
+  packet.mtu = 1500;
+  packet.reason = Reason::kTooBig;
+  packet.punts = true;
+  answer = explain();
+  EXPECT_EQ(answer["verdict"], "punt");
+  EXPECT_EQ(answer["reason"], "too_big");
+  EXPECT_EQ(answer["why"].back(),
+            "1501 bytes are too big for the MTU 1500: Linux cuts it into fragments; with DF its "
+            "sender is told (ICMP fragmentation needed)");
+  packet.source = ip("2001:db8::1");
+  EXPECT_EQ(explain()["why"].back(),
+            "1501 bytes are too big for the MTU 1500: its sender is told (ICMPv6 packet too big)");
+  packet.reason = Reason::kTtlExpired;
+  packet.mtu = 0;
+  EXPECT_EQ(explain()["why"].back(), "refused at classify, whatever the route: ttl_expired, " +
+                                         std::string(info(Reason::kTtlExpired).description));
+  packet.reason = Reason::kNone;
+  packet.spi = 0x1001;
+  packet.mtu = 1438;
+  packet.cut = true;
+  answer = explain();
+  const json why = {
+      "1501 bytes are too big for the tunnel, which takes 1438: it is cut into "
+      "fragments, each leaves as ESP",
+      "a policy protects it: it leaves as ESP, SPI 0x00001001"};
+  EXPECT_EQ(json(answer["why"].end() - 2, answer["why"].end()), why);
 }
 
 TEST(ShowSummary, TellsTheWhole) {
