@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "router/privileges/privileges.hpp"
 #include "router/rib/route_file.hpp"
 
 namespace hecto::router {
@@ -46,6 +47,7 @@ RouteFilesReader::~RouteFilesReader() {
 }
 
 void RouteFilesReader::run(const WantedRouteFiles& wanted) {
+  confine_service();  // a child of control's, with no more than who asks for a reload has
   ReadRouteFiles read;
   try {
     read = read_route_files(wanted);
