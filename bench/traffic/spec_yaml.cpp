@@ -71,7 +71,7 @@ class SpecReader {
     std::map<std::string, uint32_t, std::less<>> keys;
   };
 
-  // Nothing of a value that was refused, nor of what follows from one: the spec has a default there.
+  // Nothing of a value that was refused, nor of what follows from one: the spec has its default.
   void tell(const SpecProblem& problem, config::Report& report) const {
     if (problem.stream == SpecProblem::kFile) {
       if (!report.tells(problem.key)) report.add(file_line_, problem.key, problem.text);

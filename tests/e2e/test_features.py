@@ -224,9 +224,13 @@ def test_two_queues_a_port_keep_each_flow_in_order(lab):
     assert [len(worker["queues"]) for worker in workers] == [2, 2], workers
     before = [worker["packets"] for worker in workers]
     both_ways_in_order(pair, 100)
-    # Each has had some of the 32 flows, and all of them together.
-    now = [worker["packets"] - was for worker, was in zip(pair.router.get("/v1/workers")["workers"], before)]
-    assert min(now) >= 2 * 100 and sum(now) >= 32 * 100, now
+
+    def worked():
+        """Each has had some of the 32 flows, and all of them together."""
+        now = [worker["packets"] - was for worker, was in zip(pair.router.get("/v1/workers")["workers"], before)]
+        assert min(now) >= 2 * 100 and sum(now) >= 32 * 100, now
+        return now
+    wait_for(worked, 5, "both workers have had flows")
 
 
 def test_interface_counters_count_both_ways(lab):
