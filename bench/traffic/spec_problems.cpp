@@ -74,7 +74,8 @@ void check_stream(const TrafficSpec& spec, size_t index, std::vector<SpecProblem
     problems.push_back({index, key, std::move(text)});
   };
   for (const auto& [key, name] : {std::pair("from", &stream.from), std::pair("to", &stream.to)})
-    if (!has_port(spec, *name)) add(key, fmt::format("{} is no port of this file", *name));
+    if (!spec.ports.empty() && !has_port(spec, *name))
+      add(key, fmt::format("{} is no port of this file", *name));
   if (stream.weight == 0 || stream.weight > kMostWeight)
     add("weight", fmt::format("{} is out of range; use 1 to {}", stream.weight, kMostWeight));
   if (!stream.replay.empty()) {

@@ -29,6 +29,7 @@ constexpr auto kPortKeys = std::to_array({"device"sv, "mtu"sv, "addresses"sv, "g
 constexpr auto kStreamKeys =
     std::to_array({"from"sv, "to"sv, "both_ways"sv, "family"sv, "size"sv, "weight"sv, "vlan"sv,
                    "flows"sv, "source"sv, "destinations"sv, "destination_mac"sv, "replay"sv});
+constexpr auto kFamilyKeys = std::to_array({"size"sv, "source"sv, "destinations"sv});
 constexpr auto kDestinationKeys = std::to_array({"kind"sv, "prefixes"sv, "routes"sv, "count"sv});
 constexpr auto kSizeKeys = std::to_array({"bytes"sv, "weight"sv});
 constexpr auto kTraceKeys = std::to_array({"trace"sv});
@@ -60,26 +61,28 @@ class SpecReader {
       if (auto number = seconds->number(0.001, 1e7)) spec_.seconds = *number;
     if (const Value* timestamps = fields.get("timestamps"))
       if (auto on = timestamps->boolean()) spec_.timestamps = *on;
-    if (!root.report().empty()) return;
     for (const SpecProblem& problem : find_problems(spec_)) tell(problem, root.report());
   }
 
  private:
   struct Lines {
     uint32_t stream;
+    std::string path;
     std::map<std::string, uint32_t, std::less<>> keys;
   };
 
+  // Nothing of a value that was refused, nor of what follows from one: the spec has its default.
   void tell(const SpecProblem& problem, config::Report& report) const {
     if (problem.stream == SpecProblem::kFile) {
-      report.add(file_line_, problem.key, problem.text);
+      if (!report.tells(problem.key)) report.add(file_line_, problem.key, problem.text);
       return;
     }
     const Lines& lines = lines_[problem.stream];
+    const std::string path = fmt::format("{}.{}", lines.path, problem.key);
+    const bool of_family = std::ranges::find(kFamilyKeys, problem.key) != kFamilyKeys.end();
+    if (report.tells(path) || (of_family && report.tells(lines.path + ".family"))) return;
     const auto key = lines.keys.find(problem.key);
-    report.add(key == lines.keys.end() ? lines.stream : key->second,
-               fmt::format("streams.{}.{}", spec_.streams[problem.stream].name, problem.key),
-               problem.text);
+    report.add(key == lines.keys.end() ? lines.stream : key->second, path, problem.text);
   }
 
   std::string path(const std::string& name) const {
@@ -139,7 +142,7 @@ class SpecReader {
     StreamSpec stream;
     stream.name = entry.key;
     const Fields fields(entry.value, kStreamKeys, "a map, as {size: 64}");
-    Lines lines{entry.value.line(), {}};
+    Lines lines{entry.value.line(), entry.value.path(), {}};
     for (const std::string_view key : kStreamKeys)
       if (const Value* value = fields.get(key)) lines.keys[std::string(key)] = value->line();
     if (!spec_.ports.empty()) {

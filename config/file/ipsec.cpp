@@ -1,42 +1,32 @@
 #include "config/file/ipsec.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
+#include "base/esp_algorithms.hpp"
 #include "config/file/keys.hpp"
 
 namespace hecto::config {
 namespace {
 
-// router/ipsec/esp/transform.cpp has the same names; tests/unit/router holds them against each
-// other.
-constexpr IpsecAlgorithm kCiphers[] = {
-    {"null", 0},
-    {"aes-128-cbc", 16},
-    {"aes-192-cbc", 24},
-    {"aes-256-cbc", 32},
-    {"aes-128-ctr", 20},
-    {"aes-192-ctr", 28},
-    {"aes-256-ctr", 36},
-    {"aes-128-gcm", 20, true},
-    {"aes-192-gcm", 28, true},
-    {"aes-256-gcm", 36, true},
-    {"aes-128-gcm-12", 20, true},
-    {"aes-192-gcm-12", 28, true},
-    {"aes-256-gcm-12", 36, true},
-    {"aes-128-gcm-8", 20, true},
-    {"aes-192-gcm-8", 28, true},
-    {"aes-256-gcm-8", 36, true},
-    {"aes-128-gmac", 20, true},
-    {"aes-192-gmac", 28, true},
-    {"aes-256-gmac", 36, true},
-    {"chacha20-poly1305", 36, true},
-};
-constexpr IpsecAlgorithm kIntegrities[] = {
-    {"hmac-sha1", 20},     {"hmac-sha2-256", 32}, {"hmac-sha2-256-96", 32},
-    {"hmac-sha2-384", 48}, {"hmac-sha2-512", 64},
-};
+constexpr auto kCiphers = [] {
+  std::array<IpsecAlgorithm, std::size(kEspCiphers)> list;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const EspCipherEntry& entry = kEspCiphers[i];
+    list[i] = {entry.name, static_cast<uint8_t>(entry.key_bytes + entry.salt_bytes),
+               entry.icv_bytes != 0};
+  }
+  return list;
+}();
+constexpr auto kIntegrities = [] {
+  std::array<IpsecAlgorithm, std::size(kEspIntegrities)> list;
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = {kEspIntegrities[i].name, kEspIntegrities[i].key_bytes};
+  return list;
+}();
 
 constexpr std::pair<std::string_view, uint8_t> kProtocols[] = {
     {"icmp", 1}, {"ipip", 4},   {"tcp", 6},   {"udp", 17},   {"dccp", 33},    {"gre", 47},

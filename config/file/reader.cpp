@@ -45,14 +45,20 @@ void Report::add(uint32_t line, std::string_view path, std::string_view text) {
     return;
   }
   std::string_view colon = path.empty() ? "" : ": ";
-  if (line == 0)
-    lines_.push_back({line, fmt::format("{}: {}{}{}", file_, path, colon, text)});
-  else
-    lines_.push_back({line, fmt::format("{}:{}: {}{}{}", file_, line, path, colon, text)});
+  const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
+  lines_.push_back({line, std::string(path), fmt::format("{}: {}{}{}", where, path, colon, text)});
 }
 
 void Report::add(std::string_view path, std::string_view text) {
   add(0, path, text);
+}
+
+bool Report::tells(std::string_view path) const {
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) {
+    const std::string_view told = line.path;
+    return told.starts_with(path) &&
+           (told.size() == path.size() || told[path.size()] == '.' || told[path.size()] == '[');
+  });
 }
 
 std::vector<std::string> Report::take() {

@@ -30,6 +30,8 @@ class Report {
   // Of the file as a whole: no line.
   void add(std::string_view path, std::string_view text);
   bool empty() const { return lines_.empty(); }
+  // Whether something was told of `path`, or of what is below it.
+  bool tells(std::string_view path) const;
   bool full() const { return lines_.size() >= kMaxProblems; }
   // By line, without repetitions.
   std::vector<std::string> take();
@@ -41,6 +43,7 @@ class Report {
  private:
   struct Line {
     uint32_t number;
+    std::string path;
     std::string text;
   };
   std::string file_;

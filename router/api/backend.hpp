@@ -56,8 +56,10 @@ enum class Noun : uint8_t {
 struct Limits {
   uint32_t low, high;
 };
-inline constexpr Limits kWalkLimits{1, 10'000};  // prefixes of one answer
-inline constexpr Limits kTraceLimits{1, 1'000};  // packets
+inline constexpr Limits kTtlLimits{1, 255};
+inline constexpr Limits kLengthLimits{28, 9'216};  // IPv4; of IPv6 20 bytes more at least
+inline constexpr Limits kWalkLimits{1, 10'000};    // prefixes of one answer
+inline constexpr Limits kTraceLimits{1, 1'000};    // packets
 inline constexpr Limits kTransportPortLimits{1, 65'535};
 inline constexpr Limits kSnaplenLimits{14, 65'535};   // bytes of a captured packet
 inline constexpr Limits kConfirmLimits{1, 86'400};    // seconds to confirm a reload in
@@ -67,6 +69,7 @@ inline constexpr Limits kCaptureMibLimits{1, 4'096};  // room for captured packe
 struct RoutesQuery {
   std::optional<lookup::IpAddress> address;
   std::optional<lookup::IpAddress> from;   // with `address`: who sends to it
+  std::optional<uint32_t> length, ttl;     // with `address`: bytes of the IP packet; of kTtlLimits
   std::string interface;                   // where that comes in; of a walk: where routes lead
   std::optional<lookup::IpPrefix> prefix;  // it and all inside
   std::string origin, protocol;            // empty: any
@@ -125,8 +128,9 @@ class ApiBackend {
   virtual ApiResult add_route(const config::RouteConfig& route) = 0;
   virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
   virtual ApiResult delete_all_routes() = 0;
-  // `body`: a route file as it came, not looked at. `memory`: as in ApiLoadOptions.
-  virtual ApiResult delete_routes(std::string body, ByteReservation* memory) = 0;
+  // `body`: a route file as it came, not looked at. `name`, `memory`: as in ApiLoadOptions.
+  virtual ApiResult delete_routes(std::string body, const std::string& name,
+                                  ByteReservation* memory) = 0;
   virtual ApiResult load_routes(std::string body, const ApiLoadOptions& options) = 0;
   // Which files the bodies of requests may name. Answers at once.
   virtual config::LoadLimits limits() const = 0;

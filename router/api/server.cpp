@@ -31,17 +31,30 @@ std::optional<lookup::IpAddress> address_of(const Parameters& parameters, const 
   return address;
 }
 
+uint32_t least_length(lookup::Family family) {
+  return kLengthLimits.low + (family == lookup::Family::kIpv6 ? 20 : 0);
+}
+
 ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters parameters(
-      request, {"address", "from", "interface", "prefix", "origin", "protocol", "after", "limit"});
+  const Parameters parameters(request, {"address", "from", "interface", "length", "ttl", "prefix",
+                                        "origin", "protocol", "after", "limit"});
   RoutesQuery query;
   query.address = address_of(parameters, "address");
   query.from = address_of(parameters, "from");
   query.interface = parameters.text("interface").value_or("");
-  const size_t of_address = query.from.has_value() + !query.interface.empty();
+  query.length = parameters.number("length", kLengthLimits.low, kLengthLimits.high);
+  query.ttl = parameters.number("ttl", kTtlLimits.low, kTtlLimits.high);
+  const size_t of_address = query.from.has_value() + !query.interface.empty() +
+                            query.length.has_value() + query.ttl.has_value();
   if (query.address && request.query.size() > 1 + of_address)
-    throw Wrong{400, "address: goes with from and interface, and no other parameter"};
+    throw Wrong{400, "address: goes with from, interface, length and ttl, and no other parameter"};
   if (query.from && !query.address) throw Wrong{400, "from: goes with address"};
+  if (query.length && !query.address) throw Wrong{400, "length: goes with address"};
+  if (query.ttl && !query.address) throw Wrong{400, "ttl: goes with address"};
+  if (query.length && *query.length < least_length(query.address->family))
+    throw Wrong{
+        400, fmt::format("length: {} is less than the headers of IPv6 and UDP; use {} to {}",
+                         *query.length, least_length(query.address->family), kLengthLimits.high)};
   if (query.from && query.from->family != query.address->family)
     throw Wrong{400, "from: is not of the address's family"};
   query.origin = parameters.text("origin").value_or("");
@@ -60,7 +73,7 @@ ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
 }
 
 ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
-  const Parameters parameters(request, {"to", "metric", "all"});
+  const Parameters parameters(request, {"to", "metric", "all", "name"});
   const auto to = parameters.prefix("to");
   const bool all = parameters.flag("all");
   if (int{to.has_value()} + int{all} + int{!request.body.empty()} != 1) {
@@ -70,7 +83,9 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
   if (metric && !to) throw Wrong{400, "metric: goes with to=PREFIX only"};
   if (to) return backend.delete_route(*to, metric);
   if (all) return backend.delete_all_routes();
-  return backend.delete_routes(std::move(request.body), request.memory);
+  return backend.delete_routes(std::move(request.body),
+                               parameters.text("name").value_or(ApiLoadOptions().name),
+                               request.memory);
 }
 
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {

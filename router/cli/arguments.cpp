@@ -184,6 +184,8 @@ void add_show(CLI::App& app, Arguments& a) {
   add_option(show, "--interface", a.interface, "I",
              "routes out by it; of an ADDRESS: where packets to it come in");
   add_option(show, "--from", a.from, "A", "of an ADDRESS: who sends the packets");
+  add_number(show, "--length", a.length, "BYTES", 28, 9216, "of an ADDRESS: how long they are");
+  add_number(show, "--ttl", a.ttl, "N", 1, 255, "of an ADDRESS: their TTL as they come in");
   add_watch(show, a);
   show.add_flag("--total", a.total, "counters since the router's start, not since hecto clear");
 }
@@ -368,7 +370,9 @@ tl::expected<void, Ending> check_noun(Arguments& a) {
                                                     {"--origin", !a.origin.empty()},
                                                     {"--protocol", !a.protocol.empty()},
                                                     {"--interface", !a.interface.empty()},
-                                                    {"--from", !a.from.empty()}};
+                                                    {"--from", !a.from.empty()},
+                                                    {"--length", a.length > 0},
+                                                    {"--ttl", a.ttl > 0}};
   for (const auto& [option, given] : of_routes)
     if (given && a.object != "routes")
       return tl::unexpected<Ending>(

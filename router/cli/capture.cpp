@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,6 +31,11 @@ volatile std::sig_atomic_t interrupted = 0;
 class File {
  public:
   File() = default;
+  static File standard_output() {
+    File file;
+    file.fd_ = STDOUT_FILENO;
+    return file;
+  }
   File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   File& operator=(File&&) = delete;
   ~File() {
@@ -58,6 +64,11 @@ class File {
       if (written > 0) at += static_cast<size_t>(written);
     }
     return true;
+  }
+  // Who reads a pipe may close it while there is nothing to write.
+  bool is_closed_by_reader() const {
+    pollfd watched{fd_, 0, 0};
+    return ::poll(&watched, 1, 0) == 1 && (watched.revents & (POLLERR | POLLHUP)) != 0;
   }
 
  private:
@@ -170,17 +181,21 @@ class Capture {
     if (answer->status == 204) return false;
     if (answer->status != 200)
       return wrong(text(json::parse(answer->body, nullptr, false), "error"));
-    if (session_.arguments().text) show(answer->body);
-    if (file_ && !file_->write(answer->body)) {
-      reader_gone_ = errno == EPIPE;
-      return reader_gone_ ? false : wrong(session_.arguments().write + ": " + ::strerror(errno));
-    }
+    if (session_.arguments().text && !put(lines_of(answer->body), shown_, "standard output"))
+      return false;
+    if (file_ && !put(answer->body, *file_, session_.arguments().write)) return false;
     return keys_.update() || wrong();
   }
-  void show(const std::string& piece) {
+  bool put(const std::string& bytes, const File& to, const std::string& name) {
+    const bool written = to.write(bytes);
+    reader_gone_ = written ? to.is_closed_by_reader() : errno == EPIPE;
+    if (written || reader_gone_) return !reader_gone_;
+    return wrong(name + ": " + ::strerror(errno));
+  }
+  std::string lines_of(const std::string& piece) {
     std::string lines;
     for (const std::string& line : text_.lines(piece)) lines += printable(line) + "\n";
-    if (!lines.empty()) session_.out(lines);
+    return lines;
   }
   bool wrong(const std::string& line = {}) {
     if (!line.empty()) session_.fail("capture: " + line);
@@ -196,7 +211,7 @@ class Capture {
     const json counts = json::parse(*last, nullptr, false);
     const uint64_t captured = whole(counts, "captured"), lost = whole(counts, "lost");
     if (session_.arguments().json && session_.arguments().write != "-") session_.out(*last);
-    if (reader_gone_) return kDone;  // as with `hecto capture -w - | head`
+    if (reader_gone_) return kDone;  // as with `hecto capture --text | head`
     session_.note(fmt::format("hecto: capture: {} packet{} captured, {} lost", captured,
                               captured == 1 ? "" : "s", lost));
     if (lost > 0)
@@ -209,6 +224,7 @@ class Capture {
 
   const Session& session_;
   const std::optional<File> file_;
+  const File shown_ = File::standard_output();
   CaptureText text_;
   KeyFile& keys_;
   std::string id_;

@@ -137,10 +137,32 @@ tl::expected<json, std::string> route_of(const std::vector<std::string>& words, 
   return body;
 }
 
+// Its body and its name, with which the router tells what is wrong with it; false when told.
+bool send_file(const Session& session, const std::string& file, HttpRequest& request) {
+  auto body = read_file(file);
+  if (!body) {
+    session.fail(body.error());
+    return false;
+  }
+  if (const char* packed = other_compression(*body)) {
+    session.fail(fmt::format("{}: is packed with {}; unpack it: {} -dc FILE | hecto {} -", file,
+                             packed, packed,
+                             request.method == "POST" ? "load-routes" : "route delete file"));
+    return false;
+  }
+  request.body = std::move(*body);
+  request.query["name"] = file == "-" ? "standard input" : file;
+  return true;
+}
+
 int delete_route(const Session& session) {
   const Arguments& arguments = session.arguments();
   HttpRequest made = request("DELETE", "/v1/routes");
-  if (arguments.all) {
+  if (arguments.words.size() > 1 && arguments.words[1] == "file") {
+    if (arguments.words.size() != 3 || arguments.all)
+      return session.wrong_usage("delete: file: use file FILE, alone; - is standard input");
+    if (!send_file(session, arguments.words[2], made)) return kFailed;
+  } else if (arguments.all) {
     if (arguments.words.size() > 1) return session.wrong_usage("delete: --all stands alone");
     made.query["all"] = "1";
   } else {
@@ -157,19 +179,10 @@ int delete_route(const Session& session) {
 
 int load_routes(const Session& session) {
   const Arguments& arguments = session.arguments();
-  auto body = read_file(arguments.object);
-  if (!body) return session.fail(body.error());
-  if (const char* packed = other_compression(*body)) {
-    return session.fail(
-        fmt::format("{}: is packed with {}; unpack it: {} -dc FILE | hecto "
-                    "load-routes -",
-                    arguments.object, packed, packed));
-  }
   HttpRequest made = request("POST", "/v1/routes/load");
-  made.body = std::move(*body);
+  if (!send_file(session, arguments.object, made)) return kFailed;
   if (!arguments.via.empty()) made.query["via"] = arguments.via;
   if (arguments.metric != 0) made.query["metric"] = std::to_string(arguments.metric);
-  made.query["name"] = arguments.object == "-" ? "standard input" : arguments.object;
   if (arguments.replace) made.query["replace"] = "1";
   if (arguments.skip_bad) made.query["skip_bad"] = "1";
   return session.show(session.ask(made, kLoadTime), render_load);

@@ -46,6 +46,7 @@ Environment:
   hecto route add PREFIX via GW[,GW...] [dev IF] [metric N]
   hecto route add blackhole|unreachable|prohibit PREFIX [metric N]
   hecto route delete PREFIX [metric N]
+  hecto route delete file FILE      those that a route file lists; - is standard input
   hecto route delete --all
 
 Several gateways make an ECMP group; GW%IF names the interface of each. A route of the same

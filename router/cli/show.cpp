@@ -104,6 +104,8 @@ int explain(const Session& session, const std::string& address) {
   const Arguments& arguments = session.arguments();
   if (!arguments.from.empty()) query["from"] = arguments.from;
   if (!arguments.interface.empty()) query["interface"] = arguments.interface;
+  if (arguments.length > 0) query["length"] = std::to_string(arguments.length);
+  if (arguments.ttl > 0) query["ttl"] = std::to_string(arguments.ttl);
   return session.show(session.get("/v1/routes", query), render_explanation);
 }
 
@@ -149,8 +151,12 @@ int walk(const Session& session, const std::string& prefix) {
 int show_routes(const Session& session) {
   const std::string& filter = session.arguments().filter;
   const bool address = lookup::IpAddress::parse(filter).has_value();
-  if (!address && !session.arguments().from.empty())
-    return session.wrong_usage("routes: --from goes with an ADDRESS");
+  const Arguments& arguments = session.arguments();
+  for (const auto& [option, given] :
+       {std::pair("--from", !arguments.from.empty()), std::pair("--length", arguments.length > 0),
+        std::pair("--ttl", arguments.ttl > 0)})
+    if (given && !address)
+      return session.wrong_usage(fmt::format("routes: {} goes with an ADDRESS", option));
   if (filter.empty()) return walk(session, {});
   if (address) return explain(session, filter);
   // 203.0.113.7/24 is what `ip addr` shows: its network is meant.

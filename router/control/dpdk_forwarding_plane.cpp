@@ -133,6 +133,7 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.forwards6 = interface.switches.forwards6;
   setup.redirects4 = interface.switches.redirects4;
   setup.redirects6 = interface.switches.redirects6;
+  setup.accept_local = interface.switches.accept_local;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;

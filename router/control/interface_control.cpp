@@ -291,8 +291,6 @@ void InterfaceControl::take_switches(Interface& interface, const InterfaceSwitch
   if (before.rp_filter != wanted.rp_filter)
     spdlog::info("interface {}: by Linux's rp_filter uRPF is {} for IPv4", interface.name,
                  to_string(std::max(wanted.rp_filter, interface.urpf)));
-  if (!before.accept_local && wanted.accept_local)
-    spdlog::info("interface {}: accept_local is not followed where uRPF is on", interface.name);
 }
 
 void InterfaceControl::refresh_addresses() {

@@ -54,6 +54,9 @@ class InterfaceControl {
   // What a running port can change: addresses, VLANs, uRPF, counters. The MTU is set already.
   // An error: part of it is done.
   Result<void> change_port(const config::PortConfig& wanted);
+  // After a change that was taken back: a port that it had to open anew is opened as what it was.
+  // An error: it is something else now, or not there.
+  Result<void> open_as_before(const config::PortConfig& config, const std::string& driver);
   void remove_port(const std::string& name);
   // The slow path delivers to the twins that there are now.
   void update_twins();

@@ -178,6 +178,18 @@ Result<void> InterfaceControl::remake_port(const config::PortConfig& config) {
   return {};
 }
 
+Result<void> InterfaceControl::open_as_before(const config::PortConfig& config,
+                                              const std::string& driver) {
+  const auto is = [&] { return plane_.port(config.name); };
+  if (is() && is()->driver == driver) return {};
+  if (const auto lost = lost_ports_.find(config.name); lost != lost_ports_.end())
+    return fail(fmt::format("port {}: {}", config.name, lost->second.status.trouble));
+  if (!is() || driver.empty()) return {};  // it was not there before either
+  if (auto done = remake_port(config); !done) return done;
+  if (is()->driver == driver) return {};
+  return fail(fmt::format("port {}: it was {} and is {} now", config.name, driver, is()->driver));
+}
+
 // The device was deleted and made again.
 bool InterfaceControl::reopen(const PortStatus& gone) {
   const std::string name = gone.name();

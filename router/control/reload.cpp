@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include "config/file/diff.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -101,13 +102,13 @@ class Application {
         difference_(difference),
         files_(files),
         before_step_(before_step) {}
-  ~Application() {
-    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
-  }
+  ~Application() { (void)take_back(); }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
   Result<void> run();
+  // All steps, in reverse; what could not be put back, a line each.
+  std::vector<std::string> take_back();
   void finish();
 
  private:
@@ -116,8 +117,12 @@ class Application {
   }
   void undo(std::function<void()> back) { undo_.push_back(std::move(back)); }
   template <typename Done>
-  void put_back(const Done& done) const {
-    if (!done) parts_.notes.add("reload: not all could be put back: " + done.error().message);
+  void put_back(const Done& done) {
+    if (!done) stays(done.error().message);
+  }
+  void stays(const std::string& line) {
+    parts_.notes.add("reload: not all could be put back: " + line);
+    left_.push_back(std::string(kNotPutBack) + line);
   }
   void put_back_into_linux();
   void settle_gateways();
@@ -140,7 +145,14 @@ class Application {
   const ReloadStep& before_step_;
   std::vector<std::string> known_;  // what Linux has refused so far
   std::vector<std::function<void()>> undo_;
+  std::vector<std::string> left_;  // that could not be put back
 };
+
+std::vector<std::string> Application::take_back() {
+  for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+  undo_.clear();
+  return std::exchange(left_, {});
+}
 
 Result<void> Application::run() {
   // What Linux refuses of what runs already is no matter of this reload.
@@ -164,7 +176,8 @@ Result<void> Application::run() {
 // What Linux may have lost on the way there and back.
 void Application::put_back_into_linux() {
   if (undo_.size() == 1) return;
-  for (const std::string& refused : parts_.interfaces.write_to_linux()) parts_.notes.add(refused);
+  for (const std::string& refused : parts_.interfaces.write_to_linux())
+    if (std::find(known_.begin(), known_.end(), refused) == known_.end()) stays(refused);
   parts_.routes.write_to_linux();
   parts_.interfaces.update_twins();
   publish_ipsec();
@@ -206,7 +219,11 @@ Result<void> Application::change_port(const config::PortConfig& wanted) {
                                     [&](const auto& p) { return p.name == wanted.name; });
   if (running == ports.end()) return {};
   if (auto done = change_mtu(wanted, *running); !done) return done;
-  undo([this, before = *running] { put_back(parts_.interfaces.change_port(before)); });
+  const auto port = parts_.plane.port(wanted.name);
+  undo([this, before = *running, driver = port ? port->driver : std::string()] {
+    put_back(parts_.interfaces.change_port(before));
+    put_back(parts_.interfaces.open_as_before(before, driver));
+  });
   return parts_.interfaces.change_port(wanted);
 }
 
@@ -218,8 +235,9 @@ Result<void> Application::change_mtu(const config::PortConfig& wanted,
   if (auto done = parts_.plane.set_mtu(wanted.name, wanted.mtu); !done) return done;
   // The interfaces follow, also where nothing else of the port was changed.
   undo([this, running, mtu = port->mtu] {
-    (void)parts_.plane.set_mtu(running.name, mtu);
-    (void)parts_.interfaces.change_port(running);
+    if (!parts_.plane.port(running.name)) return;  // it is lost, and that is told
+    put_back(parts_.plane.set_mtu(running.name, mtu));
+    put_back(parts_.interfaces.change_port(running));
   });
   return {};
 }
@@ -363,8 +381,10 @@ ReloadResult reload(const Parts& parts, const config::Config& wanted, ReadRouteF
   if (auto done = application.run(); !done) {
     for (const config::PortConfig& port : difference->ports_added)
       parts.plane.forget_probed(port.name);
-    return tl::unexpected(
-        std::vector<std::string>{done.error().message + "; all is as it was before"});
+    std::vector<std::string> problems = application.take_back();
+    problems.insert(problems.begin(),
+                    done.error().message + (problems.empty() ? "; all is as it was before" : ""));
+    return tl::unexpected(std::move(problems));
   }
   application.finish();
   for (const std::string& line : difference->lines) spdlog::info("reload: {}", line);

@@ -8,7 +8,8 @@
 //        │ problems: nothing has been touched                            │
 //        ▼                                                               ▼
 //   ports added ─► routes, neighbors away ─► ports changed (MTU, VLANs, addresses) ─► new policies,
-//   neighbors, routes, route files in ─► Linux told ─► IPsec │ a failure: all as it was
+//   neighbors, routes, route files in ─► Linux told ─► IPsec │ a failure: all as it was,
+//        │                                                              │ or what is not stands in the answer
 //        ▼
 //   route files and ports that went, settings; one publish()
 //
@@ -17,6 +18,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -35,6 +37,9 @@ using ReloadStep = std::function<Result<void>(const std::string& step)>;
 
 // The changes in words, or the problems.
 using ReloadResult = tl::expected<std::vector<std::string>, std::vector<std::string>>;
+
+// What begins the line of a problem that a reload leaves behind, where not all could be put back.
+inline constexpr std::string_view kNotPutBack = "not put back: ";
 
 // What has to be read before (route_files.hpp).
 WantedRouteFiles route_files_of_reload(const Parts& parts, const config::Config& wanted);

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
@@ -56,10 +57,32 @@ ReloadResult ReloadControl::rollback(const Parts& parts, ReadRouteFiles& files) 
 
 void ReloadControl::tick(const Parts& parts, Clock::time_point now) {
   // What its route files bring is still on the way: nobody could have confirmed it yet.
-  if (!deadline_ || now < *deadline_ || parts.routes.loading()) return;
+  if (parts.routes.loading()) return;
+  const bool late = deadline_ && now >= *deadline_;
+  if (reader_) {
+    if (reader_->ended()) return reader_.reset();
+    ReadRouteFiles* const files = reader_->take();
+    // Meanwhile it may have been confirmed, or somebody has gone back.
+    if (files != nullptr && late) return go_back(parts, *files, now);
+    if (files != nullptr || reader_->taken()) reader_->let_go();  // and all of it is loaded
+    return;
+  }
+  if (!late) return;
+  WantedRouteFiles wanted = route_files_of_rollback(parts);
+  ReadRouteFiles none;
+  if (wanted.paths.empty()) return go_back(parts, none, now);
+  try {
+    reader_ = std::make_unique<RouteFilesReader>(std::move(wanted));
+  } catch (const std::system_error& no_thread) {
+    parts.notes.add(fmt::format("reload: {} was not confirmed in time, and going back waits: {}",
+                                parts.running.config.file, no_thread.what()));
+    deadline_ = now + kAgain;
+  }
+}
+
+void ReloadControl::go_back(const Parts& parts, ReadRouteFiles& files, Clock::time_point now) {
   const std::string late =
       fmt::format("reload: {} was not confirmed in time", parts.running.config.file);
-  ReadRouteFiles files = read_route_files(route_files_of_rollback(parts));
   const auto done = rollback(parts, files);
   if (done) return parts.notes.add(late + ": the configuration before it runs again");
   parts.notes.add(

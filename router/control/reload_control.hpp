@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -32,15 +33,18 @@ class ReloadControl {
   // Once: what was left is not kept.
   WantedRouteFiles route_files_of_rollback(const Parts& parts) const;
   ReloadResult rollback(const Parts& parts, ReadRouteFiles& files);
-  // A rollback that nobody asked for reads its route files here, if it has any to read.
+  // A rollback that nobody asked for has its route files read by a thread, and follows later.
   void tick(const Parts& parts, Clock::time_point now);
 
   bool unconfirmed() const { return deadline_.has_value(); }
   std::chrono::seconds left(Clock::time_point now) const;  // of the time to confirm in
 
  private:
+  void go_back(const Parts& parts, ReadRouteFiles& files, Clock::time_point now);
+
   std::optional<config::Config> earlier_;
   std::optional<Clock::time_point> deadline_;
+  std::unique_ptr<RouteFilesReader> reader_;  // of a rollback that nobody asked for
 };
 
 }  // namespace hecto::router

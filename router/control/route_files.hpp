@@ -8,9 +8,13 @@
 //   control   RouteControl::begin_file(), load_file(): names become numbers, loading begins
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/result.hpp"
@@ -33,5 +37,32 @@ using ReadRouteFiles = std::map<std::string, Result<ReadRouteFile>>;  // by path
 
 // Any thread.
 ReadRouteFiles read_route_files(const WantedRouteFiles& wanted);
+
+// An asker for what control does by itself: a thread that reads them, and frees them once control
+// has let go.
+class RouteFilesReader {
+ public:
+  explicit RouteFilesReader(WantedRouteFiles wanted);  // throws std::system_error: no thread
+  ~RouteFilesReader();                                 // waits for it
+  RouteFilesReader(const RouteFilesReader&) = delete;
+  RouteFilesReader& operator=(const RouteFilesReader&) = delete;
+
+  // Null until all are read, and when they have been given: once.
+  ReadRouteFiles* take();
+  bool taken() const;
+  void let_go();                         // what was taken is not looked at any more
+  bool ended() const { return ended_; }  // nothing would be waited for
+
+ private:
+  enum class State { kReading, kRead, kTaken, kFree };
+  void run(const WantedRouteFiles& wanted);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::kReading;
+  ReadRouteFiles files_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
 
 }  // namespace hecto::router

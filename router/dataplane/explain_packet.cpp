@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
@@ -9,6 +10,7 @@
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/link_local.hpp"
+#include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/urpf.hpp"
 
 namespace hecto::router {
@@ -19,8 +21,7 @@ using lookup::IpAddress;
 
 constexpr MacAddress kPortMac = {0x02, 0, 0, 0, 0, 0x01};
 constexpr MacAddress kSenderMac = {0x02, 0, 0, 0, 0, 0x02};
-constexpr uint8_t kUdp = 17, kTtl = 64;
-constexpr uint16_t kUdpBytes = 8;
+constexpr uint8_t kUdp = 17;
 
 // RFC 5737, RFC 3849: nobody's, and not the destination.
 IpAddress stand_in(const IpAddress& destination) {
@@ -40,7 +41,9 @@ void put16_be(uint8_t* to, uint16_t value) {
 // A frame and the mbuf that shows it; of no pool, never sent and never freed.
 class ThoughtPacket {
  public:
-  ThoughtPacket(const IpAddress& source, const IpAddress& destination) {
+  // `bytes`: of the IP packet.
+  ThoughtPacket(const IpAddress& source, const IpAddress& destination, uint16_t bytes, uint8_t ttl)
+      : bytes_(RTE_PKTMBUF_HEADROOM + kEthernetBytes + bytes) {
     uint8_t* const frame = bytes_.data() + RTE_PKTMBUF_HEADROOM;
     std::memcpy(frame, kPortMac.data(), kPortMac.size());
     std::memcpy(frame + 6, kSenderMac.data(), kSenderMac.size());
@@ -48,26 +51,27 @@ class ThoughtPacket {
     const bool v4 = destination.family == Family::kIpv4;
     const uint16_t ether_type = v4 ? kEtherIpv4 : kEtherIpv6;
     std::memcpy(frame + 12, &ether_type, sizeof ether_type);
-    const unsigned header =
-        v4 ? write_ipv4(ip, source, destination) : write_ipv6(ip, source, destination);
+    const unsigned header = v4 ? write_ipv4(ip, source, destination, bytes, ttl)
+                               : write_ipv6(ip, source, destination, bytes, ttl);
     put16_be(ip + header, PacketQuestion::kSourcePort);
     put16_be(ip + header + 2, PacketQuestion::kDestinationPort);
-    put16_be(ip + header + 4, kUdpBytes);
+    put16_be(ip + header + 4, static_cast<uint16_t>(bytes - header));
     mbuf_->buf_addr = bytes_.data();
     mbuf_->buf_len = static_cast<uint16_t>(bytes_.size());
     mbuf_->data_off = RTE_PKTMBUF_HEADROOM;
     mbuf_->nb_segs = 1;
     rte_mbuf_refcnt_set(mbuf_.get(), 1);
-    mbuf_->data_len = static_cast<uint16_t>(kEthernetBytes + header + kUdpBytes);
+    mbuf_->data_len = static_cast<uint16_t>(kEthernetBytes + bytes);
     mbuf_->pkt_len = mbuf_->data_len;
   }
   rte_mbuf* mbuf() { return mbuf_.get(); }
 
  private:
-  static unsigned write_ipv4(uint8_t* ip, const IpAddress& from, const IpAddress& to) {
+  static unsigned write_ipv4(uint8_t* ip, const IpAddress& from, const IpAddress& to,
+                             uint16_t bytes, uint8_t ttl) {
     ip[0] = 0x45;
-    put16_be(ip + 2, kIpv4Bytes + kUdpBytes);
-    ip[8] = kTtl;
+    put16_be(ip + 2, bytes);
+    ip[8] = ttl;
     ip[9] = kUdp;
     std::memcpy(ip + 12, from.bytes.data(), 4);
     std::memcpy(ip + 16, to.bytes.data(), 4);
@@ -77,18 +81,19 @@ class ThoughtPacket {
     put16_be(ip + 10, static_cast<uint16_t>(~sum));
     return kIpv4Bytes;
   }
-  static unsigned write_ipv6(uint8_t* ip, const IpAddress& from, const IpAddress& to) {
+  static unsigned write_ipv6(uint8_t* ip, const IpAddress& from, const IpAddress& to,
+                             uint16_t bytes, uint8_t ttl) {
     ip[0] = 0x60;
-    put16_be(ip + 4, kUdpBytes);
+    put16_be(ip + 4, static_cast<uint16_t>(bytes - kIpv6Bytes));
     ip[6] = kUdp;
-    ip[7] = kTtl;
+    ip[7] = ttl;
     std::memcpy(ip + 8, from.bytes.data(), 16);
     std::memcpy(ip + 24, to.bytes.data(), 16);
     return kIpv6Bytes;
   }
 
   const std::unique_ptr<rte_mbuf> mbuf_ = std::make_unique<rte_mbuf>();
-  std::array<uint8_t, RTE_PKTMBUF_HEADROOM + 128> bytes_{};
+  std::vector<uint8_t> bytes_;
 };
 
 // Of the question, or any that is up; kNoInterface: none is.
@@ -99,19 +104,40 @@ InterfaceId ingress(const PacketQuestion& question, const Snapshot& snapshot) {
   return kNoInterface;
 }
 
+// Whether Linux hears of it, and may tell its sender of a better first hop. Nobody is told where
+// IPsec runs (Pipeline::run_after_encap).
+bool redirects(const lookup::NextHopRecord& record, const PacketQuestion& question,
+               const Snapshot& snapshot) {
+  if (record.interface != question.interface || (snapshot.features & kFeatureIpsec) != 0)
+    return false;
+  const InterfaceView& back = snapshot.interfaces[record.interface];
+  return question.destination.family == Family::kIpv4 ? back.redirects4 : back.redirects6;
+}
+
 // What rewrite makes of it: by its record, or by those of the buckets that its flow chooses from.
-void read_record(const lookup::NextHopView& hops, lookup::GroupId group, PacketAnswer& answer) {
+template <typename Address>
+void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
+                 const PacketQuestion& question, const Snapshot& snapshot, PacketAnswer& answer) {
   using lookup::NextHopRecord;
   using lookup::RecordKind;
-  const NextHopRecord* record = &hops.record(group);
+  const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[0], const uint8_t*, kEthernetBytes);
+  const NextHopRecord* record = &hops.record(lane.groups[0]);
   const bool several = record->kind == RecordKind::kMultipath;
   const NextHopRecord& whole = *record;
   answer.buckets = several ? whole.bucket_mask + 1u : 1;
   for (uint32_t bucket = 0; bucket < answer.buckets; ++bucket) {
     if (several) record = &hops.record(hops.buckets[whole.bucket_offset + bucket]);
-    if (record->kind == RecordKind::kForward) continue;
+    auto reason = static_cast<Reason>(record->reason);
+    if (record->kind == RecordKind::kForward) {
+      reason = rewrite_detail::hold_back<Address>(ip, answer.length, *record, snapshot, nullptr);
+      if (reason == Reason::kTooBig) answer.mtu = record->mtu;
+      if (reason == Reason::kNone) {
+        answer.redirects |= redirects(*record, question, snapshot);
+        continue;
+      }
+    }
     ++answer.refusing;
-    answer.refused_by = static_cast<Reason>(record->reason);
+    answer.refused_by = reason;
   }
   if (answer.refusing < answer.buckets) return;
   answer.reason = answer.refused_by;
@@ -119,15 +145,28 @@ void read_record(const lookup::NextHopView& hops, lookup::GroupId group, PacketA
 }
 
 // What encap makes of a packet that an SA is to protect: by the record of its tunnel's end.
-void read_tunnel(const esp::Packet& packet, const TableViews& tables, PacketAnswer& answer) {
+void read_tunnel(const esp::Packet& packet, const TableViews& tables, uint32_t now_s,
+                 PacketAnswer& answer) {
   const auto& id = packet.sa->id;
   answer.spi = id.spi;
   const lookup::NextHopRecord* record =
       &record_of(tables, id.destination.family, id.destination.bytes.data());
   if (record->kind == lookup::RecordKind::kMultipath)
     record = &tables.next_hops.record(tables.next_hops.buckets[record->bucket_offset]);
-  if (record->kind != lookup::RecordKind::kForward)
+  if (record->kind != lookup::RecordKind::kForward) {
     answer.reason = Encap::reason_without_next_hop(packet, *record, tables);
+    return;
+  }
+  const bool expired = packet.ip[packet.ip[0] >> 4 == 4 ? 8 : 7] <= 1;
+  const Encap::Fit fit = Encap::fit_of(packet, *record, now_s);
+  if (expired && (fit.fits || packet.sa->mode == IpsecMode::kTunnel)) {
+    answer.reason = Reason::kTtlExpired;
+    return;
+  }
+  answer.mtu = fit.mtu;
+  answer.cut = fit.may_be_cut && fit.mtu >= Encap::Fit::kLeastCut;
+  if (!fit.fits && !answer.cut) answer.reason = Reason::kTunnelTooBig;
+  if (expired && answer.cut) answer.reason = Reason::kTtlExpired;
 }
 
 bool asks_urpf(const PacketQuestion& question, const Snapshot& snapshot) {
@@ -138,7 +177,7 @@ bool asks_urpf(const PacketQuestion& question, const Snapshot& snapshot) {
 // The stages in the pipeline's order, until one refuses the packet or an SA takes it.
 template <typename Address, typename Fib>
 void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, Chunk& chunk,
-          const Snapshot& snapshot, const TableViews& tables, PolicyCheck* policies,
+          const Snapshot& snapshot, const TableViews& tables, PolicyCheck* policies, uint32_t now_s,
           PacketAnswer& answer) {
   if (lane.count > 0 && asks_urpf(question, snapshot)) {
     answer.urpf = true;
@@ -151,9 +190,9 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
     answer.policies = true;
     const auto protect = std::make_unique<EspBatch>();
     policies->forwarded(chunk, tables, *protect);
-    if (protect->count > 0) read_tunnel(protect->packets[0], tables, answer);
+    if (protect->count > 0) read_tunnel(protect->packets[0], tables, now_s, answer);
   }
-  if (lane.count > 0) read_record(tables.next_hops, lane.groups[0], answer);
+  if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, answer);
 }
 
 }  // namespace
@@ -163,11 +202,13 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
                             const std::optional<IpsecStages::Options>& ipsec) {
   PacketAnswer answer;
   answer.source = question.source.value_or(stand_in(question.destination));
+  const Family family = question.destination.family;
+  answer.length = question.length == 0 ? PacketQuestion::least_length(family) : question.length;
   if (question.interface != kNoInterface && !snapshot.interfaces[question.interface].up) {
     answer.reason = Reason::kInterfaceDown;
     return answer;
   }
-  ThoughtPacket packet(answer.source, question.destination);
+  ThoughtPacket packet(answer.source, question.destination, answer.length, question.ttl);
   const auto chunk = std::make_unique<Chunk>();
   chunk->packets[0] = packet.mbuf();
   chunk->count = 1;
@@ -181,10 +222,11 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
   if (ipsec && (snapshot.features & kFeatureIpsec) != 0)
     policies = std::make_unique<PolicyCheck>(
         EspState{ipsec->tables, ipsec->mark, ipsec->now_s, nullptr, false});
-  if (question.destination.family == Family::kIpv4)
-    lead(chunk->v4, tables.fib4, question, *chunk, snapshot, tables, policies.get(), answer);
+  const uint32_t now_s = ipsec ? ipsec->now_s->load(std::memory_order_relaxed) : 0;
+  if (family == Family::kIpv4)
+    lead(chunk->v4, tables.fib4, question, *chunk, snapshot, tables, policies.get(), now_s, answer);
   else
-    lead(chunk->v6, tables.fib6, question, *chunk, snapshot, tables, policies.get(), answer);
+    lead(chunk->v6, tables.fib6, question, *chunk, snapshot, tables, policies.get(), now_s, answer);
   if (chunk->refused_count > 0) answer.reason = chunk->refused[0].reason;
   if (snapshot.closed) answer.reason = Reason::kNotReady;
   answer.punts = info(answer.reason).punt &&

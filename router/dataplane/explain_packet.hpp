@@ -2,8 +2,8 @@
 //
 // A packet is made in memory and led through the stages' own functions, from classify to the policy
 // check, and then held against the record that rewrite would read: nothing is sent, nothing is
-// counted, and no stage is told twice. It is a small UDP packet with a TTL of 64, so its length and
-// its TTL refuse it nowhere.
+// counted, and no stage is told twice. It is a UDP packet, which may be cut where it is IPv4; small,
+// with a TTL of 64, unless its length or its TTL is asked about.
 //
 // Control thread only.
 #pragma once
@@ -23,6 +23,11 @@ struct PacketQuestion {
   lookup::IpAddress destination;
   std::optional<lookup::IpAddress> source;  // of the same family; else an ordinary one stands in
   InterfaceId interface = kNoInterface;  // where it comes in; none: by any, and uRPF is not asked
+  uint8_t ttl = 64;                      // or hop limit
+  uint16_t length = 0;                   // bytes of IP packet, least_length() or more; 0: that
+  static constexpr uint16_t least_length(lookup::Family family) {
+    return family == lookup::Family::kIpv4 ? 28 : 48;
+  }
   // Of UDP, for policies that ask for ports.
   static constexpr uint16_t kSourcePort = 49152, kDestinationPort = 33434;
 };
@@ -35,6 +40,10 @@ struct PacketAnswer {
   // while others forward it, and the reason of one.
   uint32_t buckets = 1, refusing = 0;
   Reason refused_by = Reason::kNone;
+  uint16_t length = 0;                  // that was asked about
+  uint32_t mtu = 0;                     // that it does not fit, of next hop or tunnel; 0: it fits
+  bool cut = false;                     // into fragments, each as ESP
+  bool redirects = false;               // it goes back: at times Linux tells its sender
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
 };

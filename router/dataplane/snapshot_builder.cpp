@@ -73,6 +73,10 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   put_addresses(view, interface.addresses);
   const bool checks_sources =
       interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
+  view.accepts_own = checks_sources && interface.accept_local;
+  if (view.accepts_own)
+    for (const IpPrefix& own : interface.addresses)
+      if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
   if (checks_sources || !interface.forwards4 || !interface.forwards6)
     snapshot_->features |= kFeatureUrpf;
   if (interface.counters) snapshot_->features |= kFeatureCounters;

@@ -22,7 +22,7 @@ struct InterfaceSetup {
   bool counters = false;
   UrpfMode rp_filter = UrpfMode::kOff;  // and the following: as in InterfaceView
   bool forwards4 = true, forwards6 = true;
-  bool redirects4 = false, redirects6 = false;
+  bool redirects4 = false, redirects6 = false, accept_local = false;
   std::vector<IpPrefix> addresses;  // our own there, host bits kept
 };
 

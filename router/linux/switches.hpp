@@ -19,7 +19,7 @@ struct InterfaceSwitches {
   bool forwards4 = true, forwards6 = true;  // what comes in there; else it is for us or for nobody
   UrpfMode rp_filter = UrpfMode::kOff;      // of IPv4
   bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
-  bool accept_local = false;                    // our own addresses may be sources
+  bool accept_local = false;  // our own addresses may be sources, also where rp_filter looks
   bool operator==(const InterfaceSwitches&) const = default;
 };
 

@@ -90,7 +90,7 @@ def of_switches(made):
     yield made.udp("fd00:2::9", B6, what="from the other link")
 
 
-# (sysctl below net, its value and the one that it has by default, what hectod must have seen of a0). The last three it
+# (sysctl below net, its value and the one that it has by default, what hectod must have seen of a0). The last two it
 # need not see.
 SWITCHES = [
     ("ipv4.conf.a0.forwarding", 0, 1, {"forwarding_ipv4": False}),
@@ -98,7 +98,7 @@ SWITCHES = [
     ("ipv6.conf.all.forwarding", 0, 1, {"forwarding_ipv6": False}),
     ("ipv4.conf.a0.rp_filter", 1, 0, {"rp_filter": "strict"}),
     ("ipv4.conf.all.rp_filter", 2, 0, {"rp_filter": "loose"}),
-    ("ipv4.conf.a0.accept_local", 1, 0, {}),
+    ("ipv4.conf.a0.accept_local", 1, 0, {"accept_local": True}),
     ("ipv4.icmp_errors_use_inbound_ifaddr", 1, 0, {}),
     ("ipv6.conf.a0.forwarding", 0, 1, {}),
 ]

@@ -194,7 +194,7 @@ allow(r"to unspecified", "^nothing$", "",
       "drops it, `martian_destination` |")
 allow(r"IPv4 .* from router(, other port| itself) to (neighbor|back|routed|no route|unreachable|prohibit)", "", "^nothing$",
       "| from the router's own IPv4 address | may be dropped: RFC 1812 §5.3.8 | drops it, unless `accept_local` | "
-      "forwards it; with uRPF drops it, `urpf` |")
+      "forwards it; with uRPF drops it, `urpf`, unless `accept_local` |")
 allow(r"IPv4 .* from link-local to (neighbor|back|routed)", "^nothing$", "",
       "| from 169.254/16, not to the router | never forwarded: RFC 3927 §7 | forwards it | drops it, `link_local` |")
 allow(r"IPv4 .* to link-local", "^nothing$", "",

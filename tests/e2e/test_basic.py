@@ -182,6 +182,19 @@ def test_clear_is_a_mark_and_no_reset(pair, tmp_path, monkeypatch):
     assert pair.router.get("/v1/drops")["totals"]["received"] >= whole + 6
 
 
+def test_route_delete_names_the_file(pair, tmp_path):
+    routes = tmp_path / "old.txt"
+    routes.write_text("10.9.0.0/16 via 10.2.0.1\n10.8.0.0/16 via 10.2.0.1\n")
+    pair.router.cli("load-routes", routes)
+    routes.write_text("10.9.0.0/16\n10.8.0.0/99\n")
+    assert f"{routes}:2: " in pair.router.cli("route", "delete", "file", routes, check=False)
+    assert pair.router.explain("10.9.0.1")["match"]
+    routes.write_text("10.9.0.0/16\n")
+    assert "1 changed" in pair.router.cli("route", "delete", "file", routes)
+    assert pair.router.explain("10.9.0.1")["match"] is None
+    assert pair.router.explain("10.8.0.1")["match"]
+
+
 def test_load_routes_names_the_file(pair):
     file = pair.router.folder / "table.txt"
     file.write_text("20.0.0.0/8\n20.1.0.0/16\nnonsense\n")

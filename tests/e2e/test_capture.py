@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 
+import pytest
 import yaml
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.ipsec import ESP, SecurityAssociation
@@ -233,3 +234,21 @@ def test_a_capture_as_lines_by_protocol_and_port(lab):
     assert shown == ["a0 rx    IPv4 10.1.0.1 > 10.2.0.1 UDP 4000 > 4242, 28 bytes, TTL 64",
                      "a0 rx    IPv4 10.1.0.1 > 10.2.0.1 UDP 4242 > 4000, 28 bytes, TTL 64"], lines
     assert said == "hecto: capture: 2 packets captured, 0 lost\n", said
+
+
+@pytest.mark.parametrize("words", [("--text",), ("--write", "-")])
+def test_a_capture_ends_with_the_reader_of_its_pipe(lab, words):
+    """As in `hecto capture --text | head -1`, and nothing comes after that line."""
+    pair = make_pair(lab)
+    capture = subprocess.Popen(
+        [HECTO, "--socket", pair.router.socket, "capture", *words, "--endless", "--where", "rx",
+         "--protocol", "udp"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: "capture 1: begun" in pair.router.log(), 10, "it has begun")
+    with Wire(pair.a) as at_a:
+        at_a.send(Ether(dst=port_mac(pair.router, "a0")) /
+                  IP(src="10.1.0.1", dst="10.2.0.1") / UDP(sport=4000, dport=4242))
+    assert capture.stdout.read(1)
+    capture.stdout.close()
+    assert capture.wait(5) == 0, capture.stderr.read()
+    assert "capture 1: ended" in pair.router.log()
+    assert pair.router.request("POST", "/v1/capture", {})[0] == 200  # there is room for another

@@ -9,6 +9,7 @@ import yaml
 from conftest import PORTS
 from lab import HECTO, HECTOD, SLOWER, sh, wait_for
 from stream import Stream
+from test_privileges import pid_of, threads
 
 ROUTE = {"routes": [{"to": "10.9.0.0/16", "via": "10.2.0.1"}]}
 
@@ -113,6 +114,31 @@ def test_without_confirmation_the_earlier_configuration_comes_back(pair):
     stream.expect_no_loss()
     assert len(lines_of(pair, "was not confirmed in time: the configuration before it runs")) == 1
     assert "nothing waits" in pair.router.cli("confirm", check=False)
+
+
+def test_control_goes_on_while_what_comes_back_is_read(pair):
+    """A route file of the earlier configuration from a disk that takes its time: a pipe into which nobody writes yet.
+    Who reads it has no privileges of control's."""
+    routes = pair.router.folder / "routes"
+    routes.write_text("10.9.0.0/16 via 10.2.0.1\n")
+    pair.router.write({**pair.config, "route_files": [str(routes)]})
+    pair.router.cli("reload")
+    pair.router.write(pair.config)
+    pair.router.cli("reload", "--confirm", f"{2 * SLOWER}s")
+    assert not routed(pair)
+    routes.unlink()
+    os.mkfifo(routes)
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        with open(routes, "w") as pipe:  # from here on it is being read
+            for _ in range(20):
+                assert pair.router.request("GET", "/v1/ports", timeout=5)[0] == 200
+            able = [task for task, status in threads(pair.router) if int(status["CapPrm"], 16) != 0]
+            assert able == [pid_of(pair.router)]
+            assert not routed(pair)
+            pipe.write("10.9.0.0/16 via 10.2.0.1\n")
+        wait_for(lambda: routed(pair), 10, "the earlier one is back")
+    stream.expect_no_loss()
+    assert len(lines_of(pair, "was not confirmed in time: the configuration before it runs")) == 1
 
 
 def test_what_is_confirmed_stays(pair):

@@ -109,7 +109,8 @@ def test_redirects_are_linuxs(two):
 def test_the_switches_hold(two):
     hectod, linux = two([])
     made = cases.Made(beds.MACS)
-    usual = {"forwarding_ipv4": True, "forwarding_ipv6": True, "rp_filter": "off", "send_redirects": False}
+    usual = {"forwarding_ipv4": True, "forwarding_ipv6": True, "rp_filter": "off", "send_redirects": False,
+             "accept_local": False}
     wait_for(lambda: switches(hectod) == usual, 5, "hectod knows the beds' switches")
     as_usual = [both_say(hectod, linux, frame) for frame in cases.of_switches(made)]
     for key, value, default, seen in cases.SWITCHES:
@@ -126,6 +127,24 @@ def test_the_switches_hold(two):
             bed.in_linux(f"sysctl -qw net.{key}={default}")
         wait_for(lambda: switches(hectod) == usual, 5, f"hectod follows {key} back")
     assert hectod.router.dropped("not_forwarding") > 0 and hectod.router.dropped("urpf") > 0
+
+
+def test_own_addresses_as_sources(two):
+    """accept_local beside rp_filter: strict takes the interface's own, loose all that are the router's."""
+    hectod, linux = two([])
+    made = cases.Made(beds.MACS)
+    own, of_others = "10.1.0.254", "10.2.0.254"
+    for rp_filter, mode, accept, passing in ((1, "strict", 0, []), (1, "strict", 1, [own]),
+                                             (2, "loose", 0, []), (2, "loose", 1, [own, of_others])):
+        for bed in (hectod, linux):
+            bed.in_linux(f"sysctl -qw net.ipv4.conf.a0.rp_filter={rp_filter} net.ipv4.conf.a0.accept_local={accept}")
+        wait_for(lambda: (switches(hectod)["rp_filter"], switches(hectod)["accept_local"]) == (mode, accept == 1), 5,
+                 "hectod follows")
+        for source in (own, of_others):
+            said = both_say(hectod, linux, made.udp(source, frames.B4))
+            assert len(said) == (source in passing), (mode, accept, source)
+    for bed in (hectod, linux):
+        bed.in_linux("sysctl -qw net.ipv4.conf.a0.rp_filter=0 net.ipv4.conf.a0.accept_local=0")
 
 
 def test_the_table_of_differences_is_written_down():

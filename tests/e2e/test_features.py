@@ -165,21 +165,14 @@ def test_two_routers_in_a_row(lab):
     assert b.ping("10.1.0.1")
 
 
-def test_two_workers_keep_each_flow_in_order_and_lose_nothing(lab):
-    """Both directions at once, 16 flows each; every packet goes through the other worker's transmit queue."""
-    pair = make_pair(lab, {"workers": {0: [0, 1]}})
-    for far in ("10.2.0.1", "fd00:2::1"):
-        pair.a.ping(far, count=1, ok=False)
-        pair.a.ping(far, count=1)
-    workers = pair.router.get("/v1/workers")["workers"]
-    assert [len(worker["queues"]) for worker in workers] == [1, 1], workers
-
+def both_ways_in_order(pair, rounds):
+    """Both directions at once, 16 flows each: all of it comes, each flow in its order."""
     def frames(near, far, port, rounds, mac):
         head = Ether(dst=port_mac(pair.router, port), src=mac)
         return [bytes(head / IP(src=near, dst=far) / UDP(sport=1000 + flow, dport=9)
                       / (b"order-%02d-%05d" % (flow, number))) for number in range(rounds) for flow in range(16)]
 
-    rounds, burst = 100, 64
+    burst = 64
     ways = {"b": frames("10.1.0.1", "10.2.0.1", "a0", rounds, pair.a.mac),
             "a": frames("10.2.0.1", "10.1.0.1", "b0", rounds, pair.b.mac)}
     came = {"a": [], "b": []}
@@ -195,8 +188,49 @@ def test_two_workers_keep_each_flow_in_order_and_lose_nothing(lab):
         for flow in range(16):
             numbers = [int(bytes(p[UDP].payload)[9:14]) for p in packets if p[UDP].sport == 1000 + flow]
             assert numbers == list(range(rounds)), f"flow {flow} to {end}"
+
+
+def known(pair):
+    for far in ("10.2.0.1", "fd00:2::1"):
+        pair.a.ping(far, count=1, ok=False)
+        pair.a.ping(far, count=1)
+
+
+def test_two_workers_keep_each_flow_in_order_and_lose_nothing(lab):
+    """Every packet goes through the other worker's transmit queue."""
+    pair, rounds = make_pair(lab, {"workers": {0: [0, 1]}}), 100
+    known(pair)
+    workers = pair.router.get("/v1/workers")["workers"]
+    assert [len(worker["queues"]) for worker in workers] == [1, 1], workers
+    both_ways_in_order(pair, rounds)
     wait_for(lambda: all(worker["packets"] >= rounds * 16 for worker in pair.router.get("/v1/workers")["workers"]), 5,
              "each worker has had its port's packets")
+
+
+def test_two_queues_a_port_keep_each_flow_in_order(lab):
+    """Each worker has a queue of either port: a flow stays on one, and flows are on both. By AF_PACKET, as DPDK's
+    AF_XDP finds one queue on a veth, whose channels are not combined."""
+    ports = {name: {**port, "device": f"net_af_packet{i},iface={port['device']},qpairs=2", "queues": 2}
+             for i, (name, port) in enumerate(PORTS.items())}
+    pair = make_pair(lab, {"workers": {0: [0, 1]}}, ports=ports, start=False)
+    for host in (pair.a, pair.b):
+        host.sh("ethtool -L e0 rx 2 tx 2")
+        pair.router.space.sh(f"ethtool -L {host.port} rx 2 tx 2")
+    pair.router.start(pair.config)
+    known(pair)
+    for port in pair.router.get("/v1/ports")["ports"]:
+        assert port["queues"]["rx"] == 2, port
+    workers = pair.router.get("/v1/workers")["workers"]
+    assert [len(worker["queues"]) for worker in workers] == [2, 2], workers
+    before = [worker["packets"] for worker in workers]
+    both_ways_in_order(pair, 100)
+
+    def worked():
+        """Each has had some of the 32 flows, and all of them together."""
+        now = [worker["packets"] - was for worker, was in zip(pair.router.get("/v1/workers")["workers"], before)]
+        assert min(now) >= 2 * 100 and sum(now) >= 32 * 100, now
+        return now
+    wait_for(worked, 5, "both workers have had flows")
 
 
 def test_interface_counters_count_both_ways(lab):

@@ -1,6 +1,9 @@
 """Linux's own selftests (tools/testing/selftests/net) with hectod as the router, by their names."""
 
 import json
+import re
+
+import pytest
 
 from lab import Host, Namespace, sh, wait_for
 
@@ -122,3 +125,130 @@ def test_traceroute(lab):
         out = host.sh(["traceroute", "-n", "-q", "3", "-w", "2", "-m", "5", far])
         seen = [line.split()[1:] for line in out.splitlines()[1:]]
         assert [words[0] for words in seen] == hops and "*" not in out, out
+
+
+class TwoWays:
+    """As pmtu.sh has it: a reaches b by r1, which is hectod, and by r2, another one. Routers' ports take 2000 bytes
+    towards a, r1's 1400 and r2's 1500 towards b."""
+
+    HEADERS = {4: 28, 6: 48}
+    TOWARDS_B = {1: 1400, 2: 1500}
+
+    def __init__(self, lab):
+        self.a, self.b = Namespace(lab, "a"), Namespace(lab, "b")
+        for n, mtu in self.TOWARDS_B.items():
+            router = lab.router(f"r{n}")
+            for host, port, ends, size in ((self.a, "va", "a", 2000), (self.b, "vb", "b", mtu)):
+                sh(["ip", "link", "add", f"e{n}", "netns", host.name, "mtu", size, "type", "veth",
+                    "peer", "name", port, "netns", router.space.name, "mtu", size])
+                host.sh(f"ethtool -K e{n} tx off", check=False)
+                router.space.sh(["ip", "link", "set", port, "up"])
+                host.sh(f"ip link set e{n} up")
+                for address in self.own(n, ends):
+                    host.sh(["ip", "address", "add", address, "dev", f"e{n}"] + (["nodad"] if ":" in address else []))
+            router.start({"ports": {
+                "a0": {"device": "va", "mtu": 2000, "addresses": [f"10.{n}.1.254/24", f"2001:db8:{n}:1::fe/64"]},
+                "b0": {"device": "vb", "mtu": mtu, "addresses": [f"10.{n}.2.254/24", f"2001:db8:{n}:2::fe/64"]}}})
+            for far, here, host in (("2", "1", self.a), ("1", "2", self.b)):
+                host.sh(f"ip route add 10.{n}.{far}.0/24 via 10.{n}.{here}.254")
+                host.sh(f"ip route add 2001:db8:{n}:{far}::/64 via 2001:db8:{n}:{here}::fe")
+
+    @staticmethod
+    def own(n, end):
+        place = 1 if end == "a" else 2
+        return [f"10.{n}.{place}.1/24", f"2001:db8:{n}:{place}::1/64"]
+
+    @staticmethod
+    def far(n, family):
+        return f"10.{n}.2.1" if family == 4 else f"2001:db8:{n}:2::1"
+
+    def reach(self, address):
+        wait_for(lambda: " 1 received" in self.ping(address, 64), 15, f"{address} answers")
+
+    def ping(self, address, size):
+        """`size`: of the whole IP packet, which nobody may cut."""
+        family = 6 if ":" in address else 4
+        return self.a.sh(["ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", size - self.HEADERS[family], address],
+                         check=False)
+
+    def learned(self, address):
+        return learned_mtu(self.a, address)
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_pmtu_exception(lab, family):
+    """pmtu_ipv4_exception, pmtu_ipv6_exception: each way's MTU is learned for its own host; the link's may change it."""
+    bed = TwoWays(lab)
+    first, second = bed.far(1, family), bed.far(2, family)
+    for address, mtu in ((first, 1400), (second, 1500)):
+        bed.reach(address)
+        assert bed.learned(address) is None
+        assert " 0 received" in bed.ping(address, 1800)
+        assert bed.learned(address) == mtu
+        assert " 1 received" in bed.ping(address, mtu)
+    bed.a.sh("ip link set e1 mtu 1300")
+    assert bed.learned(first) in (None, 1300) and bed.learned(second) == 1500, "a smaller link's own MTU holds"
+    assert " 1 received" in bed.ping(first, 1300)
+    bed.a.sh("ip link set e1 mtu 2000")
+    assert " 1 received" in bed.ping(first, 1400)
+    for _ in range(2):  # what was forgotten is learned again
+        bed.ping(first, 1800)
+    assert bed.learned(first) == 1400 and bed.learned(second) == 1500
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_pmtu_route_change(lab, family):
+    """pmtu_ipv4_route_change, pmtu_ipv6_route_change: another route forgets, and the MTU of its way is learned."""
+    bed = TwoWays(lab)
+    ip = f"ip -{family}"
+    far, (near1, near2) = ("10.9.9.1", ("10.1.1.254", "10.2.1.254")) if family == 4 else \
+        ("2001:db8:9::1", ("2001:db8:1:1::fe", "2001:db8:2:1::fe"))
+    bed.b.sh(f"{ip} address add {far}/{32 if family == 4 else 128} dev lo")
+    for router, way in zip(bed.a.lab.routers, (bed.far(1, family), bed.far(2, family))):
+        router.linux_sh(f"{ip} route add {far} via {way}")
+    for gateway, mtu in ((near1, 1400), (near2, 1500)):
+        bed.a.sh(f"{ip} route replace {far} via {gateway}")
+        assert bed.learned(far) is None
+        bed.reach(far)
+        assert " 0 received" in bed.ping(far, 1800)
+        assert bed.learned(far) == mtu
+        assert " 1 received" in bed.ping(far, mtu)
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_list_flush_exception(lab, family):
+    """list_flush_ipv4_exception, list_flush_ipv6_exception: hosts by hosts, each has one; a flush leaves none."""
+    bed = TwoWays(lab)
+    width = 32 if family == 4 else 128
+    hosts = [f"10.1.2.{100 + i}" if family == 4 else f"2001:db8:1:2::{100 + i}" for i in range(30)]
+    for host in hosts:
+        bed.b.sh(["ip", "address", "add", f"{host}/{width}", "dev", "e1"] + (["nodad"] if family == 6 else []))
+    for host in hosts:
+        bed.reach(host)
+        bed.ping(host, 1800)
+    assert all(bed.learned(host) == 1400 for host in hosts)
+    bed.a.sh(f"ip -{family} route flush cache")
+    assert not any(bed.learned(host) for host in hosts)
+
+
+def test_pmtu_mp_exception(lab):
+    """pmtu_ipv4_mp_exception: a route of two ways; what the way of a host says holds for it. With IPv6 each ping is a
+    flow of its own, which may go the other way."""
+    bed = TwoWays(lab)
+    hosts = [f"10.9.9.{i}" for i in range(1, 17)]
+    for host in hosts:
+        bed.b.sh(f"ip address add {host}/32 dev lo")
+    for n, router in enumerate(lab.routers, 1):
+        router.linux_sh(f"ip route add 10.9.9.0/24 via {bed.far(n, 4)}")
+        bed.a.sh(f"ip nexthop add id {n} via 10.{n}.1.254 dev e{n}")
+    bed.a.sh("ip nexthop add id 9 group 1/2")
+    bed.a.sh("ip route add 10.9.9.0/24 nhid 9")
+    met = set()
+    for host in hosts:
+        bed.reach(host)
+        assert " 0 received" in bed.ping(host, 1800)
+        # By then a itself knows better than to send it.
+        told = re.search(r"local error: message too long, mtu[:=] ?(\d+)", bed.ping(host, 1800))
+        assert told, host
+        met.add(int(told[1]))
+    assert met == {1400, 1500}

@@ -16,6 +16,7 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from conftest import PORTS, make_pair
 from flood import Flood
 from lab import HECTOD, wait_for
+from stream import Stream
 from test_changes import port
 from wire import Wire
 
@@ -157,6 +158,28 @@ def test_it_starts_hears_and_ends_under_load(lab, ports):
             pair.b.ping("10.2.0.254")
             pair.router.stop()
         assert flood.sent > 1000
+
+
+@pytest.mark.parametrize("ports", [PORTS, AF_PACKET], ids=["af_xdp", "af_packet"])
+def test_the_second_start_under_a_stream_forwards_it(lab, ports):
+    """The stream never stops: it meets the second router as it met the first."""
+    pair = make_pair(lab, ports=ports, start=False)
+    pair.router.write(pair.config)
+    with Stream(pair.a, pair.b, "10.2.0.1") as stream:
+        for _ in range(2):
+            pair.router.launch()
+            pair.router.wait_ready()
+            sent = pair.router.get("/v1/drops")["totals"]["transmitted"]
+            wait_for(lambda sent=sent: pair.router.get("/v1/drops")["totals"]["transmitted"] > sent + 2000, 15,
+                     "it forwards the stream")
+            pair.a.sh("ip link set e0 down")  # nothing is under way: what came and what went can be held together
+            pair.router.check_balance()
+            pair.a.sh("ip link set e0 up")
+            pair.a.sh("ip route replace default via 10.1.0.254")
+            pair.router.stop()
+    assert stream.twice == 0 and stream.received > 4000, (stream.received, stream.sent)
+    # Once they flow they all come: what is missing is missing where no router was, and where a's link was down.
+    assert len(stream.gaps) <= 4, stream.gaps
 
 
 def test_a_first_vlan_needs_one_reload(pair):

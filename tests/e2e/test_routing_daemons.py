@@ -181,3 +181,43 @@ def test_flaps_of_100000_routes_leave_what_linux_has(pair):
         wait_for(lambda: pair.router.route_count("bird") == V4_ROUTES // 2, 60, "half of them",
                  step=0.2)
         assert routes_of(pair.router, "bird") == {p: want[p] for p in everything[1::2]}
+
+
+@pytest.mark.parametrize("told", ["object", "routes"])
+def test_100000_routes_turn_with_their_next_hop_object(pair, told):
+    """Its gateway changes, as zebra does where it keeps a group. Linux tells of the object, and unless it is said not
+    to of each route as well, which is no news then."""
+    each = told == "routes"
+    pair.b.sh("ip address add 10.2.0.9/24 dev e0")
+    pair.b.sh("ip address add 20.1.2.1/32 dev lo")
+    pair.router.linux_sh(f"sysctl -qw net.ipv4.nexthop_compat_mode={int(each)}")
+    pair.router.linux_sh("ip nexthop add id 7 via 10.2.0.1 dev b0")
+    batch = pair.lab.folder / "batch"
+    batch.write_text("".join(f"route add {20 + i // 65536}.{i // 256 % 256}.{i % 256}.0/24 nhid 7 proto bgp\n"
+                             for i in range(V4_ROUTES)))
+    sh(["ip", "-n", pair.router.linux, "-batch", batch], timeout=120)
+    wait_for(lambda: pair.router.route_count("bgp") == V4_ROUTES, 60, "all routes", step=0.2)
+    for gateway in ("10.2.0.9", "10.2.0.1"):  # both neighbors are known
+        pair.router.linux_sh(f"ping -n -c 1 -W 2 {gateway}")
+        wait_for(lambda: pair.router.has_neighbor(gateway), 5, f"{gateway} is known")
+
+    def messages():
+        return pair.router.get("/v1/summary")["mirror"]["messages"]
+
+    with Stream(pair.a, pair.b, "20.1.2.1") as stream:
+        for gateway in ("10.2.0.9", "10.2.0.1"):
+            before = messages()
+            pair.router.linux_sh(f"ip nexthop replace id 7 via {gateway} dev b0")
+            wait_for(lambda: pair.router.explain("20.1.2.1")["next_hop"]["members"][0]["gateway"] == gateway, 10,
+                     f"they go by {gateway}")
+            assert set(routes_of(pair.router, "bgp").values()) == {gateway}
+            if each:
+                wait_for(lambda: messages() - before >= V4_ROUTES, 30, "Linux has told of each")
+            else:
+                assert messages() - before < 100
+        assert [g["routes"] for g in pair.router.get("/v1/nexthops")["nexthops"] if g["routes"] >= V4_ROUTES] == [V4_ROUTES]
+    stream.expect_no_loss()
+    # 100,000 messages of one system call are more than a socket holds: what was lost is read again.
+    wait_for(lambda: pair.router.get("/v1/summary")["mirror"]["state"] == "in sync", 30, "in sync")
+    assert each or pair.router.get("/v1/summary")["mirror"]["resyncs"] == 1, "none but the start's"
+    assert set(routes_of(pair.router, "bgp").values()) == {"10.2.0.1"}

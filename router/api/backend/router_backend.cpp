@@ -144,9 +144,13 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
         return api_fail(404, fmt::format("there is no interface {}", query.interface));
       interface = found->id;
     }
-    if (query.address)
+    if (query.address) {
+      PacketQuestion packet{*query.address, query.from, interface};
+      packet.ttl = static_cast<uint8_t>(query.ttl.value_or(packet.ttl));
+      packet.length = static_cast<uint16_t>(query.length.value_or(packet.length));
       return show_explanation(router_.plane(), router_.routing().explain(*query.address),
-                              router_.dataplane().explain({*query.address, query.from, interface}));
+                              router_.dataplane().explain(packet));
+    }
     RouteFilter filter;
     filter.within = query.prefix;
     filter.interface = interface;
@@ -243,13 +247,14 @@ ApiResult RouterBackend::delete_all_routes() {
   });
 }
 
-ApiResult RouterBackend::delete_routes(std::string body, ByteReservation* memory) {
+ApiResult RouterBackend::delete_routes(std::string body, const std::string& name,
+                                       ByteReservation* memory) {
   RouteFileOptions options;
   options.via = {NextHop{IpAddress::from(lookup::Ipv4Address{1})},
                  NextHop{IpAddress::from(lookup::Ipv6Address{})}};  // not looked at
   options.max_bytes = kMaxRouteFileBytes;
   options.memory = memory;
-  auto file = parse_routes(body, options, "body");
+  auto file = parse_routes(body, options, name);
   if (!file) return body_refused(file.error());
   auto table = std::make_shared<const RouteTable>(std::move(file->table));
   return removed([this, table](std::function<void(Result<size_t>)> done) {

@@ -40,7 +40,8 @@ class RouterBackend final : public ApiBackend {
   ApiResult add_route(const config::RouteConfig& route) override;
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
   ApiResult delete_all_routes() override;
-  ApiResult delete_routes(std::string body, ByteReservation* memory) override;
+  ApiResult delete_routes(std::string body, const std::string& name,
+                          ByteReservation* memory) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
   config::LoadLimits limits() const override { return limits_.of_load(); }
   ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/file/load.hpp"
@@ -19,11 +20,18 @@ namespace {
 using nlohmann::json;
 using Clock = ReloadControl::Clock;
 
+std::string_view what_changed(const std::vector<std::string>& problems) {
+  const bool changed = std::any_of(problems.begin(), problems.end(), [](const std::string& line) {
+    return line.starts_with(kNotPutBack);
+  });
+  return changed ? "and not all could be put back" : "nothing was changed";
+}
+
 tl::unexpected<ApiError> refused(const std::string& file,
                                  const std::vector<std::string>& problems) {
   return api_fail(409,
-                  fmt::format("{} is refused: {} problem{}, nothing was changed", file,
-                              problems.size(), problems.size() == 1 ? "" : "s"),
+                  fmt::format("{} is refused: {} problem{}, {}", file, problems.size(),
+                              problems.size() == 1 ? "" : "s", what_changed(problems)),
                   problems);
 }
 
@@ -116,7 +124,7 @@ ApiResult RouterBackend::rollback() {
   ReadRouteFiles files = read_route_files(*needed);
   return changed_over_turns([&files](ReloadControl& reloads, const Parts& parts) -> ApiResult {
     const auto changes = reloads.rollback(parts, files);
-    if (!changes) return api_fail(409, "nothing was changed", changes.error());
+    if (!changes) return api_fail(409, std::string(what_changed(changes.error())), changes.error());
     return json{{"file", parts.running.config.file}, {"changes", *changes}};
   });
 }

@@ -63,7 +63,8 @@ json switches_json(const InterfaceSwitches& switches) {
   return {{"forwarding_ipv4", switches.forwards4},
           {"forwarding_ipv6", switches.forwards6},
           {"rp_filter", to_string(switches.rp_filter)},
-          {"send_redirects", switches.redirects4}};
+          {"send_redirects", switches.redirects4},
+          {"accept_local", switches.accept_local}};
 }
 
 }  // namespace

@@ -103,12 +103,31 @@ json route_json(const RouteView& route) {
           {"next_hops", hops}};
 }
 
+// Its length against the MTU on its way.
+std::string size_sentence(const PacketAnswer& packet) {
+  const bool v4 = packet.source.family == lookup::Family::kIpv4;
+  if (packet.spi != 0) {
+    const std::string size = fmt::format(
+        "{} bytes are too big for the tunnel, which takes {}: ", packet.length, packet.mtu);
+    if (packet.cut) return size + "it is cut into fragments, each leaves as ESP";
+    return size + (v4 ? "no packet is cut to that"
+                      : "its sender is told (ICMPv6 packet too big), as with DF over IPv4");
+  }
+  return fmt::format("{} bytes are too big for the MTU {}: {}", packet.length, packet.mtu,
+                     v4 ? "Linux cuts it into fragments; with DF its sender is told (ICMP "
+                          "fragmentation needed)"
+                        : "its sender is told (ICMPv6 packet too big)");
+}
+
 // What happens besides the route's own verdict, and what was not asked.
 std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Explanation& e,
                                           const PacketAnswer& packet) {
   std::vector<std::string> lines;
   const Reason of_route = !e.group ? Reason::kNoRoute : reason_of(e.group->record);
-  if (packet.reason != Reason::kNone && packet.reason != of_route)
+  if (packet.mtu != 0) lines.push_back(size_sentence(packet));
+  const bool of_size = packet.mtu != 0 &&
+                       (packet.reason == Reason::kTooBig || packet.reason == Reason::kTunnelTooBig);
+  if (packet.reason != Reason::kNone && packet.reason != of_route && !of_size)
     lines.push_back(fmt::format("refused at {}, whatever the route: {}, {}",
                                 name(info(packet.reason).stage), info(packet.reason).name,
                                 info(packet.reason).description));
@@ -118,6 +137,10 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
   if (packet.refusing > 0)
     lines.push_back(fmt::format("its flow decides: {} of {} buckets end as {}", packet.refusing,
                                 packet.buckets, info(packet.refused_by).name));
+  if (packet.redirects)
+    lines.push_back(
+        "it leaves by the interface that it came in by: one packet a second of its sender goes by "
+        "Linux, which tells the sender of a better first hop (redirect)");
   if (packet.policies)
     lines.push_back(fmt::format("policies were asked for UDP from {} port {} to port {}",
                                 packet.source.to_string(), PacketQuestion::kSourcePort,
@@ -219,6 +242,8 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
   const ReasonInfo& reason = info(packet.reason);
   return {{"address", e.address.to_string()},
           {"from", packet.source.to_string()},
+          {"length", packet.length},
+          {"redirect", packet.redirects},
           {"match", match},
           {"verdict", forwards       ? "forward"
                       : packet.punts ? "punt"

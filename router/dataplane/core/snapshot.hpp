@@ -37,6 +37,9 @@ struct InterfaceView {
   UrpfMode rp_filter = UrpfMode::kOff;  // of IPv4, beside `urpf`
   bool forwards4 = true, forwards6 = true;
   bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
+  // By accept_local: our own IPv4 addresses there, which uRPF takes as sources; loose any of ours.
+  bool accepts_own = false;
+  std::vector<uint32_t> own4 = {};  // host order
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
   lookup::Ipv6Address address6{};

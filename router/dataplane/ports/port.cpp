@@ -30,9 +30,12 @@ bool carries_ports(const rte_device* device) {
 
 }  // namespace
 
-void Port::want(const char* what, bool given) {
+void Port::want(const char* what, bool given, const std::string& without) {
   asked_.emplace_back(what);
-  if (given) given_.emplace_back(what);
+  if (given)
+    given_.emplace_back(what);
+  else
+    refuse(fmt::format("{}: the driver {} does not give it; {}", what, driver_, without));
 }
 
 void Port::refuse(std::string sentence) {
@@ -41,31 +44,27 @@ void Port::refuse(std::string sentence) {
 
 void Port::choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device,
                            const PortSetup& setup) {
-  const auto rx = [&](const char* what, uint64_t flag) {
+  const auto rx = [&](const char* what, uint64_t flag, const std::string& without) {
     const bool given = (device.rx_offload_capa & flag) != 0;
-    want(what, given);
+    want(what, given, without);
     if (given) conf.rxmode.offloads |= flag;
-    return given;
   };
   if (setup.rx_queues > 1) {
     const uint64_t fields = kRssFields & device.flow_type_rss_offloads;
-    want("rss", fields != 0);
+    want("rss", fields != 0,
+         kernel_ ? "the kernel spreads over the queues" : "it spreads by its own rule");
     if (fields != 0) {
       conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
       conf.rx_adv_conf.rss_conf.rss_hf = fields;
-      rx("rss_hash", RTE_ETH_RX_OFFLOAD_RSS_HASH);
-    } else if (!kernel_) {
-      refuse(fmt::format("the driver {} spreads by its own rule: it has no RSS", driver_));
+      rx("rss_hash", RTE_ETH_RX_OFFLOAD_RSS_HASH, "flows are hashed in software");
     }
   }
-  if (config_.mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > setup.data_room_bytes &&
-      !rx("scatter", RTE_ETH_RX_OFFLOAD_SCATTER))
-    refuse(
-        fmt::format("packets above {} bytes: they do not fit one mbuf and the driver {} cannot "
-                    "scatter",
-                    setup.data_room_bytes - RTE_PKTMBUF_HEADROOM - kL2Overhead, driver_));
+  if (config_.mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > setup.data_room_bytes)
+    rx("scatter", RTE_ETH_RX_OFFLOAD_SCATTER,
+       fmt::format("packets above {} bytes do not fit one mbuf and are lost",
+                   setup.data_room_bytes - RTE_PKTMBUF_HEADROOM - kL2Overhead));
   const bool segments = (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
-  want("multi_segments", segments);
+  want("multi_segments", segments, "a packet in several mbufs is copied into one");
   sends_segments_ = segments;
   if (segments) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   crypto_ = {};
@@ -76,8 +75,8 @@ void Port::choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device) {
   void* context = rte_eth_dev_get_sec_ctx(id_);
   crypto_.opens = context != nullptr && (device.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SECURITY) != 0;
   crypto_.seals = context != nullptr && (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_SECURITY) != 0;
-  want("rx_esp", crypto_.opens);
-  want("tx_esp", crypto_.seals);
+  want("rx_esp", crypto_.opens, "a CPU opens ESP that comes in here");
+  want("tx_esp", crypto_.seals, "a CPU seals ESP that leaves here");
   if (crypto_.opens) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SECURITY;
   if (crypto_.seals) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_SECURITY;
   if (crypto_.opens || crypto_.seals) crypto_.context = context;
@@ -158,9 +157,7 @@ Result<void> Port::configure(const PortSetup& setup) {
     rte_ether_addr address;
     std::memcpy(address.addr_bytes, config_.mac->data(), 6);
     code = rte_eth_dev_default_mac_addr_set(id_, &address);
-    want("mac", code == 0);
-    if (code != 0)
-      refuse(fmt::format("MAC address: the driver {} says {}", driver_, dpdk_error(code)));
+    want("mac", code == 0, fmt::format("it says {}, and its own goes on", dpdk_error(code)));
   }
   return {};
 }
@@ -196,16 +193,17 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
 // Routing protocols and neighbor discovery come as multicast.
 void Port::accept_multicast() {
   const bool all = rte_eth_allmulticast_enable(id_) == 0;
-  want("all_multicast", all);
+  bool promiscuous = false;
   if (config_.promiscuous || !all || kernel_) {
-    const int code = rte_eth_promiscuous_enable(id_);
-    if (config_.promiscuous || kernel_) want("promiscuous", code == 0);
-    if (code != 0 && !all && config_.kind == config::DeviceKind::kPci)
-      refuse(
-          fmt::format("multicast and promiscuous mode: the driver {} has neither; routing "
-                      "protocols may not be heard",
-                      driver_));
+    promiscuous = rte_eth_promiscuous_enable(id_) == 0;
+    if (config_.promiscuous || kernel_)
+      want("promiscuous", promiscuous, "what is for other MAC addresses may not come in");
   }
+  const bool memory = config_.kind == config::DeviceKind::kVdev;  // takes all that it is sent
+  want("all_multicast", all,
+       promiscuous ? "promiscuous mode takes its place"
+       : memory    ? "what its other end sends comes in"
+                   : "routing protocols may not be heard");
 }
 
 Result<void> Port::start() {

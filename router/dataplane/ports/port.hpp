@@ -113,7 +113,8 @@ class Port {
   void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
   void watch_removal(bool on);
-  void want(const char* what, bool given);
+  // `without`: what is done in its place.
+  void want(const char* what, bool given, const std::string& without);
   void refuse(std::string sentence);
 
   config::PortConfig config_;

@@ -108,6 +108,16 @@ Reason Encap::reason_without_next_hop(const esp::Packet& packet, const NextHopRe
   return reason == Reason::kGlean && comes_back ? reason : Reason::kTunnelUnreachable;
 }
 
+Encap::Fit Encap::fit_of(const esp::Packet& packet, const NextHopRecord& next_hop,
+                         uint32_t now_s) noexcept {
+  const uint32_t path_mtu = packet.sa->path_mtu(now_s);
+  const uint32_t outer_mtu =
+      path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
+  if (packet.sa->outer_bytes(packet.bytes) <= outer_mtu) return {};
+  const bool whole = packet.ip[0] >> 4 != 4 || (packet.ip[6] & 0x40) != 0;  // must not be cut
+  return {false, !whole, packet.sa->inner_mtu(outer_mtu)};
+}
+
 // Whether the packet can be protected now; else it has been refused or answered.
 bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
                         const Snapshot& snapshot, PacketSource source) noexcept {
@@ -125,18 +135,13 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
     chunk.refuse(packet, Reason::kTtlExpired, interface);
     return false;
   }
-  const uint32_t path_mtu = p.sa->path_mtu(state_.now_s());
-  const uint32_t outer_mtu =
-      path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
-  if (p.sa->outer_bytes(p.bytes) > outer_mtu) {
-    const uint32_t mtu = p.sa->inner_mtu(outer_mtu);
-    const bool whole = !v4 || (p.ip[6] & 0x40) != 0;  // must not be cut
-    if (!whole && mtu >= 68 && fragment(i, mtu, chunk))
+  if (const Fit fit = fit_of(p, next_hop, state_.now_s()); !fit.fits) {
+    if (fit.may_be_cut && fit.mtu >= Fit::kLeastCut && fragment(i, fit.mtu, chunk))
       return prepare_one(i, chunk, tables, snapshot, source);
-    if (whole)
-      answer_too_big(i, mtu, chunk, snapshot);
-    else
+    if (fit.may_be_cut)
       chunk.refuse(packet, Reason::kTunnelTooBig, interface);
+    else
+      answer_too_big(i, fit.mtu, chunk, snapshot);
     return false;
   }
   if (hops && v4)

@@ -52,6 +52,14 @@ class Encap {
   uint64_t fragments_made() const noexcept {
     return fragments_made_.load(std::memory_order_relaxed);
   }
+  // Whether ESP of a packet fits the way to its tunnel's end; where not, `mtu` is what may come in.
+  struct Fit {
+    bool fits = true, may_be_cut = false;
+    uint32_t mtu = 0;
+    static constexpr uint32_t kLeastCut = 68;  // RFC 791: below that no packet is cut
+  };
+  static Fit fit_of(const esp::Packet& packet, const lookup::NextHopRecord& next_hop,
+                    uint32_t now_s) noexcept;
   // Why a packet cannot be sent to its tunnel's end, whose next hop does not forward.
   static Reason reason_without_next_hop(const esp::Packet& packet,
                                         const lookup::NextHopRecord& next_hop,

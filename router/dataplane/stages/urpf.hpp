@@ -2,6 +2,9 @@
 // route through the interface that the packet came in by. Compiled in only when some interface
 // asks for it; packets that fail leave their lane as refused, the others close up.
 //
+// Linux's accept_local lets our own IPv4 addresses pass: strict those of the interface, loose all
+// (fib_validate_source()).
+//
 // What came in by an SA has its sender vouched for, and has come by the tunnel, not by the wire that
 // carried it: the policy of that tunnel says who may send there (RFC 4301 §5.2).
 #pragma once
@@ -39,6 +42,22 @@ inline void look_up(const TableViews& t, const lookup::Ipv6Address* in, lookup::
   lookup_batch(t.fib6, in, out, n);
 }
 
+// What no route of a neighbor's vouches for.
+[[gnu::noinline, gnu::cold]] inline bool accepts_own(const InterfaceView& view, UrpfMode mode,
+                                                     const TableViews& tables,
+                                                     lookup::GroupId group,
+                                                     uint32_t source) noexcept {
+  const lookup::NextHopRecord& record = tables.next_hops.record(group);
+  const bool own = record.kind == lookup::RecordKind::kPunt && record.own != 0;
+  if (!view.accepts_own || !own) return false;
+  return mode == UrpfMode::kLoose ||
+         std::find(view.own4.begin(), view.own4.end(), source) != view.own4.end();
+}
+inline bool accepts_own(const InterfaceView&, UrpfMode, const TableViews&, lookup::GroupId,
+                        const lookup::Ipv6Address&) noexcept {
+  return false;  // of IPv4 alone
+}
+
 }  // namespace urpf_detail
 
 template <typename Address>
@@ -56,7 +75,7 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
     const bool passes = mode == UrpfMode::kOff || (lane.packets[i]->ol_flags & sa_flag) != 0 ||
                         (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
                                                    : tables.urpf.reachable(groups[i]));
-    if (!passes) {
+    if (!passes && !urpf_detail::accepts_own(view, mode, tables, groups[i], sources[i])) {
       chunk.refuse(lane.packets[i], Reason::kUrpf, interface);
       continue;
     }

@@ -3,57 +3,58 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
 
+#include "base/esp_algorithms.hpp"
 #include "base/secret_memory.hpp"
 
 namespace hecto::router::esp {
 namespace {
 
-struct CipherName {
-  std::string_view name;
+constexpr Cipher cipher_of(std::string_view name) {
+  constexpr std::pair<std::string_view, Cipher> kParts[] = {{"-cbc", Cipher::kAesCbc},
+                                                            {"-ctr", Cipher::kAesCtr},
+                                                            {"-gcm", Cipher::kAesGcm},
+                                                            {"-gmac", Cipher::kAesGmac},
+                                                            {"chacha20", Cipher::kChaCha20Poly1305},
+                                                            {"null", Cipher::kNull}};
+  for (const auto& [part, cipher] : kParts)
+    if (name.find(part) != std::string_view::npos) return cipher;
+  throw std::logic_error("a cipher without a transform");  // no constant then
+}
+constexpr Integrity integrity_of(std::string_view name) {
+  constexpr std::pair<std::string_view, Integrity> kParts[] = {
+      {"-sha1", Integrity::kHmacSha1},
+      {"-sha2-256", Integrity::kHmacSha256},
+      {"-sha2-384", Integrity::kHmacSha384},
+      {"-sha2-512", Integrity::kHmacSha512}};
+  for (const auto& [part, integrity] : kParts)
+    if (name.find(part) != std::string_view::npos) return integrity;
+  throw std::logic_error("an integrity algorithm without a transform");
+}
+
+struct CipherName : EspCipherEntry {
   Cipher cipher;
-  uint8_t key_bytes;
-  uint8_t icv_bytes;  // of an AEAD; 0: the integrity algorithm says
 };
+constexpr auto kCiphers = [] {
+  std::array<CipherName, std::size(kEspCiphers)> list;
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = {kEspCiphers[i], cipher_of(kEspCiphers[i].name)};
+  return list;
+}();
 
-constexpr std::array<CipherName, 20> kCiphers = {{
-    {"null", Cipher::kNull, 0, 0},
-    {"aes-128-cbc", Cipher::kAesCbc, 16, 0},
-    {"aes-192-cbc", Cipher::kAesCbc, 24, 0},
-    {"aes-256-cbc", Cipher::kAesCbc, 32, 0},
-    {"aes-128-ctr", Cipher::kAesCtr, 16, 0},
-    {"aes-192-ctr", Cipher::kAesCtr, 24, 0},
-    {"aes-256-ctr", Cipher::kAesCtr, 32, 0},
-    {"aes-128-gcm", Cipher::kAesGcm, 16, 16},
-    {"aes-192-gcm", Cipher::kAesGcm, 24, 16},
-    {"aes-256-gcm", Cipher::kAesGcm, 32, 16},
-    {"aes-128-gcm-12", Cipher::kAesGcm, 16, 12},
-    {"aes-192-gcm-12", Cipher::kAesGcm, 24, 12},
-    {"aes-256-gcm-12", Cipher::kAesGcm, 32, 12},
-    {"aes-128-gcm-8", Cipher::kAesGcm, 16, 8},
-    {"aes-192-gcm-8", Cipher::kAesGcm, 24, 8},
-    {"aes-256-gcm-8", Cipher::kAesGcm, 32, 8},
-    {"aes-128-gmac", Cipher::kAesGmac, 16, 16},
-    {"aes-192-gmac", Cipher::kAesGmac, 24, 16},
-    {"aes-256-gmac", Cipher::kAesGmac, 32, 16},
-    {"chacha20-poly1305", Cipher::kChaCha20Poly1305, 32, 16},
-}};
-
-struct IntegrityName {
-  std::string_view name;
+struct IntegrityName : EspIntegrityEntry {
   Integrity integrity;
-  uint8_t key_bytes;
-  uint8_t icv_bytes;
 };
-
-constexpr std::array<IntegrityName, 5> kIntegrities = {{
-    {"hmac-sha1", Integrity::kHmacSha1, 20, 12},        // RFC 2404
-    {"hmac-sha2-256", Integrity::kHmacSha256, 32, 16},  // RFC 4868
-    // Of a draft before RFC 4868; Linux's own where an SA names no length.
-    {"hmac-sha2-256-96", Integrity::kHmacSha256, 32, 12},
-    {"hmac-sha2-384", Integrity::kHmacSha384, 48, 24},
-    {"hmac-sha2-512", Integrity::kHmacSha512, 64, 32},
-}};
+constexpr auto kIntegrities = [] {
+  std::array<IntegrityName, std::size(kEspIntegrities)> list;
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = {kEspIntegrities[i], integrity_of(kEspIntegrities[i].name)};
+  return list;
+}();
 
 // By the first of its ICVs where no length of `icv_bytes` fits.
 const IntegrityName* find(Integrity integrity, unsigned icv_bytes) {

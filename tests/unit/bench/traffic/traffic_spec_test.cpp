@@ -220,6 +220,35 @@ TEST(TrafficSpec, RefusesWithFileLineAndKey) {
     EXPECT_FALSE(parse_traffic(yaml, "t.yaml")) << yaml;
 }
 
+// Each once, and nothing that only follows from another.
+TEST(TrafficSpec, TellsAllThatIsWrongAtOnce) {
+  const std::string ports = "ports: {a: {device: net_ring0}, b: {device: net_ring1}}\nstreams:\n";
+  const std::pair<const char*, std::vector<std::string>> cases[] = {
+      {"  s: {sise: 64, from: c}",
+       {"t.yaml:3: streams.s.sise: unknown key; did you mean size?",
+        "t.yaml:3: streams.s.from: c is no port of this file"}},
+      {"  s: {size: 63, flows: 4}\n  t: {source: 2001:db8::1}\nrate: 3Tpps",
+       {"t.yaml:3: streams.s.size: 63 is not a size; use 64 to 9022, imix, a list as [{bytes: 64, "
+        "weight: 7}], or {trace: FILE}",
+        "t.yaml:4: streams.t.source: 2001:db8::1 is not IPv4, which the stream's family says",
+        "t.yaml:5: rate: 3Tpps is not a rate; use max, or a number as 10Mpps, 5Gbps or 40%"}},
+      {"  s: {family: ipx, source: 2001:db8::1, to: c}",
+       {"t.yaml:3: streams.s.family: ipx is not known; use ipv4 or ipv6",
+        "t.yaml:3: streams.s.to: c is no port of this file"}},
+      {"  s: {from: c, both_ways: yes}",
+       {"t.yaml:3: streams.s.from: c is no port of this file",
+        "t.yaml:3: streams.s.to: c is no port of this file"}},
+  };
+  for (const auto& [yaml, lines] : cases) {
+    const auto spec = parse_traffic(ports + yaml, "t.yaml");
+    ASSERT_FALSE(spec) << yaml;
+    EXPECT_EQ(spec.error(), lines) << yaml;
+  }
+  const auto spec = parse_traffic("ports: {}\nstreams: {s: {flows: 0}}", "t.yaml");
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(spec.error().size(), 2u) << fmt::format("{}", fmt::join(spec.error(), "\n"));
+}
+
 TEST(TrafficSpec, TakesSizesAndStreamsFromCaptures) {
   const Folder folder;
   const std::string file = folder / "trace.pcap";

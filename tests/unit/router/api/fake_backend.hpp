@@ -25,6 +25,8 @@ class FakeBackend : public ApiBackend {
     note("routes" + (query.address ? " address " + query.address->to_string() : "") +
          (query.from ? " from " + query.from->to_string() : "") +
          (query.interface.empty() ? "" : " interface " + query.interface) +
+         (query.length ? " length " + std::to_string(*query.length) : "") +
+         (query.ttl ? " ttl " + std::to_string(*query.ttl) : "") +
          (query.origin.empty() ? "" : " origin " + query.origin) +
          (query.protocol.empty() ? "" : " protocol " + query.protocol) +
          (query.prefix ? " prefix " + query.prefix->to_string() : "") +
@@ -74,7 +76,8 @@ class FakeBackend : public ApiBackend {
     note("delete all");
     return nlohmann::json{{"changed", 5}};
   }
-  ApiResult delete_routes(std::string body, ByteReservation*) override {
+  ApiResult delete_routes(std::string body, const std::string& name, ByteReservation*) override {
+    loaded_name = name;
     note("delete body " + body);
     return nlohmann::json{{"changed", 2}};
   }

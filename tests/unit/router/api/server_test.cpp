@@ -65,8 +65,8 @@ TEST(ApiServer, RefusesUnknownPathsAndParameters) {
   EXPECT_EQ(error_of(ask(backend, "GET /v1/ports?name=wan0")),
             "\"name\" is no parameter of /v1/ports; it has none");
   EXPECT_EQ(error_of(ask(backend, "GET /v1/routes?adress=1.2.3.4")),
-            "\"adress\" is no parameter of /v1/routes; use address, from, interface, prefix, "
-            "origin, protocol, after, limit");
+            "\"adress\" is no parameter of /v1/routes; use address, from, interface, length, "
+            "ttl, prefix, origin, protocol, after, limit");
   EXPECT_EQ(backend.asked(), "");
 }
 
@@ -78,6 +78,8 @@ TEST(ApiServer, ReadsTheQueryOfAWalk) {
   EXPECT_EQ(backend.asked(), "routes prefix 10.0.0.0/8 after 10.2.0.0/16 limit 10000");
   ask(backend, "GET /v1/routes?address=2001:db8::1");
   EXPECT_EQ(backend.asked(), "routes address 2001:db8::1 limit 100");
+  ask(backend, "GET /v1/routes?address=2001:db8::1&length=48&ttl=1&interface=wan0");
+  EXPECT_EQ(backend.asked(), "routes address 2001:db8::1 interface wan0 length 48 ttl 1 limit 100");
 }
 
 TEST(ApiServer, RefusesWrongQueriesInOneLine) {
@@ -88,7 +90,13 @@ TEST(ApiServer, RefusesWrongQueriesInOneLine) {
       {"limit=5x", "limit: \"5x\" is out of range; use 1 to 10000"},
       {"limit=-1", "limit: \"-1\" is out of range; use 1 to 10000"},
       {"address=1.2.3", "address: \"1.2.3\" is no address; use one like 203.0.113.9"},
-      {"address=1.2.3.4&limit=5", "address: goes with from and interface, and no other parameter"},
+      {"address=1.2.3.4&limit=5",
+       "address: goes with from, interface, length and ttl, and no other parameter"},
+      {"length=100", "length: goes with address"},
+      {"ttl=1", "ttl: goes with address"},
+      {"address=1.2.3.4&ttl=256", "ttl: \"256\" is out of range; use 1 to 255"},
+      {"address=::1&length=47",
+       "length: 47 is less than the headers of IPv6 and UDP; use 48 to 9216"},
       {"prefix=10.0.0.1/8",
        "prefix: \"10.0.0.1/8\" is no prefix, or has host bits; use one like 203.0.113.0/24"},
   };
@@ -216,6 +224,9 @@ TEST(ApiServer, DeletesRoutesOnlyWhenItIsSaidWhich) {
   EXPECT_EQ(backend.asked(), "delete all");
   ask(backend, "DELETE /v1/routes", "10.0.0.0/8\n");
   EXPECT_EQ(backend.asked(), "delete body 10.0.0.0/8\n");
+  EXPECT_EQ(backend.loaded_name, "body");
+  ask(backend, "DELETE /v1/routes?name=routes.txt", "10.0.0.0/8\n");
+  EXPECT_EQ(backend.loaded_name, "routes.txt");
   for (const char* line : {"DELETE /v1/routes", "DELETE /v1/routes?all=0",
                            "DELETE /v1/routes?all=1&to=10.0.0.0/8", "DELETE /v1/routes?metric=4"}) {
     EXPECT_EQ(ask(backend, line).status, 400) << line;

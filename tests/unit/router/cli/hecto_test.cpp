@@ -110,6 +110,10 @@ TEST_F(HectoTest, TakesWhatIpAddrShowsForAPrefixAndExplainsAnAddress) {
   EXPECT_EQ(address.code, 0);
   EXPECT_EQ(backend_.asked(), "routes address 2001:db8::1 limit 100");
   EXPECT_NE(address.out.find("rewrite 7:"), std::string::npos);
+  EXPECT_EQ(run("show routes 203.0.113.7 --length 1501 --ttl 2").code, 0);
+  EXPECT_EQ(backend_.asked(), "routes address 203.0.113.7 length 1501 ttl 2 limit 100");
+  EXPECT_EQ(run("show routes 203.0.113.0/24 --ttl 2").err,
+            "hecto: show: routes: --ttl goes with an ADDRESS (see hecto show --help)\n");
 }
 
 TEST_F(HectoTest, WrongUsageIsOneLineAndCode2) {
@@ -275,6 +279,17 @@ TEST_F(HectoTest, AddsAndDeletesRoutesInTheWordsOfIpRoute) {
     EXPECT_EQ(outcome.code, 0) << arguments << outcome.err;
     EXPECT_EQ(backend_.asked(), asked);
   }
+}
+
+TEST_F(HectoTest, DeletesTheRoutesOfAFileAndNamesIt) {
+  const std::string file = write("old.txt", "10.0.0.0/8\n");
+  EXPECT_EQ(run("route delete file '" + file + "'").code, 0);
+  EXPECT_EQ(backend_.asked(), "delete body 10.0.0.0/8\n");
+  EXPECT_EQ(backend_.loaded_name, file);
+  EXPECT_EQ(run("route delete file -", "printf 10.0.0.0/8 |").code, 0);
+  EXPECT_EQ(backend_.loaded_name, "standard input");
+  EXPECT_EQ(run("route delete file /none").err, "hecto: /none: No such file or directory\n");
+  EXPECT_EQ(run("route delete file").code, 2);
 }
 
 TEST_F(HectoTest, TracesAndSaysWhenNothingCame) {

@@ -1,6 +1,14 @@
 // The way back from a reload: by order, and by itself where nobody confirmed.
 #include "router/control/reload_control.hpp"
 
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
 #include "tests/beds/control.hpp"
 
 namespace hecto::router::test {
@@ -93,6 +101,63 @@ TEST_F(ReloadControlTest, WithoutConfirmationTheEarlierComesBack) {
   EXPECT_FALSE(reloads_.unconfirmed());
   EXPECT_TRUE(
       bed_->noted("t.yaml was not confirmed in time: the configuration before it runs again"));
+}
+
+// A file of the earlier configuration that comes slowly, as from a disk that is busy: a pipe.
+class LateRollbackTest : public ReloadControlTest {
+ protected:
+  LateRollbackTest() {
+    std::filesystem::remove(path_);
+    std::ofstream(path_) << kRoutes;
+    earlier_ = std::string(kBase) + "route_files: [" + path_ + "]\n";
+    EXPECT_TRUE(reload(earlier_));
+    load();
+    EXPECT_TRUE(reload(kBase, 60s));
+    load();
+    std::filesystem::remove(path_);
+    EXPECT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  }
+  ~LateRollbackTest() override { std::filesystem::remove(path_); }
+  void load() {
+    while (bed_->routes.loading()) bed_->routes.continue_loads();
+  }
+  // As control's turns until the configuration before runs, or not; false: too long.
+  bool turns_until(const std::function<bool()>& done, unsigned most = 1000) {
+    for (unsigned i = 0; i < most && !done(); ++i) {
+      std::this_thread::sleep_for(5ms);
+      pass(0s);
+      load();
+    }
+    return done();
+  }
+  void write() { std::ofstream(path_) << kRoutes; }
+
+  static constexpr const char* kRoutes = "203.0.113.0/24 via 192.0.2.9\n";
+  const std::string path_ = testing::TempDir() + "hecto-late-rollback.txt";
+  std::string earlier_;
+};
+
+TEST_F(LateRollbackTest, ItsRouteFilesAreReadBesideControl) {
+  std::atomic<bool> written{false};
+  std::thread disk([&] {
+    std::this_thread::sleep_for(300ms);
+    written = true;
+    write();
+  });
+  pass(60s);
+  EXPECT_FALSE(written) << "control has waited for the disk";
+  EXPECT_TRUE(reloads_.unconfirmed());
+  EXPECT_TRUE(turns_until([&] { return routed(); }));
+  EXPECT_TRUE(written);
+  EXPECT_FALSE(reloads_.unconfirmed());
+  disk.join();
+}
+
+TEST_F(LateRollbackTest, WhatIsConfirmedMeanwhileStays) {
+  pass(60s);
+  ASSERT_TRUE(reloads_.confirm());
+  write();
+  EXPECT_FALSE(turns_until([&] { return routed(); }, 100)) << "half a second";
 }
 
 TEST_F(ReloadControlTest, WhatIsConfirmedStays) {

@@ -3,37 +3,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/beds/control.hpp"
+#include "tests/unit/router/control/reload_files.hpp"
 
 namespace hecto::router::test {
 namespace {
-
-constexpr const char* kHead = "workers: {0: [1, 2]}\n";
-constexpr const char* kWan =
-    "  wan0: {device: eth1, addresses: [192.0.2.1/24], vlans: {7: {addresses: [10.7.0.1/24]}}}\n";
-constexpr const char* kLan = "  lan0: {device: eth2, addresses: [10.1.0.1/24]}\n";
-constexpr const char* kRoute = "routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]\n";
-
-std::string file(const std::string& ports, const std::string& rest = "") {
-  return kHead + ("ports:\n" + ports) + rest;
-}
-const std::string kBase = file(kWan, kRoute);
-
-using Lines = std::vector<std::string>;
-
-tl::expected<Lines, Lines> reload(const Parts& parts, const config::Config& wanted,
-                                  const ReloadStep& before_step = {}) {
-  ReadRouteFiles files = read_route_files(route_files_of_reload(parts, wanted));
-  return router::reload(parts, wanted, files, before_step);
-}
-
-std::string queue_list(const config::Placement& placement) {
-  std::string text;
-  for (const config::WorkerPlacement& worker : placement.workers)
-    for (const config::QueuePlacement& queue : worker.queues)
-      text += fmt::format("{}:{}.{} ", worker.cpu, queue.port, queue.queue);
-  return text;
-}
 
 TEST(Reload, TheSameFileChangesNothing) {
   const auto bed = ControlBed::started(kBase);
@@ -253,118 +226,6 @@ TEST(Reload, WhatNeedsARestartIsRefused) {
   ASSERT_FALSE(done);
   EXPECT_NE(done.error()[0].find("workers"), std::string::npos);
   EXPECT_TRUE(bed->said.empty());
-}
-
-// All that a reload may change, in words.
-std::string state_of(const ControlBed& bed) {
-  std::string text = queue_list(bed.running.placement);
-  for (const auto& [name, port] : bed.plane.running)
-    text += fmt::format("\nport {} mtu {} vlans {}", name, port.mtu, port.config.vlans.size());
-  for (const auto& [id, interface] : bed.interfaces.table().all()) {
-    text += fmt::format("\ninterface {} of {} vlan {} mtu {} twin {} urpf {}", interface.name,
-                        interface.port_name, interface.vlan, interface.mtu, interface.has_twin,
-                        static_cast<int>(interface.urpf));
-    for (const IpPrefix& address : interface.addresses) text += " " + address.to_string();
-  }
-  for (const auto& [name, twin] : bed.linux_side.delivered) text += "\ndelivered " + name;
-  for (const RouteView& route : bed.routing.routes(std::nullopt, 100).routes)
-    text += "\nroute " + route.prefix.to_string() + fmt::format(" {}", route.metric);
-  for (const NeighborView& neighbor : bed.routing.neighbors())
-    text += "\nneighbor " + neighbor.address.to_string();
-  for (const SaView& sa : bed.ipsec.sas()) text += fmt::format("\nsa {:#x}", sa.id.spi);
-  for (const PolicyView& view : bed.ipsec.policies())
-    text += fmt::format("\npolicy {} {}", view.policy.selector.destination.to_string(),
-                        view.policy.priority);
-  text += fmt::format("\n{} routes and {} ports of the file", bed.running.config.routes.size(),
-                      bed.running.config.ports.size());
-  return text;
-}
-
-const std::string kIpsecBefore = R"(
-neighbors: [{address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}]
-ipsec:
-  sas: [{source: 192.0.2.1, destination: 192.0.2.9, spi: 0x1000, cipher: aes-128-gcm,
-         key: "0x000102030405060708090a0b0c0d0e0f10111213"}]
-  policies: [{direction: out, source: 0.0.0.0/0, destination: 10.20.0.0/16, action: discard}]
-)";
-const std::string kIpsecAfter = R"(
-neighbors: [{address: 192.0.2.8, interface: wan0, mac: "02:00:00:00:00:08"}]
-ipsec:
-  sas: [{source: 192.0.2.1, destination: 192.0.2.9, spi: 0x2000, cipher: aes-128-gcm,
-         key: "0x000102030405060708090a0b0c0d0e0f10111214"}]
-  policies: [{direction: out, source: 0.0.0.0/0, destination: 10.30.0.0/16, action: discard}]
-)";
-
-// A reload of everything at once, stopped before each of its steps in turn.
-TEST(Reload, AFailureAtAnyStepLeavesAllAsItWas) {
-  const std::string path = testing::TempDir() + "hecto-reload-steps.txt";
-  std::ofstream(path) << "198.51.100.0/24 via 192.0.2.9\n";
-  const std::string old_port = "  old0: {device: eth9, addresses: [10.66.0.1/24]}\n";
-  const std::string base = file(std::string(kWan) + old_port, kRoute + kIpsecBefore);
-  config::Config wanted = read(file(
-      "  wan0: {device: eth1, mtu: 1400, urpf: strict, addresses: [192.0.2.1/24, 198.18.0.1/24], "
-      "vlans: {8: {addresses: [10.8.0.1/24]}}}\n" +
-          std::string(kLan),
-      "routes: [{to: 203.0.113.0/24, via: 10.8.0.9}, {to: 203.0.114.0/24, via: 10.1.0.9}]\n" +
-          kIpsecAfter));
-  wanted.route_files = {path};
-  Lines steps;
-  for (size_t failing = 0;; ++failing) {
-    const auto bed = ControlBed::started(base, true);
-    const std::string before = state_of(*bed), way = bed->way("203.0.113.5");
-    size_t step = 0;
-    std::string failed;
-    const auto done = reload(bed->parts(), wanted, [&](const std::string& name) -> Result<void> {
-      if (step++ != failing) return {};
-      failed = name;
-      return fail("forced at " + name);
-    });
-    if (failed.empty()) {
-      ASSERT_TRUE(done) << done.error()[0];
-      EXPECT_NE(state_of(*bed), before);
-      EXPECT_EQ(bed->way("203.0.114.1"), "glean");
-      break;
-    }
-    steps.push_back(failed);
-    ASSERT_FALSE(done) << failed;
-    EXPECT_EQ(done.error(), Lines{"forced at " + failed + "; all is as it was before"});
-    EXPECT_EQ(state_of(*bed), before) << "after a failure at " << failed;
-    EXPECT_EQ(bed->way("203.0.113.5"), way) << failed;
-    // And the next try is none the worse.
-    ASSERT_TRUE(reload(bed->parts(), wanted)) << failed;
-  }
-  EXPECT_EQ(steps, (Lines{"port lan0", "routes taken away", "port wan0", "neighbor 192.0.2.8",
-                          "route 203.0.113.0/24", "route 203.0.114.0/24", "route file " + path,
-                          "Linux", "ipsec"}));
-  std::filesystem::remove(path);
-}
-
-TEST(Reload, AVlanWhoseTwinIsRefusedTakesAllBack) {
-  const auto bed = ControlBed::started(kBase, true);
-  const std::string before = state_of(*bed);
-  bed->linux_side.refused = {"wan0.8"};
-  config::Config wanted = read(kBase);
-  wanted.ports[0].mtu = 1400;
-  wanted.ports[0].vlans = {wanted.ports[0].vlans[0], wanted.ports[0].vlans[0]};
-  wanted.ports[0].vlans[1].id = 8;
-  wanted.ports[0].vlans[1].addresses = {};
-  const auto done = reload(bed->parts(), wanted);
-  ASSERT_FALSE(done);
-  EXPECT_EQ(done.error(), Lines{"no TAP for wan0.8; all is as it was before"});
-  EXPECT_EQ(state_of(*bed), before);
-}
-
-TEST(Reload, AnAddressThatLinuxRefusesIsAnErrorOfTheAnswer) {
-  const auto bed = ControlBed::started(kBase, true);
-  const std::string before = state_of(*bed);
-  bed->linux_side.refused_addresses = {"198.18.0.1/24"};
-  config::Config wanted = read(kBase);
-  wanted.ports[0].addresses.push_back(*IpPrefix::parse_interface("198.18.0.1/24"));
-  const auto done = reload(bed->parts(), wanted);
-  ASSERT_FALSE(done);
-  EXPECT_NE(done.error()[0].find("198.18.0.1/24"), std::string::npos);
-  EXPECT_EQ(state_of(*bed), before);
-  EXPECT_TRUE(bed->notes.lines().empty());
 }
 
 TEST(Reload, NamesAllDevicesThatAreNotThere) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -13,7 +14,7 @@ namespace hecto::router::test {
 namespace {
 
 constexpr size_t kProtocol4 = kEthernetBytes + 9, kProtocol6 = kEthernetBytes + 6;
-constexpr uint8_t kEsp = 50;
+constexpr uint8_t kEsp = 50, kIcmp = 1, kIcmp6 = 58;
 
 IpAddress ip(const std::string& text) {
   return *IpAddress::parse(text);
@@ -51,30 +52,38 @@ class ExplainPacketTest : public TwoGateways {
     ASSERT_TRUE(left_.routing().add(route));
   }
   PacketAnswer explain(const IpAddress& destination, std::optional<IpAddress> source = {},
-                       InterfaceId interface = kNoInterface) {
+                       InterfaceId interface = kNoInterface, uint16_t length = 0,
+                       uint8_t ttl = 64) {
     const IpsecStages::Options ipsec{left_.ipsec().view(), *register_sa_mark(), &left_.now_s};
-    return explain_packet({destination, source, interface}, left_.snapshot(), left_.tables(),
-                          ipsec);
+    return explain_packet({destination, source, interface, ttl, length}, left_.snapshot(),
+                          left_.tables(), ipsec);
   }
   Reason reason(const std::string& destination) { return explain(ip(destination)).reason; }
 
   struct Seen {
     Reason reason = Reason::kNone;
     bool protected_by_sa = false;
-    bool operator==(const Seen&) const = default;
+    unsigned packets = 0;
   };
-  Seen sent(const IpAddress& source, const IpAddress& destination, uint16_t by) {
+  Seen sent(const IpAddress& source, const IpAddress& destination, uint16_t by, uint16_t length,
+            uint8_t ttl) {
     const std::string from = source.to_string(), to = destination.to_string();
-    FrameOptions options = from_host(from.c_str(), to.c_str());
-    options.to = own_mac(by);
     const bool v4 = destination.family == Family::kIpv4;
+    FrameOptions options = from_host(
+        from.c_str(), to.c_str(), static_cast<uint16_t>(length - (v4 ? kIpv4Bytes : kIpv6Bytes)));
+    options.to = own_mac(by);
+    options.ttl = ttl;
     left_.run({packet(v4 ? ipv4_frame(options) : ipv6_frame(options))}, by);
     Seen seen;
     for (uint16_t port = 0; port < 2; ++port)
       for (rte_mbuf* each : left_.sent(port)) {
         const Frame frame = bytes_of(each);
         const bool outer4 = frame[12] == 0x08;
-        seen.protected_by_sa = frame[outer4 ? kProtocol4 : kProtocol6] == kEsp;
+        const uint8_t protocol = frame[outer4 ? kProtocol4 : kProtocol6];
+        seen.protected_by_sa = protocol == kEsp;
+        // Its sender is told in its place, as often as answers may be.
+        if (protocol == kIcmp || protocol == kIcmp6) seen.reason = Reason::kTunnelTooBig;
+        ++seen.packets;
         rte_pktmbuf_free(each);
       }
     const auto refused = left_.refused();
@@ -162,32 +171,119 @@ IpAddress random_address(std::mt19937_64& random, Family family) {
   return address;
 }
 
-TEST_F(ExplainPacketTest, SaysOfThousandsOfPacketsWhatBecomesOfThem) {
+TEST_F(ExplainPacketTest, TtlAndLengthRefuseWhatIsForwarded) {
+  EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 0, 1).reason, Reason::kTtlExpired);
+  EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 0, 2).reason, Reason::kNone);
+  EXPECT_EQ(explain(ip("192.0.2.1"), {}, kNoInterface, 0, 1).reason, Reason::kLocal);
+  EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 1500).mtu, 0u);
+  const PacketAnswer big = explain(ip("8.8.8.8"), {}, kNoInterface, 1501);
+  EXPECT_EQ(big.reason, Reason::kTooBig);
+  EXPECT_EQ(big.mtu, 1500u);
+  EXPECT_TRUE(big.punts);
+  EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 1501, 1).reason, Reason::kTtlExpired);
+}
+
+TEST_F(ExplainPacketTest, WhatATunnelCannotTakeIsCutOrAnswered) {
   left_.tunnel();
   left_.tunnel(Family::kIpv6);
-  std::mt19937_64 random(test_seed());
+  const PacketAnswer fits = explain(ip("10.2.0.1"), ip("10.1.0.1"), 0, 1400);
+  EXPECT_EQ(fits.mtu, 0u);
+  EXPECT_FALSE(fits.cut);
+  const PacketAnswer cut = explain(ip("10.2.0.1"), ip("10.1.0.1"), 0, 1480);
+  EXPECT_EQ(cut.reason, Reason::kNone);
+  EXPECT_EQ(cut.spi, 2 * kSpi);
+  EXPECT_TRUE(cut.cut);
+  EXPECT_GT(cut.mtu, 1400u);
+  const PacketAnswer answered = explain(ip("fd00:2::1"), ip("fd00:1::1"), 0, 1480);
+  EXPECT_EQ(answered.reason, Reason::kTunnelTooBig);
+  EXPECT_EQ(answered.mtu, cut.mtu);
+  EXPECT_EQ(explain(ip("10.2.0.1"), ip("10.1.0.1"), 0, 1480, 1).reason, Reason::kTtlExpired);
+}
+
+TEST_F(ExplainPacketTest, NamesARedirectWhereOneWouldBeTold) {
+  left_.snapshot().features &= ~kFeatureIpsec;
+  left_.snapshot().interfaces[1].redirects4 = true;
+  EXPECT_TRUE(explain(ip("8.8.8.8"), ip("192.0.2.9"), 1).redirects);
+  EXPECT_EQ(explain(ip("8.8.8.8"), ip("192.0.2.9"), 1).reason, Reason::kNone);
+  EXPECT_FALSE(explain(ip("8.8.8.8"), ip("10.1.0.7"), 0).redirects);
+  EXPECT_FALSE(explain(ip("2001:4860::8"), ip("2001:db8::9"), 1).redirects) << "not switched on";
+  EXPECT_FALSE(explain(ip("8.8.8.8"), ip("192.0.2.9"), 1, 0, 1).redirects) << "it expires";
+  left_.snapshot().features |= kFeatureIpsec;
+  EXPECT_FALSE(explain(ip("8.8.8.8"), ip("192.0.2.9"), 1).redirects);
+}
+
+// With IPsec, and without: then senders are told of better first hops.
+class ExplainManyPacketsTest : public ExplainPacketTest, public testing::WithParamInterface<bool> {
+ protected:
+  std::mt19937_64 random_{test_seed()};
+  std::map<Reason, unsigned> met_;
+  unsigned protected_ = 0, cut_ = 0;
+
+  uint16_t random_length(Family family) {
+    static constexpr uint16_t kLengths[] = {1400, 1440, 1460, 1480, 1500, 1501, 1600};
+    const uint16_t least = PacketQuestion::least_length(family);
+    return random_() % 2 == 0 ? least : kLengths[random_() % std::size(kLengths)];
+  }
+  uint8_t random_ttl() { return random_() % 4 == 0 ? static_cast<uint8_t>(random_() % 3) : 64; }
+
+  // `back`: what becomes of packets to its sender, an answer of ours among them.
+  void compare(const PacketAnswer& told, const Seen& seen, Reason back) {
+    if (seen.reason == Reason::kRedirect)  // one packet a second and sender
+      ASSERT_TRUE(told.redirects && told.reason == Reason::kNone);
+    else if (told.reason == Reason::kTunnelTooBig)
+      ASSERT_TRUE(seen.reason == Reason::kTunnelTooBig || seen.reason == back)
+          << info(seen.reason).name;
+    else if (told.refusing > 0)  // its flow decides
+      ASSERT_TRUE(seen.reason == Reason::kNone || seen.reason == told.refused_by);
+    else
+      ASSERT_EQ(told.reason, seen.reason)
+          << info(told.reason).name << " told, seen " << info(seen.reason).name;
+    ASSERT_EQ(told.reason == Reason::kNone && told.spi != 0, seen.protected_by_sa);
+    if (seen.reason == Reason::kNone) {
+      ASSERT_EQ(told.cut, seen.packets > 1);
+    }
+    ++met_[seen.reason];
+    protected_ += seen.protected_by_sa;
+    cut_ += told.cut;
+  }
+};
+
+TEST_P(ExplainManyPacketsTest, SaysOfThousandsOfPacketsWhatBecomesOfThem) {
+  const bool ipsec = GetParam();
+  Snapshot& snapshot = left_.snapshot();
+  if (ipsec) {
+    left_.tunnel();
+    left_.tunnel(Family::kIpv6);
+  } else {
+    snapshot.features &= ~kFeatureIpsec;
+    snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)] = 1'000'000;
+    for (InterfaceView& interface : snapshot.interfaces)
+      interface.redirects4 = interface.redirects6 = true;
+  }
   SCOPED_TRACE(testing::Message() << "seed " << test_seed());
-  std::map<Reason, unsigned> met;
-  unsigned protected_packets = 0;
   for (unsigned i = 0; i < 20'000; ++i) {
     const Family family = i % 2 == 0 ? Family::kIpv4 : Family::kIpv6;
-    const IpAddress from = random_address(random, family), to = random_address(random, family);
-    const auto by = static_cast<uint16_t>(random() % 2);
-    const PacketAnswer answer = explain(to, from, by);
-    const Seen told{answer.reason, answer.reason == Reason::kNone && answer.spi != 0};
-    const Seen seen = sent(from, to, by);
-    ASSERT_EQ(told, seen) << from.to_string() << " > " << to.to_string() << ": told "
-                          << info(told.reason).name << ", seen " << info(seen.reason).name;
-    ++met[seen.reason];
-    protected_packets += seen.protected_by_sa;
+    const IpAddress from = random_address(random_, family), to = random_address(random_, family);
+    const auto by = static_cast<uint16_t>(random_() % 2);
+    const uint16_t length = random_length(family);
+    const uint8_t ttl = random_ttl();
+    SCOPED_TRACE(testing::Message() << from.to_string() << " > " << to.to_string() << ", " << length
+                                    << " bytes, TTL " << int{ttl} << ", by " << by);
+    const Reason back = explain(from).reason;
+    compare(explain(to, from, by, length, ttl), sent(from, to, by, length, ttl), back);
+    if (HasFatalFailure()) return;
   }
-  for (const Reason reason : {Reason::kNone, Reason::kLocal, Reason::kMulticast, Reason::kBroadcast,
-                              Reason::kLinkLocal, Reason::kGlean, Reason::kUnreachable,
-                              Reason::kProhibit, Reason::kBlackhole, Reason::kMartianSource,
-                              Reason::kMartianDestination, Reason::kUrpf, Reason::kPolicyMismatch})
-    EXPECT_GT(met[reason], 0u) << info(reason).name;
-  EXPECT_GT(protected_packets, 0u);
+  for (const Reason reason :
+       {Reason::kNone, Reason::kLocal, Reason::kMulticast, Reason::kBroadcast, Reason::kLinkLocal,
+        Reason::kGlean, Reason::kUnreachable, Reason::kProhibit, Reason::kBlackhole,
+        Reason::kMartianSource, Reason::kMartianDestination, Reason::kUrpf, Reason::kTooBig,
+        Reason::kTtlExpired, ipsec ? Reason::kPolicyMismatch : Reason::kRedirect})
+    EXPECT_GT(met_[reason], 0u) << info(reason).name;
+  EXPECT_EQ(protected_ > 0, ipsec);
+  EXPECT_EQ(cut_ > 0, ipsec);
+  EXPECT_EQ(met_[Reason::kTunnelTooBig] > 0, ipsec);
 }
+INSTANTIATE_TEST_SUITE_P(Ipsec, ExplainManyPacketsTest, testing::Bool());
 
 }  // namespace
 }  // namespace hecto::router::test

@@ -122,6 +122,26 @@ TEST_F(PipelineTest, RpFilterChecksTheSourcesOfIpv4Alone) {
   for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
 }
 
+TEST_F(PipelineTest, AcceptLocalTakesOwnAddressesAsSources) {
+  InterfaceView& in = left_.snapshot().interfaces[0];
+  left_.snapshot().features = kFeatureUrpf;
+  const auto passes = [&](const char* source) {
+    left_.run({packet(ipv4_frame(from_host(source, "10.2.0.1")))}, 0);
+    for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
+    return left_.refused().empty();
+  };
+  for (const UrpfMode mode : {UrpfMode::kStrict, UrpfMode::kLoose}) {
+    in.rp_filter = mode;
+    in.accepts_own = false;
+    EXPECT_FALSE(passes("10.1.0.254"));
+    in.accepts_own = true;
+    in.own4 = {0x0a0100fe};
+    EXPECT_TRUE(passes("10.1.0.254"));
+    EXPECT_EQ(passes("192.0.2.1"), mode == UrpfMode::kLoose) << "of the other interface";
+    EXPECT_FALSE(passes("10.1.0.255")) << "broadcast";
+  }
+}
+
 TEST_F(PipelineTest, Ipv4LinkLocalAddressesStayOnTheirLink) {
   const auto stays = [&](const char* source, const char* destination) {
     rte_mbuf* each = packet(ipv4_frame(from_host(source, destination)));

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "router/dataplane/observe/trace.hpp"
+#include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "tests/beds/packets.hpp"
 #include "tests/unit/router/linux/test_namespace.hpp"
@@ -119,6 +122,73 @@ TEST_F(FullTapTest, WhatLinuxDoesNotTakeIsTapFull) {
   EXPECT_EQ(reasons.punted[static_cast<size_t>(Reason::kLocal)].get(), 0u);
   const auto& classes = slow_path.punt_meter().counters();
   EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kLocal)].dropped.get(), 5u);
+}
+
+// All that a pool has, until the end.
+class DrainedPool {
+ public:
+  explicit DrainedPool(rte_mempool* mempool) {
+    while (rte_mbuf* mbuf = rte_pktmbuf_alloc(mempool)) mbufs_.push_back(mbuf);
+  }
+  ~DrainedPool() { give_back(); }
+  DrainedPool(const DrainedPool&) = delete;
+  DrainedPool& operator=(const DrainedPool&) = delete;
+  void give_back() {
+    for (rte_mbuf* mbuf : mbufs_) rte_pktmbuf_free(mbuf);
+    mbufs_.clear();
+  }
+
+ private:
+  std::vector<rte_mbuf*> mbufs_;
+};
+
+// What Linux sends while its port's pool is empty is lost, told twice over, and nothing more.
+TEST_F(FullTapTest, FramesFromLinuxWithoutAnMbufAreCountedAndTheNextOnesGo) {
+  SlowPathBed bed;
+  SlowPath::Options options;
+  options.punts = {bed.rings};
+  options.qsbr = bed.qsbr.get();
+  options.snapshot = &bed.current;
+  rte_ring* const sent = rte_ring_create("no-mbuf", 64, SOCKET_ID_ANY, 0);
+  ASSERT_NE(sent, nullptr);
+  bed.snapshot.slow_path[0] = {0, false, sent};
+  SlowPath slow_path(options);
+  auto mempool = Mempool::create("tiny", 0, 63, 2176);
+  ASSERT_TRUE(mempool) << mempool.error().message;
+  const auto list = std::make_shared<TwinList>();
+  list->twins = {full_twin()};
+  list->twins[0]->pool = (*mempool)->get();
+  list->by_interface = {list->twins[0].get()};
+  slow_path.set_twins(list);
+  auto drained = std::make_unique<DrainedPool>((*mempool)->get());
+  const auto send = [&](unsigned frames) {
+    const std::vector<uint8_t> frame(60);
+    for (unsigned i = 0; i < frames; ++i) EXPECT_EQ(write(ends_[1], frame.data(), 60), 60);
+  };
+  const auto wait_for = [](const auto& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!done() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return done();
+  };
+  slow_path.start();
+  send(5);
+  const auto& dropped = slow_path.counters().reasons.dropped;
+  const auto full = [&] { return dropped[static_cast<size_t>(Reason::kTransmitFull)].get(); };
+  EXPECT_TRUE(wait_for([&] { return full() == 5; })) << full();
+  EXPECT_EQ(list->twins[0]->no_mbuf.get(), 5u);
+  drained->give_back();
+  send(3);
+  EXPECT_TRUE(wait_for([&] { return rte_ring_count(sent) == 3; })) << rte_ring_count(sent);
+  slow_path.stop();
+  EXPECT_EQ(list->twins[0]->no_mbuf.get(), 5u);
+  EXPECT_EQ(full(), 5u);
+  EXPECT_EQ(slow_path.injected(), 8u);
+  EXPECT_EQ(slow_path.injected_handed(), 3u);
+  void* mbuf = nullptr;
+  while (rte_ring_dequeue(sent, &mbuf) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(mbuf));
+  rte_ring_free(sent);
+  EXPECT_EQ((*mempool)->in_use(), 0u);
 }
 
 // Errors fill their queue before sessions come: those are taken first all the same, each time.

@@ -124,6 +124,24 @@ TEST(SnapshotBuilder, SourcesAreCheckedWhereLinuxsSwitchesAskForIt) {
   EXPECT_EQ(features([](InterfaceSetup& s) { s.redirects4 = s.redirects6 = true; }), 0u);
 }
 
+TEST(SnapshotBuilder, OwnAddressesAreSourcesWhereSourcesAreCheckedAndLinuxSaysSo) {
+  const auto own = [](UrpfMode urpf, bool accept) {
+    SnapshotBuilder builder(1);
+    builder.add_port(port(0, {0}));
+    InterfaceSetup setup = interface(0, 0, 0, true);
+    setup.urpf = urpf;
+    setup.accept_local = accept;
+    for (const char* address : {"192.0.2.1/24", "2001:db8::1/64", "198.51.100.1/24"})
+      setup.addresses.push_back(*IpPrefix::parse_interface(address));
+    builder.add_interface(setup);
+    const InterfaceView view = finish(builder)->interfaces[0];
+    return view.accepts_own ? view.own4 : std::vector<uint32_t>{};
+  };
+  EXPECT_EQ(own(UrpfMode::kStrict, true), (std::vector<uint32_t>{0xc0000201, 0xc6336401}));
+  EXPECT_TRUE(own(UrpfMode::kStrict, false).empty());
+  EXPECT_TRUE(own(UrpfMode::kOff, true).empty());
+}
+
 TEST(SnapshotBuilder, AnInterfaceAnswersFromItsFirstAddresses) {
   SnapshotBuilder builder(1);
   builder.add_port(port(0, {0}));

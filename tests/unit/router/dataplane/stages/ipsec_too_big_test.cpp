@@ -24,5 +24,25 @@ TEST_F(TwoGateways, DropsWhatDoesNotFitWhereItsSenderWasToldTooOften) {
   }
 }
 
+// The fragments that a tunnel needs come from the packet's pool.
+TEST_F(TwoGateways, WithoutMbufsForItsFragmentsItIsDroppedAndTheNextOneIsCut) {
+  left_.tunnel();
+  const auto cut = [&] { return packet(ipv4_frame(from_left(1480))); };
+  const unsigned before = mbufs_in_use();
+  rte_mbuf* first = cut();
+  std::vector<rte_mbuf*> all;
+  while (rte_mbuf* mbuf = rte_pktmbuf_alloc(pool())) all.push_back(mbuf);
+  left_.run({first}, 0);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kTunnelTooBig});
+  EXPECT_TRUE(left_.sent(1).empty());
+  rte_pktmbuf_free_bulk(all.data(), static_cast<unsigned>(all.size()));
+  EXPECT_EQ(mbufs_in_use(), before);
+  left_.run({cut()}, 0);
+  EXPECT_TRUE(left_.refused().empty());
+  const auto sent = left_.sent(1);
+  EXPECT_EQ(sent.size(), 2u);
+  for (rte_mbuf* each : sent) rte_pktmbuf_free(each);
+}
+
 }  // namespace
 }  // namespace hecto::router::test
