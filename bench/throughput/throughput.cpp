@@ -290,8 +290,8 @@ std::optional<std::string> check(const ThroughputOptions& options) {
   if (!options.load_of.empty() && !parse_rate(options.load_of))
     return fmt::format("--load-of: \"{}\" is no rate; use one like 1Mpps or 5Gbps",
                        options.load_of);
-  if (options.load == kAtRest && (options.soak_s > 0 || options.blackout))
-    return "--load 0% sends nothing: neither a soak nor a blackout can be measured with it";
+  if (options.load == kAtRest && (none || options.soak_s > 0 || options.blackout))
+    return "--load 0% sends nothing: what hectod takes at rest is all that can be measured with it";
   if (!options.load.empty() && options.load != kAtRest && !parse_rate(options.load))
     return fmt::format("--load: \"{}\" is no rate; use one like 1Mpps, 5Gbps or 40%", options.load);
   if (options.soak_s > 0 && options.load.empty())

@@ -165,6 +165,7 @@ def test_receive_interrupts_of_a_driver(lab):
     pair = make_pair(lab, {"idle": "interrupt"}, ports={**PORTS, "t0": tap})
     worker, = workers(pair.router)
     assert (worker["idle_in_force"], worker["no_wakeup"]) == ("interrupt", [])
+    pair.router.space.sh("ip link set ti0 address 02:00:00:00:00:77")  # the port has its own
     pair.router.space.sh("ip addr add 10.3.0.2/24 dev ti0")
     pair.router.space.sh("ip link set ti0 up")
     time.sleep(1)

@@ -8,6 +8,7 @@
 
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
+#include "config/file/words.hpp"
 #include "tests/unit/config/file/files.hpp"
 
 namespace hecto::config {
