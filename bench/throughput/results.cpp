@@ -25,7 +25,7 @@ const char* to_string(Limit limit) {
 }
 
 json quantiles_json(const Quantiles& q) {
-  if (q.count == 0) return {{"count", 0}};
+  if (q.count == 0) return {{"p50", nullptr}, {"p99", nullptr}, {"p99_9", nullptr}, {"count", 0}};
   return {{"min", q.min}, {"p50", q.p50},     {"p90", q.p90},
           {"p99", q.p99}, {"p99_9", q.p99_9}, {"p99_99", q.p99_99},
           {"max", q.max}, {"mean", q.mean},   {"count", q.count}};

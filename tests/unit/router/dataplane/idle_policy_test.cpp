@@ -26,12 +26,15 @@ class Idler {
     busy_ += polls;
     empty_ = 0;
   }
-  // Of so many rounds of one poll with packets and `empties` without, the last step of each.
-  std::map<RestStep, unsigned> steps(unsigned empties, unsigned rounds) {
+  // With packets each so many microseconds, where a poll takes 0.2: the last step before each.
+  std::map<RestStep, unsigned> steps(double interval_us, unsigned rounds) {
     std::map<RestStep, unsigned> seen;
     for (unsigned i = 0; i < rounds; ++i) {
       packets();
-      ++seen[empty(empties).step];
+      Rest rest;
+      for (double us = 0; us < interval_us && rest.step != RestStep::kWait; us += 0.2 + rest.us)
+        rest = empty();
+      ++seen[rest.step];
     }
     return seen;
   }
@@ -115,20 +118,19 @@ TEST(IdlePolicy, AdaptiveForgetsARestOnceTheLoadIsThere) {
   EXPECT_EQ(idler.empty(100), Rest{});
 }
 
-// Of so many polls one has packets.
-TEST(IdlePolicy, AdaptiveSettlesByTheShareOfEmptyPolls) {
-  const auto settled = [](unsigned empties) {
+TEST(IdlePolicy, AdaptiveSettlesByTheTimeBetweenPackets) {
+  const auto settled = [](double interval_us) {
     Idler idler(IdleMode::kAdaptive);
-    idler.steps(empties, 2000);
-    const auto steps = idler.steps(empties, 100);
-    EXPECT_EQ(steps.size(), 1u) << empties;
+    idler.steps(interval_us, 2000);
+    const auto steps = idler.steps(interval_us, 100);
+    EXPECT_EQ(steps.size(), 1u) << interval_us;
     return steps.begin()->first;
   };
-  EXPECT_EQ(settled(1), RestStep::kSpin);
+  EXPECT_EQ(settled(0.2), RestStep::kSpin);
   EXPECT_EQ(settled(4), RestStep::kSpin);
-  EXPECT_EQ(settled(40), RestStep::kPause);
-  EXPECT_EQ(settled(300), RestStep::kSleep);
-  EXPECT_EQ(settled(2000), RestStep::kWait);
+  EXPECT_EQ(settled(20), RestStep::kPause);
+  EXPECT_EQ(settled(200), RestStep::kSleep);
+  EXPECT_EQ(settled(5000), RestStep::kWait);
 }
 
 TEST(IdlePolicy, AnotherModeTakesEffectAtOnce) {
