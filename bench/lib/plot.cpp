@@ -27,10 +27,17 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+// A label of a tic is a format of numbers.
+std::string literal(const std::string& label) {
+  std::string out;
+  for (const char c : label) out.append(c == '%' ? 2 : 1, c);
+  return out;
+}
+
 std::string tics(const Plot& plot) {
   std::vector<std::string> places;
   for (size_t i = 0; i < plot.categories.size(); ++i)
-    places.push_back(fmt::format("{} {}", quoted(plot.categories[i]), i));
+    places.push_back(fmt::format("{} {}", quoted(literal(plot.categories[i])), i));
   if (plot.categories.empty()) {
     std::set<double> values;
     for (const PlotLine& line : plot.lines)

@@ -9,8 +9,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "bench/lib/energy.hpp"
 #include "bench/offload/crossover.hpp"
-#include "bench/offload/energy.hpp"
 #include "bench/offload/workload.hpp"
 #include "gpu_offload/device.hpp"
 

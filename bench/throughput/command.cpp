@@ -36,11 +36,14 @@ void describe_device(CLI::App& command, ThroughputOptions& options) {
   command.add_option("--burst", options.router.burst)
       ->check(CLI::Range(4u, 256u))
       ->capture_default_str();
+  command.add_option("--idle", options.router.idle, "what an idle worker does")
+      ->check(CLI::IsMember({"poll", "sleep", "interrupt", "adaptive"}))
+      ->capture_default_str();
   command
       .add_option_function<std::string>(
-          "--idle", [&options](const std::string& word) { options.router.poll = word == "poll"; },
-          "what an idle worker does: poll or sleep [poll]")
-      ->check(CLI::IsMember({"poll", "sleep"}));
+          "--wire", [&options](const std::string& word) { options.router.veth = word == "veth"; },
+          "memif, or veth: the pairs that bench/with-veth makes [memif]")
+      ->check(CLI::IsMember({"memif", "veth"}));
   command.add_option("--ring", options.router.ring_bits, "2^RING packets in each memif ring")
       ->check(CLI::Range(8u, 14u))
       ->capture_default_str();
@@ -121,7 +124,9 @@ void describe_rest(CLI::App& command, ThroughputOptions& options) {
       ->capture_default_str();
   command.add_option(
       "--load", options.load,
-      "a fixed rate in the place of a search: latency and CPU use alone (1Mpps, 5Gbps)");
+      "a fixed rate in the place of a search: latency and CPU use alone (1Mpps, 5Gbps, 40%; 0%: at "
+      "rest)");
+  command.add_option("--load-of", options.load_of, "what 100% of --load is; default: the line");
   command.add_option("--load-seconds", options.load_s)
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();

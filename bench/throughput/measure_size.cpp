@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <thread>
 
 #include "bench/lib/cpu_wait.hpp"
 
@@ -54,6 +56,15 @@ class SizeMeasurement {
     row->part = part;
     if (row->interrupted) stop("interrupted");
     size_.loaded.push_back(*row);
+  }
+  void at_rest(double seconds) {
+    if (router_ == nullptr) return;
+    LoadedResult row;
+    row.seconds = seconds;
+    router_->load();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    row.device = router_->load();
+    size_.loaded.push_back(row);
   }
   void loss() {
     if (stopped()) return;
@@ -169,7 +180,12 @@ void measure_size(TrialRunner& trials, RouterProcess* router, const ThroughputOp
   } else if (options.soak_s > 0) {
     measurement.soak_at(load_pps);
   } else {
-    measurement.loaded(load_pps, 1, options.load_s);
+    if (load_pps > 0)
+      measurement.loaded(load_pps, 1, options.load_s);
+    else
+      measurement.at_rest(options.load_s);
+    if (router && !router->no_watts().empty())
+      size.notes.push_back("no watts: " + router->no_watts());
     if (options.blackout && !measurement.stopped())
       measurement.blackouts(load_pps, table, control_cpu);
   }

@@ -25,6 +25,7 @@ const char* to_string(Limit limit) {
 }
 
 json quantiles_json(const Quantiles& q) {
+  if (q.count == 0) return {{"p50", nullptr}, {"p99", nullptr}, {"p99_9", nullptr}, {"count", 0}};
   return {{"min", q.min}, {"p50", q.p50},     {"p90", q.p90},
           {"p99", q.p99}, {"p99_9", q.p99_9}, {"p99_99", q.p99_99},
           {"max", q.max}, {"mean", q.mean},   {"count", q.count}};
@@ -64,7 +65,9 @@ json loaded_json(const LoadedResult& row) {
          row.device->cycles_per_packet > 0 ? json(row.device->cycles_per_packet) : json(nullptr)},
         {"load_percent", row.device->load_percent},
         {"burst_fill", row.device->burst_fill},
-        {"cpu_percent", row.device->cpu_percent}};
+        {"cpu_percent", row.device->cpu_percent},
+        {"worker_percent", row.device->worker_percent},
+        {"watts", row.device->watts ? json(*row.device->watts) : json(nullptr)}};
   return out;
 }
 

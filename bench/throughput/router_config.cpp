@@ -89,18 +89,22 @@ std::string router_yaml(const RouterOptions& options, const std::filesystem::pat
                         const RouterChanges& changes) {
   const unsigned descriptors = 1u << options.ring_bits;
   const auto port = [&](unsigned number, const char* addresses) {
+    const std::string device =
+        options.veth ? fmt::format("r{}", number)
+                     : fmt::format(
+                           "net_memif{0},role=server,socket={1}/gen{0}.sock,socket-abstract=no,"
+                           "mac=02:00:00:00:00:{2:02x}",
+                           number, folder.string(), number + 1);
     return fmt::format(
-        "  gen{0}:\n"
-        "    device: \"net_memif{0},role=server,socket={1}/gen{0}.sock,socket-abstract=no,"
-        "mac=02:00:00:00:00:{2:02x}\"\n"
-        "    mtu: {3}\n    rx_descriptors: {4}\n    tx_descriptors: {4}\n    addresses: [{5}]\n",
-        number, folder.string(), number + 1, options.mtu, descriptors, addresses);
+        "  gen{0}:\n    device: \"{1}\"\n"
+        "    mtu: {2}\n    rx_descriptors: {3}\n    tx_descriptors: {3}\n    addresses: [{4}]\n",
+        number, device, options.mtu, descriptors, addresses);
   };
   std::string yaml = fmt::format(
       "linux: off\nworkers: {}\ncontrol_core: {}\nidle: {}\nburst: {}\nspare_mbufs: 16384\n"
       "tables: {{ipv4_engine: {}}}\napi: {{socket: {}/api.sock}}\nroute_files: "
       "[routes.txt]\nports:\n",
-      workers_yaml(options.worker_cpus), options.control_cpu, options.poll ? "poll" : "sleep",
+      workers_yaml(options.worker_cpus), options.control_cpu, options.idle,
       changes.other_burst ? std::max(4u, options.burst / 2) : options.burst, options.engine,
       folder.string());
   yaml += port(0, "192.0.2.1/24, \"2001:db8:1::1/64\"");
@@ -122,6 +126,7 @@ std::string router_yaml(const RouterOptions& options, const std::filesystem::pat
 
 std::string generator_device(const RouterOptions& options, const std::filesystem::path& folder,
                              unsigned port) {
+  if (options.veth) return fmt::format("g{}", port);
   // A packet in one buffer, also a jumbo.
   const unsigned buffer = options.mtu <= 1500 ? 2048 : 10368;
   return fmt::format(

@@ -1,7 +1,7 @@
 // The configuration of a hectod that is measured: two memif ports that the generator connects to, a
 // table behind the second, neighbors in the place of ARP. Pure functions but for write_routes.
 //
-//   generator  a ──memif── gen0  hectod  gen1 ──memif── b  generator
+//   generator  a ──memif── gen0  hectod  gen1 ──memif── b  generator      or veth pairs of with-veth
 //              02:…:0a       02:…:01       02:…:02      64 neighbors, the table's next hops
 #pragma once
 
@@ -20,7 +20,8 @@ struct RouterOptions {
   std::vector<unsigned> worker_cpus;  // one worker each
   unsigned control_cpu = 0;
   unsigned burst = 64;
-  bool poll = true;  // idle: poll; else sleep
+  std::string idle = "poll";  // a worker's, as the file says it
+  bool veth = false;          // kernel interfaces r0 and r1, the generator at g0 and g1; else memif
   uint16_t mtu = 1500;
   unsigned ring_bits = 11;  // a memif ring has 2^ring_bits packets, 8 to 14
   unsigned next_hops = 64;  // 1 to 200

@@ -38,6 +38,21 @@ double cpu_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+// Of the worker threads, seconds: what the scheduler has given them.
+double worker_seconds(pid_t pid) {
+  double sum = 0;
+  std::error_code error;
+  for (const auto& task : fs::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    double ran_ns = 0;
+    if (name.find("-worker-") != std::string::npos &&
+        std::ifstream(task.path() / "schedstat") >> ran_ns)
+      sum += ran_ns / 1e9;
+  }
+  return sum;
+}
+
 // What a hectod that was killed could not give back.
 void remove_remains(pid_t pid) {
   std::error_code error;
@@ -143,9 +158,16 @@ Result<void> RouterProcess::wait_links(const std::atomic<bool>& stop) {
 std::optional<DeviceLoad> RouterProcess::load() {
   const double at = now(), cpu = cpu_seconds(child_->pid());
   DeviceLoad load;
-  load.cpu_percent = cpu_at_ > 0 && at > cpu_at_ ? (cpu - cpu_seconds_) / (at - cpu_at_) * 100 : 0;
+  const double workers_ran = worker_seconds(child_->pid());
+  if (cpu_at_ > 0 && at > cpu_at_) {
+    load.cpu_percent = (cpu - cpu_seconds_) / (at - cpu_at_) * 100;
+    load.worker_percent = (workers_ran - worker_seconds_) / (at - cpu_at_) * 100;
+    if (const auto joules = energy_.used().cpu) load.watts = *joules / (at - cpu_at_);
+  }
   cpu_at_ = at;
   cpu_seconds_ = cpu;
+  worker_seconds_ = workers_ran;
+  energy_.start();
   const auto answer = ask({"GET", "/v1/workers", {}, {}}, 5);
   if (!answer) return std::nullopt;
   double pps = 0, workers = 0;

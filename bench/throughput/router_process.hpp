@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "bench/lib/child.hpp"
+#include "bench/lib/energy.hpp"
 #include "bench/throughput/procedures.hpp"
 #include "bench/throughput/router_config.hpp"
 #include "router/api/http/http.hpp"
@@ -44,6 +45,8 @@ class RouterProcess {
   std::optional<DeviceLoad> load();
   std::optional<RouterCounters> counters();
 
+  const std::string& no_watts() const { return energy_.no_cpu(); }  // why; empty: there are
+
   Result<void> reload(const RouterChanges& changes);
   // POST adds these routes by the API, or replaces them; DELETE takes them away. Gives how many
   // routes changed.
@@ -59,7 +62,8 @@ class RouterProcess {
   std::unique_ptr<Child> child_;
   std::string version_;
   double load_seconds_ = 0;
-  double cpu_seconds_ = 0, cpu_at_ = 0;  // at the last call of load()
+  double cpu_seconds_ = 0, worker_seconds_ = 0, cpu_at_ = 0;  // at the last call of load()
+  EnergyMeter energy_{""};
 };
 
 // Trials that fail as soon as the router has ended.

@@ -21,6 +21,8 @@
 namespace hecto::bench {
 namespace {
 
+constexpr std::string_view kAtRest = "0%";  // as --load
+
 std::atomic<bool> stop_wanted = false;
 
 // SIGINT and SIGTERM end the trial that runs; what was measured is told, and the router ends.
@@ -115,6 +117,7 @@ class Throughput {
   Result<void> start_generator();
   Result<TrafficSpec> spec_of(const std::string& size, unsigned family) const;
   Result<void> measure(const std::string& size, unsigned family);
+  Result<double> load_pps_of() const;
 
   ThroughputOptions options_;
   ThroughputResult result_;
@@ -160,7 +163,7 @@ Result<void> Throughput::start_router() {
   result_.worker_cpus = router.worker_cpus;
   result_.control_cpu = router.control_cpu;
   result_.burst = router.burst;
-  result_.idle = router.poll ? "poll" : "sleep";
+  result_.idle = router.idle;
   return {};
 }
 
@@ -221,13 +224,23 @@ Result<void> Throughput::start_generator() {
   return {};
 }
 
+Result<double> Throughput::load_pps_of() const {
+  if (options_.load == kAtRest) return 0;
+  const TrafficRate load = *parse_rate(options_.load);
+  if (options_.load_of.empty() || load.unit != TrafficRate::Unit::kLinePart)
+    return generator_->pps(load);
+  return generator_->pps(*parse_rate(options_.load_of)).map([&](double all) {
+    return all * load.value;
+  });
+}
+
 Result<void> Throughput::measure(const std::string& size, unsigned family) {
   const auto spec = spec_of(size, family);
   if (!spec) return tl::unexpected(spec.error());
   if (auto done = generator_->use(spec->streams); !done) return done;
   double load_pps = 0;
   if (!options_.load.empty()) {
-    const auto pps = generator_->pps(*parse_rate(options_.load));
+    const auto pps = load_pps_of();
     if (!pps) return tl::unexpected(pps.error());
     load_pps = *pps;
   }
@@ -274,7 +287,12 @@ std::optional<std::string> check(const ThroughputOptions& options) {
     if (!parse_sizes(size))
       return fmt::format("--sizes: \"{}\" is no size; use {} to {}, or imix", size, kMinFrame_bytes,
                          kMaxFrame_bytes);
-  if (!options.load.empty() && !parse_rate(options.load))
+  if (!options.load_of.empty() && !parse_rate(options.load_of))
+    return fmt::format("--load-of: \"{}\" is no rate; use one like 1Mpps or 5Gbps",
+                       options.load_of);
+  if (options.load == kAtRest && (none || options.soak_s > 0 || options.blackout))
+    return "--load 0% sends nothing: what hectod takes at rest is all that can be measured with it";
+  if (!options.load.empty() && options.load != kAtRest && !parse_rate(options.load))
     return fmt::format("--load: \"{}\" is no rate; use one like 1Mpps, 5Gbps or 40%", options.load);
   if (options.soak_s > 0 && options.load.empty())
     return "--soak wants a --load: the rate that it keeps";

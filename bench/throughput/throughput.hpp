@@ -32,7 +32,8 @@ struct ThroughputOptions {
   double latency_s = 2;  // a trial; 0: no latency
   bool loss_curve = false, back_to_back = false, blackout = false;
   double blackout_s = 5, blackout_part = 0.25;
-  std::string load;  // a fixed rate in the place of a search
+  std::string load;     // a fixed rate in the place of a search
+  std::string load_of;  // a rate that is 100% of `load`; empty: the line
   double load_s = 5;
   double soak_s = 0, interval_s = 10;
 

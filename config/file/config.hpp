@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/idle_mode.hpp"
 #include "base/net.hpp"
 #include "config/file/endpoint.hpp"
 #include "config/file/ipsec.hpp"
@@ -26,7 +27,7 @@ enum class DeviceKind : uint8_t {
   kKernel,  // "eth1": a kernel interface, AF_XDP where it works, else AF_PACKET
 };
 
-enum class IdleMode : uint8_t { kSleep, kPoll };
+using hecto::IdleMode;
 
 // A VLAN sub-interface of a port; its interface is named "<port>.<id>".
 struct VlanConfig {
@@ -141,7 +142,12 @@ struct Config {
   // Cores by NUMA socket; empty: `auto`.
   std::map<int, std::vector<unsigned>> workers;
   std::optional<unsigned> control_core;  // default: placement chooses
-  IdleMode idle = IdleMode::kSleep;
+  IdleMode idle = IdleMode::kSleep;      // of all cores but those
+  std::map<unsigned, IdleMode> idle_by_core;
+  IdleMode idle_of(unsigned core) const {
+    const auto found = idle_by_core.find(core);
+    return found == idle_by_core.end() ? idle : found->second;
+  }
   uint32_t idle_sleep_us = 50;        // longest sleep of an idle worker
   std::optional<uint32_t> ecmp_seed;  // default: this box's own
   uint16_t burst = 64;                // packets asked from a queue at once, 4 to 256

@@ -275,7 +275,8 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
   diff_punt(running, wanted, out);
   diff_scalars(running, wanted, out.lines);
-  out.idle_changed = running.idle != wanted.idle || running.idle_sleep_us != wanted.idle_sleep_us;
+  out.idle_changed = running.idle != wanted.idle || running.idle_by_core != wanted.idle_by_core ||
+                     running.idle_sleep_us != wanted.idle_sleep_us;
   out.burst_changed = running.burst != wanted.burst;
   out.log_level_changed = running.log_level != wanted.log_level;
   if (!refused.empty()) return tl::unexpected(std::move(refused));

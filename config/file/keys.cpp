@@ -30,8 +30,12 @@ constexpr Key<Config> kFile[] = {
       .printed([](const Config& c) { return workers_text(c.workers); }),
   integer<&Config::control_core>("control_core", {0, 4095, "a core from {low} to {high}"}, kRestart,
       "Core of everything that is not packet forwarding.").or_auto(),
-  word<&Config::idle>("idle", kReload,
-      "What a worker does between packets: give the core away, or spin for the lowest latency."),
+  structure<Config>("idle", "word", "sleep",
+      {0, 4095, "sleep, poll, interrupt or adaptive; or by core, as {2-5: poll, others: adaptive}"},
+      kReload,
+      "What a worker does between packets: sleep, spin for the lowest latency, wait until its ports "
+      "say that something came, or all of these by how empty its queues are.")
+      .printed([](const Config& c) { return idle_text(c); }),
   integer<&Config::idle_sleep_us>("idle_sleep_us", {1, 10000}, kReload,
       "Longest sleep of an idle worker, microseconds."),
   integer<&Config::burst>("burst", {4, 256}, kReload,

@@ -23,6 +23,18 @@
 namespace hecto::config {
 namespace {
 
+struct Cores {
+  unsigned first = 0, last = 0;
+};
+// "7", or "2-5".
+std::optional<Cores> cores_of(std::string_view text, uint64_t last_core) {
+  const size_t dash = text.find('-');
+  const auto first = parse_decimal(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_decimal(text.substr(dash + 1));
+  if (!first || !last || *last > last_core || *first > *last) return std::nullopt;
+  return Cores{static_cast<unsigned>(*first), static_cast<unsigned>(*last)};
+}
+
 void load_workers(const Value& value, Loading& loading) {
   if (value.is_word("auto")) return;
   const auto& [first_core, last_core, right] = file_keys["workers"].range;
@@ -35,16 +47,13 @@ void load_workers(const Value& value, Loading& loading) {
     }
     std::vector<unsigned>& cpus = loading.config.workers[static_cast<int>(*socket)];
     for (const Value& item : entry.value.items("a list of cores, as [2-5, 8]", last_core + 1)) {
-      std::string_view text = item.word();
-      size_t dash = text.find('-');
-      auto first = parse_decimal(text.substr(0, dash));
-      auto last = dash == std::string_view::npos ? first : parse_decimal(text.substr(dash + 1));
-      if (!first || !last || *last > last_core || *first > *last) {
+      const auto cores = cores_of(item.word(), last_core);
+      if (!cores) {
         item.refuse(
             fmt::format("is not a core; use {} to {}, or a range as 2-9", first_core, last_core));
         continue;
       }
-      for (auto cpu = static_cast<unsigned>(*first); cpu <= *last; ++cpu) {
+      for (unsigned cpu = cores->first; cpu <= cores->last; ++cpu) {
         if (used.insert(cpu).second)
           cpus.push_back(cpu);
         else
@@ -56,6 +65,43 @@ void load_workers(const Value& value, Loading& loading) {
       loading.config.workers.erase(static_cast<int>(*socket));
       if (loading.report.empty())
         entry.value.complain("no core; name at least one, or leave the socket out");
+    }
+  }
+}
+
+bool works(const Config& config, unsigned cpu) {
+  return config.workers.empty() ||
+         std::any_of(config.workers.begin(), config.workers.end(), [&](const auto& socket) {
+           return std::binary_search(socket.second.begin(), socket.second.end(), cpu);
+         });
+}
+
+// One word for all, or a map by core. Behind `workers`.
+void load_idle(const Value& value, Loading& loading) {
+  Config& config = loading.config;
+  if (value.kind() == NodeKind::kScalar) {
+    if (const auto mode = read_word<IdleMode>(value)) config.idle = *mode;
+    return;
+  }
+  const auto& [first_core, last_core, right] = file_keys["idle"].range;
+  for (const Value::Entry& entry : value.entries(right, last_core + 2)) {
+    const auto cores = cores_of(entry.key, last_core);
+    if (!cores && entry.key != "others") {
+      entry.value.complain(fmt::format("not a core; use {} to {}, a range as 2-9, or others",
+                                       first_core, last_core));
+      continue;
+    }
+    const auto mode = read_word<IdleMode>(entry.value);
+    if (!mode) continue;
+    if (!cores) {
+      config.idle = *mode;
+      continue;
+    }
+    for (unsigned cpu = cores->first; cpu <= cores->last; ++cpu) {
+      if (!works(config, cpu))
+        entry.value.complain(fmt::format("core {} is not among the workers", cpu));
+      else if (!config.idle_by_core.emplace(cpu, *mode).second)
+        entry.value.complain(fmt::format("core {} is named twice; name it once", cpu));
     }
   }
 }
@@ -181,13 +227,14 @@ void load_all(const Value& root, Loading& loading) {
   auto section = [&](std::string_view name, void (*load)(const Value&, Loading&)) {
     return ByHand{name, [load, &loading](const Value& value) { load(value, loading); }};
   };
-  read_keys(fields, file_keys, loading.config,
-            {section("workers", load_workers), section("ports", load_ports),
-             section("linux", load_linux), section("routes", load_routes),
-             section("route_files", load_route_files), section("neighbors", load_neighbors),
-             section("punt", load_punt), section("tables", load_tables),
-             section("offload", load_offload), section("ipsec", load_ipsec),
-             section("memory", load_memory), section("api", load_api), section("log", load_log)});
+  read_keys(
+      fields, file_keys, loading.config,
+      {section("workers", load_workers), section("idle", load_idle), section("ports", load_ports),
+       section("linux", load_linux), section("routes", load_routes),
+       section("route_files", load_route_files), section("neighbors", load_neighbors),
+       section("punt", load_punt), section("tables", load_tables), section("offload", load_offload),
+       section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
+       section("log", load_log)});
 }
 
 FileDigest digest(std::string_view text) {

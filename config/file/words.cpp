@@ -9,10 +9,6 @@
 
 namespace hecto::config {
 
-const char* to_string(IdleMode mode) noexcept {
-  return mode == IdleMode::kPoll ? "poll" : "sleep";
-}
-
 const char* to_string(Ipv4Engine engine) noexcept {
   switch (engine) {
     case Ipv4Engine::kDirect:
@@ -83,6 +79,21 @@ std::string workers_text(const std::map<int, std::vector<unsigned>>& workers) {
   for (const auto& [socket, cores] : workers)
     sockets.push_back(fmt::format("{}: {}", socket, core_list(cores)));
   return fmt::format("{{{}}}", fmt::join(sockets, ", "));
+}
+
+std::string idle_text(const Config& config) {
+  if (config.idle_by_core.empty()) return std::string(to_string(config.idle));
+  std::vector<std::string> parts;
+  for (auto each = config.idle_by_core.begin(); each != config.idle_by_core.end();) {
+    const auto [first, mode] = *each;
+    unsigned last = first;
+    while (++each != config.idle_by_core.end() && each->first == last + 1 && each->second == mode)
+      ++last;
+    parts.push_back(last > first ? fmt::format("{}-{}: {}", first, last, to_string(mode))
+                                 : fmt::format("{}: {}", first, to_string(mode)));
+  }
+  parts.push_back(fmt::format("others: {}", to_string(config.idle)));
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 
 std::string to_string(const LinuxConfig& linux_side) {

@@ -16,7 +16,8 @@ template <typename Enum>
 struct LegalValues;
 template <>
 struct LegalValues<IdleMode> {
-  static constexpr std::array kAll = {IdleMode::kSleep, IdleMode::kPoll};
+  static constexpr std::array kAll = {IdleMode::kSleep, IdleMode::kPoll, IdleMode::kInterrupt,
+                                      IdleMode::kAdaptive};
 };
 template <>
 struct LegalValues<UrpfMode> {
@@ -62,7 +63,6 @@ struct LegalValues<PolicyAction> {
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 
-const char* to_string(IdleMode mode) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(OffloadMode mode) noexcept;
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}
@@ -71,6 +71,8 @@ std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interf
 std::string core_list(const std::vector<unsigned>& cores);
 // auto, or {0: [2-5], 1: [18-21]}
 std::string workers_text(const std::map<int, std::vector<unsigned>>& workers);
+// adaptive, or {2-5: poll, others: adaptive}
+std::string idle_text(const Config& config);
 std::string to_string(const LinuxConfig& linux_side);  // off, or {namespace: hecto, mirror: [...]}
 std::string mirror_text(const LinuxConfig& linux_side);          // [addresses, routes]
 std::string offload_devices_text(const OffloadConfig& offload);  // auto, or [cuda:0, cuda:1]

@@ -83,6 +83,7 @@ std::string render_workers(const json& answer, Style style) {
                 {"rewrite", Align::kRight},
                 {"transmit", Align::kRight},
                 {"isa"},
+                {"when idle"},
                 {"features", Align::kLeft, true}});
   std::string warnings;
   for (const json& worker : workers) {
@@ -106,7 +107,14 @@ std::string render_workers(const json& answer, Style style) {
     stages.row({text(worker, "cpu"), shown(cycles, "receive", one_digit),
                 shown(cycles, "classify", one_digit), shown(cycles, "lookup", one_digit),
                 shown(cycles, "rewrite", one_digit), shown(cycles, "transmit", one_digit),
-                text(worker, "lookup_isa"), joined(list(worker, "features"), " ")});
+                text(worker, "lookup_isa"), text(worker, "idle_in_force"),
+                joined(list(worker, "features"), " ")});
+    for (const json& why : list(worker, "no_wakeup"))
+      warnings += painted(
+          paragraph("! ",
+                    fmt::format("core {}: idle: {}, but it sleeps where it would wait: {}",
+                                text(worker, "cpu"), text(worker, "idle"), why.get<std::string>())),
+          Paint::kWarn, style);
     if (const uint64_t remote = whole(worker, "remote_queues"); remote > 0) {
       warnings +=
           painted(fmt::format("! core {} polls {} {} of another socket; see hecto plan\n",

@@ -5,6 +5,7 @@
 #include "router/control/ecmp_seed.hpp"
 #include "router/control/instance.hpp"
 #include "router/dataplane/dataplane.hpp"
+#include "router/dataplane/idle_policy.hpp"
 #include "router/dataplane/punt/sessions.hpp"
 #include "router/ipsec/ipsec.hpp"
 
@@ -155,7 +156,10 @@ std::vector<IpPrefix> DpdkForwardingPlane::interface_addresses(InterfaceId id) c
 void DpdkForwardingPlane::configure(const config::Config& config) {
   Dataplane::Settings& settings = dataplane_->settings();
   settings.burst = config.burst;
-  settings.idle_sleep_us = config.idle == config::IdleMode::kPoll ? 0 : config.idle_sleep_us;
+  settings.idle.clear();
+  for (const auto& worker : dataplane_->workers())
+    settings.idle.push_back(config.idle_of(worker->options().cpu));
+  settings.idle_sleep_us = config.idle_sleep_us;
   settings.ecmp_seed = config.ecmp_seed.value_or(own_ecmp_seed(config.api_socket));
   for (size_t i = 0; i < kReasonCount; ++i) {
     const ReasonInfo& reason = info(static_cast<Reason>(i));
@@ -258,9 +262,20 @@ std::vector<WorkerStatus> DpdkForwardingPlane::workers() const {
   std::vector<WorkerStatus> all;
   for (const auto& worker : dataplane_->workers()) {
     const Worker::Options& options = worker->options();
-    WorkerStatus status{options.id, options.cpu, options.socket, {}, 0};
-    for (const ReceiveQueue& queue : dataplane_->snapshot().workers[options.id].queues) {
+    const WorkerView& view = dataplane_->snapshot().workers[options.id];
+    WorkerStatus status;
+    status.id = options.id;
+    status.cpu = options.cpu;
+    status.socket = options.socket;
+    status.idle = view.idle;
+    status.idle_in_force = in_force(view.idle, view.can_wait);
+    for (const ReceiveQueue& queue : view.queues) {
       const Port* port = dataplane_->port(queue.port);
+      if (port != nullptr && may_wait(view.idle) && port->wakeups().empty()) {
+        std::string why = port->name() + ": " + port->no_wakeup();
+        if (status.no_wakeup.empty() || status.no_wakeup.back() != why)
+          status.no_wakeup.push_back(std::move(why));
+      }
       status.queues.push_back({port == nullptr ? "" : port->name(), queue.queue});
       status.remote_queues +=
           port != nullptr && port->socket() >= 0 && port->socket() != options.socket;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/idle_mode.hpp"
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "base/result.hpp"
@@ -54,6 +55,8 @@ struct WorkerStatus {
   int socket = 0;
   std::vector<Queue> queues;
   unsigned remote_queues = 0;  // of ports on another socket
+  IdleMode idle = IdleMode::kSleep, idle_in_force = IdleMode::kSleep;
+  std::vector<std::string> no_wakeup;  // why it does not wait as its mode says, by port
 };
 
 struct PoolStatus {

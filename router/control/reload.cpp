@@ -10,6 +10,7 @@
 
 #include "config/file/diff.hpp"
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
@@ -318,6 +319,8 @@ void Application::finish() {
   parts_.interfaces.update_twins();
   parts_.routing.commit();
   parts_.plane.publish();
+  if (difference_.idle_changed || !difference_.ports_added.empty())
+    for (const std::string& line : idle_shortfalls(parts_.plane.workers())) spdlog::warn(line);
 }
 
 // A port that went may have had the subnet that one that came has: gateways are looked for again.

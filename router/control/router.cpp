@@ -14,6 +14,7 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
 #include "router/control/gate.hpp"
+#include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
 #include "router/control/linux_events.hpp"
@@ -27,6 +28,7 @@
 #include "router/control/running.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
+#include "router/dataplane/cpu_pause.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -206,14 +208,19 @@ void Router::log_start() {
   const config::Placement& placement = running_->placement;
   spdlog::info("hecto on {}; {}", Eal::version(), eal_->note());
   spdlog::info("control on cpu {}; workers: {}", placement.control_cpu, placement.workers.size());
-  for (const config::WorkerPlacement& worker : placement.workers)
-    spdlog::info("worker {}: cpu {}, socket {}", worker.id, worker.cpu, worker.socket);
+  for (const config::WorkerPlacement& worker : placement.workers) {
+    const IdleMode idle = running_->config.idle_of(worker.cpu);
+    const bool pauses = idle == IdleMode::kAdaptive;
+    spdlog::info("worker {}: cpu {}, socket {}, idle {}{}", worker.id, worker.cpu, worker.socket,
+                 to_string(idle), pauses ? fmt::format(", by {}", CpuPause::best()) : "");
+  }
   for (const PortStatus& port : plane_->ports()) {
     spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
                  port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
     for (const std::string& sentence : port.refused)
       spdlog::info("port {}: {}", port.name(), sentence);
   }
+  for (const std::string& line : idle_shortfalls(plane_->workers())) spdlog::warn(line);
   spdlog::info("offload: {}", offload_found_);
   spdlog::info("ipsec: {}", ipsec_->found());
   if (running_->config.ipsec.export_keys)

@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "router/dataplane/core/dpdk.hpp"
@@ -219,12 +221,14 @@ Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Place
   setup.pool = (*pool)->get();
   setup.data_room_bytes = (*pool)->data_room_bytes();
   setup.nic_crypto = options_.nic != nullptr && has_ipsec();
+  setup.interrupts = std::any_of(settings_.idle.begin(), settings_.idle.end(), may_wait);
   const auto begin = [&] {
     Result<void> done = port->configure(setup);
     return done ? port->start() : done;
   };
   Result<void> done = begin();
   if (!done && port->forgo_crypto(done.error().message)) done = begin();
+  if (!done && port->forgo_interrupts(done.error().message)) done = begin();
   if (!done && port->can_fall_back()) {
     done = port->fall_back(done.error().message);
     if (done) done = begin();
@@ -238,10 +242,24 @@ Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Place
     lost_mbufs_[*pool] += port->lost_mbufs();
     return done;
   }
+  watch(*port, true);
   offer_crypto(*port);
   pool_by_port_[port->name()] = *pool;
   ports_[port->name()] = std::move(port);
   return {};
+}
+
+// What wakes the workers that poll it.
+void Dataplane::watch(const Port& port, bool on) {
+  const std::vector<unsigned>& workers = queue_workers_.at(port.name());
+  for (size_t queue = 0; queue < port.wakeups().size(); ++queue)
+    for (const int fd : port.wakeups()[queue]) {
+      Wakeup& wakeup = workers_[workers[queue]]->wakeup();
+      if (!on)
+        wakeup.unwatch(fd);
+      else if (!wakeup.watch(fd))
+        spdlog::warn("port {}: queue {} wakes nobody: {}", port.name(), queue, strerror(errno));
+    }
 }
 
 // What its NIC can do of ESP. Without memory for sessions it does nothing.
@@ -271,12 +289,13 @@ void Dataplane::remove_port(const std::string& name) {
   if (found == ports_.end()) return;
   std::unique_ptr<Port> port = std::move(found->second);
   ports_.erase(found);
-  queue_workers_.erase(name);
   auto handoff = handoffs_.extract(name);
   if (options_.nic != nullptr) options_.nic->withdraw(port->id());
   std::erase_if(interfaces_, [&](const auto& entry) { return entry.second.port == port->id(); });
   publish();
   tables_.qsbr().synchronize();
+  watch(*port, false);
+  queue_workers_.erase(name);
   if (!handoff.empty()) {
     void* packet = nullptr;
     while (rte_ring_dequeue(handoff.mapped().ring.get(), &packet) == 0) {
@@ -316,7 +335,12 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     if (const auto handoff = handoffs_.find(name); handoff != handoffs_.end()) {
       setup.handoff = handoff->second.ring.get();
       setup.handoff_owner = handoff->second.owner;
+      if (handoff->second.owner < settings_.idle.size() &&
+          may_wait(settings_.idle[handoff->second.owner]))
+        setup.handoff_wakeup = &workers_[handoff->second.owner]->wakeup();
     }
+    setup.wakes = !port->wakeups().empty();
+    setup.interrupts = port->interrupts();
     builder.add_port(setup);
   }
   for (const auto& [id, interface] : interfaces_) builder.add_interface(interface);
@@ -329,6 +353,7 @@ void Dataplane::publish() {
   ++generation_;
   if (before != nullptr)
     retired_.push_back({std::unique_ptr<const Snapshot>(before), tables_.qsbr().start()});
+  for (const auto& worker : workers_) worker->wakeup().ring();
   reclaim();
 }
 

@@ -94,6 +94,7 @@ class Dataplane {
 
   Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
   void offer_crypto(const Port& port);
+  void watch(const Port& port, bool on);
   void stop_and_close(Port& port, bool reopens);
   void assign_queues(const Port& port, const config::Placement& placement);
   Result<void> make_handoff(const Port& port);

@@ -1,5 +1,6 @@
 #include "router/dataplane/snapshot_builder.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hecto::router {
@@ -34,20 +35,25 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   std::memcpy(&view.mac, port.mac.data(), port.mac.size());
 
   std::vector<WorkerView>& workers = snapshot_->workers;
-  for (uint16_t queue = 0; queue < port.queue_workers.size(); ++queue)
-    workers[port.queue_workers[queue]].queues.push_back({port.id, queue});
+  for (uint16_t queue = 0; queue < port.queue_workers.size(); ++queue) {
+    WorkerView& worker = workers[port.queue_workers[queue]];
+    worker.queues.push_back({port.id, queue, port.interrupts});
+    worker.can_wait &= port.wakes;
+  }
   if (port.handoff == nullptr) {
     for (size_t i = 0; i < workers.size(); ++i)
-      workers[i].transmit[port.id] = {static_cast<uint16_t>(i), port.linear, nullptr};
-    snapshot_->slow_path[port.id] = {static_cast<uint16_t>(workers.size()), port.linear, nullptr};
+      workers[i].transmit[port.id] = {static_cast<uint16_t>(i), port.linear, nullptr, nullptr};
+    snapshot_->slow_path[port.id] = {static_cast<uint16_t>(workers.size()), port.linear, nullptr,
+                                     nullptr};
     return;
   }
   for (size_t i = 0; i < workers.size(); ++i) {
     const bool owner = i == port.handoff_owner;
-    workers[i].transmit[port.id] = {0, port.linear, owner ? nullptr : port.handoff};
+    workers[i].transmit[port.id] = {0, port.linear, owner ? nullptr : port.handoff,
+                                    owner ? nullptr : port.handoff_wakeup};
     if (owner) workers[i].handoffs.push_back({port.handoff, port.id});
   }
-  snapshot_->slow_path[port.id] = {0, port.linear, port.handoff};
+  snapshot_->slow_path[port.id] = {0, port.linear, port.handoff, port.handoff_wakeup};
 }
 
 void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface) {
@@ -102,6 +108,8 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->inherited = settings.inherited;
   snapshot_->burst = settings.burst;
   snapshot_->idle_sleep_us = settings.idle_sleep_us;
+  for (size_t i = 0; i < std::min(settings.idle.size(), snapshot_->workers.size()); ++i)
+    snapshot_->workers[i].idle = settings.idle[i];
   snapshot_->ecmp_seed = settings.ecmp_seed;
   snapshot_->punt_pps = settings.punt_pps;
   snapshot_->punt_class_pps = settings.punt_class_pps;

@@ -29,6 +29,7 @@ struct InterfaceSetup {
 // What a snapshot says of everything else.
 struct SnapshotSettings {
   uint16_t burst = 64;
+  std::vector<IdleMode> idle;  // by worker; of those without: sleep
   uint32_t idle_sleep_us = 50;
   uint32_t ecmp_seed = 0;
   std::array<uint32_t, kReasonCount> punt_pps{};
@@ -55,6 +56,9 @@ class SnapshotBuilder {
     // With fewer transmit queues than threads: the ring of the one there is, and who drains it.
     rte_ring* handoff = nullptr;
     unsigned handoff_owner = 0;
+    Wakeup* handoff_wakeup = nullptr;  // where the owner may wait
+    bool wakes = false;                // its queues say when something came
+    bool interrupts = false;           // if the driver is asked to
   };
   void add_port(const PortSetup& port);
   // After its port; without one it is left out.

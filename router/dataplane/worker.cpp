@@ -12,11 +12,6 @@
 #include "router/dataplane/tables/inherited_tables.hpp"
 
 namespace hecto::router {
-namespace {
-
-constexpr unsigned kPausePolls = 256;  // empty polls before the first sleep
-
-}  // namespace
 
 Worker::Worker(const Options& options)
     : options_(options),
@@ -34,7 +29,8 @@ void Worker::refresh() noexcept {
   pipeline_.use(*newest, view_->transmit);
   options_.tables = newest->inherited ? newest->inherited->views(options_.socket) : own_tables_;
   pipeline_.use(options_.tables);
-  idle_sleep_us_ = newest->idle_sleep_us;
+  idle_.use(view_->idle, newest->idle_sleep_us, view_->can_wait);
+  cpu_.use(*view_);
   gate_.configure(rte_get_tsc_hz(), {newest->punt_pps, newest->punt_class_pps});
 }
 
@@ -188,20 +184,64 @@ void Worker::take_refused(Chunk& chunk) noexcept {
   chunk.refused_count = 0;
 }
 
-// Sleeps double from 1 us to the configured bound; the thread is offline for QSBR meanwhile.
-void Worker::rest(unsigned empty_polls) noexcept {
-  const bool waiting = options_.offload != nullptr && !options_.offload->empty();
-  if (idle_sleep_us_ == 0 || empty_polls < kPausePolls || waiting) {
-    rte_pause();
-    return;
-  }
-  const unsigned doublings = std::min((empty_polls - kPausePolls) / 8, 16u);
-  const uint32_t us = std::min<uint32_t>(1u << doublings, idle_sleep_us_);
+void Worker::sleep(uint32_t us) noexcept {
   const timespec time{us / 1'000'000, static_cast<long>(us % 1'000'000) * 1000};
   quiescence_marked_ = false;
   rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
   nanosleep(&time, nullptr);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
+}
+
+void Worker::ask_for_interrupts(bool on) noexcept {
+  for (const ReceiveQueue& queue : view_->queues)
+    if (queue.interrupts)
+      (on ? rte_eth_dev_rx_intr_enable : rte_eth_dev_rx_intr_disable)(queue.port, queue.queue);
+}
+
+// What came before somebody was there to wake this thread is looked for once more. The snapshot may
+// go as soon as a quiescent state was reported, and while this thread is offline.
+unsigned Worker::wait() noexcept {
+  refresh();
+  wakeup_.begin();
+  ask_for_interrupts(true);
+  const unsigned packets = poll_once();
+  const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);
+  if (packets == 0 && newest->generation == generation_ && !stop_.load(std::memory_order_relaxed)) {
+    quiescence_marked_ = false;
+    rte_rcu_qsbr_thread_offline(options_.qsbr, options_.id);
+    wakeup_.wait(options_.longest_wait);
+    rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
+    refresh();
+  }
+  ask_for_interrupts(false);
+  wakeup_.end();
+  return packets;
+}
+
+// After a poll that moved nothing. Offline for QSBR while it sleeps or waits, and not before what is
+// on a device has come back. Returns packets received.
+unsigned Worker::rest(unsigned empty_polls) noexcept {
+  if (options_.offload != nullptr && !options_.offload->empty()) {
+    rte_pause();
+    return 0;
+  }
+  const Rest rest = idle_.next(empty_polls, pipeline_.counters().cycles.busy_iterations.get());
+  switch (rest.step) {
+    case RestStep::kSpin:
+      rte_pause();
+      return 0;
+    case RestStep::kPause:
+      cpu_.pause(rest.us);
+      return 0;
+    case RestStep::kSleep:
+      sleep(rest.us);
+      return 0;
+    case RestStep::kWait:
+      break;
+  }
+  if (held() == 0) return wait();
+  sleep(1);  // who has what waits for a neighbor released rings no bell
+  return 0;
 }
 
 void Worker::run() noexcept {
@@ -213,10 +253,10 @@ void Worker::run() noexcept {
   uint64_t before = rte_rdtsc();
   while (!stop_.load(std::memory_order_relaxed)) {
     refresh();
-    const unsigned packets = poll_once();
-    const unsigned moved = packets + pipeline_.take_delivered();
+    unsigned packets = poll_once();
+    unsigned moved = packets + pipeline_.take_delivered();
     report_quiescent();
-    if (moved == 0) rest(++empty_polls);
+    if (moved == 0) moved = packets = rest(++empty_polls);
     const uint64_t now = rte_rdtsc();
     cycles.iterations.add(1);
     if (packets > 0) {

@@ -6,12 +6,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/core/punt_queue.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/core/wakeup.hpp"
+#include "router/dataplane/cpu_pause.hpp"
+#include "router/dataplane/idle_policy.hpp"
 #include "router/dataplane/pipeline.hpp"
 #include "router/dataplane/punt/punt_gate.hpp"
 
@@ -31,13 +35,19 @@ class Worker final : public RefusedSink {
     IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
     // Set: what waits for a neighbor is held here, not punted. Null: never.
     const std::atomic<bool>* holds_gleans = nullptr;
+    // A port that forgets to wake its worker delays packets by so much, no more.
+    std::chrono::milliseconds longest_wait{10};
   };
   explicit Worker(const Options& options);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void run() noexcept;  // until stop(); on the worker's own core
-  void stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
+  void stop() noexcept {
+    stop_.store(true, std::memory_order_relaxed);
+    wakeup_.ring();
+  }
+  Wakeup& wakeup() { return wakeup_; }
   // One pass over all queues, for benchmarks that bring their own loop. Returns packets received.
   unsigned poll_once() noexcept;
   void refresh() noexcept;  // takes the newest snapshot
@@ -64,7 +74,10 @@ class Worker final : public RefusedSink {
   bool punt(Refused& refused, uint64_t now) noexcept;
   void keep_example(const Refused& refused) noexcept;
   void report_quiescent() noexcept;
-  void rest(unsigned empty_polls) noexcept;
+  unsigned rest(unsigned empty_polls) noexcept;
+  void sleep(uint32_t us) noexcept;
+  unsigned wait() noexcept;
+  void ask_for_interrupts(bool on) noexcept;
 
   Options options_;  // `tables`: those in use
   const TableViews own_tables_;
@@ -80,8 +93,10 @@ class Worker final : public RefusedSink {
   PuntGate gate_;
   std::array<Refused, kChunkSize> held_;  // in order
   std::atomic<unsigned> held_count_{0};
-  // A copy: needed after a quiescent state is reported, when the snapshot may be freed.
-  uint32_t idle_sleep_us_ = 0;
+  // With copies: needed after a quiescent state is reported, when the snapshot may be freed.
+  IdlePolicy idle_;
+  CpuPause cpu_;
+  Wakeup wakeup_;
 };
 
 }  // namespace hecto::router

@@ -87,6 +87,9 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
           {"burst", plane.burst()},
           {"lookup_isa", lookup::to_string(lookup::kernels().isa)},
           {"features", feature_names(plane.features())},
+          {"idle", to_string(worker.idle)},
+          {"idle_in_force", to_string(worker.idle_in_force)},
+          {"no_wakeup", worker.no_wakeup},
           {"remote_queues", worker.remote_queues}};
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/idle_mode.hpp"
 #include "base/net.hpp"
 #include "base/punt_class.hpp"
 #include "lookup/fib.hpp"
@@ -18,6 +19,8 @@
 struct rte_ring;
 
 namespace hecto::router {
+
+class Wakeup;
 
 // Features a pipeline is compiled for.
 enum Feature : unsigned {
@@ -65,11 +68,13 @@ struct TransmitPath {
   uint16_t queue = kNone;  // kNone: there is no such port (any more)
   bool linear = false;     // the driver sends packets of one segment only
   rte_ring* handoff = nullptr;
+  Wakeup* owner = nullptr;  // of that worker, where it may wait for us
 };
 
 struct ReceiveQueue {
   uint16_t port = 0;
   uint16_t queue = 0;
+  bool interrupts = false;  // the driver has to be asked for them before each wait
 };
 
 // A transmit queue that other threads reach through `ring`; its owner drains it.
@@ -82,6 +87,8 @@ struct WorkerView {
   std::vector<ReceiveQueue> queues;
   std::vector<HandoffQueue> handoffs;
   std::array<TransmitPath, kMaxPorts> transmit{};
+  IdleMode idle = IdleMode::kSleep;
+  bool can_wait = true;  // each of its queues says when something came
 };
 
 class CaptureUse;
@@ -97,7 +104,7 @@ struct Snapshot {
   bool observed = false;   // somebody traces or captures
   bool seals_esp = false;  // some port's NIC does
   uint16_t burst = 64;
-  uint32_t idle_sleep_us = 50;  // 0: poll without sleeping
+  uint32_t idle_sleep_us = 50;  // the longest
   uint32_t ecmp_seed = 0;       // of the flow hash
   std::array<PortView, kMaxPorts> ports{};
   std::array<InterfaceView, kMaxInterfaces> interfaces{};

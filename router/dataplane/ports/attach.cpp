@@ -1,6 +1,7 @@
 // From the operator's word for a device to a DPDK port number.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -82,8 +83,10 @@ Result<void> Port::create_vdev(const std::string& name, const std::string& argum
     refuse("the kernel joins IPv4 fragments before AF_PACKET: those of a datagram leave as one");
   Eal::last_complaint();
   const std::vector<BpfFile> before = bpf_files();
+  const std::vector<int> sockets = open_sockets(AF_PACKET);
   const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
   keep_bpf_files(before);
+  packet_sockets_ = open_sockets_since(sockets, AF_PACKET);
   if (code != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
     if (code == 0) rte_eal_hotplug_remove("vdev", name.c_str());
     const std::string why = Eal::last_complaint();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -123,6 +124,8 @@ Result<void> Port::configure(const PortSetup& setup) {
                     "queues: {}",
                     rx_queues_, max_rx_queues_, max_rx_queues_));
   choose_offloads(conf, device, actual);
+  asks_interrupts_ = setup.interrupts;
+  conf.intr_conf.rxq = setup.interrupts && !forgoes_interrupts_ && !kernel_ ? 1 : 0;
   if (!kernel_) conf.rxmode.mtu = config_.mtu;
   int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
   if (code != 0 && conf.rxmode.mtu != 0) {
@@ -173,8 +176,12 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
   const std::vector<AfXdpSocket> before = af_xdp() ? af_xdp_sockets() : std::vector<AfXdpSocket>{};
   const std::vector<BpfFile> bpf_before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   int code = 0;
-  for (uint16_t q = 0; q < rx_queues_ && code == 0; ++q)
+  wakeups_.clear();
+  for (uint16_t q = 0; q < rx_queues_ && code == 0; ++q) {
+    const std::vector<int> sockets = af_xdp() ? open_sockets(AF_XDP) : std::vector<int>{};
     code = rte_eth_rx_queue_setup(id_, q, rx, where, nullptr, setup.pool);
+    if (af_xdp()) wakeups_.push_back(open_sockets_since(sockets, AF_XDP));
+  }
   for (uint16_t q = 0; q < tx_queues_ && code == 0; ++q)
     code = rte_eth_tx_queue_setup(id_, q, tx, where, nullptr);
   if (af_xdp()) {
@@ -216,6 +223,7 @@ Result<void> Port::start() {
                 -code);
   started_ = true;
   accept_multicast();
+  find_wakeups();
   return {};
 }
 
@@ -227,6 +235,7 @@ void Port::keep_bpf_files(const std::vector<BpfFile>& before) {
 void Port::stop() {
   if (started_) rte_eth_dev_stop(id_);
   started_ = false;
+  wakeups_.clear();
 }
 
 Port::~Port() {

@@ -27,6 +27,7 @@ struct PortSetup {
   rte_mempool* pool = nullptr;
   uint32_t data_room_bytes = 0;  // of the pool, headroom included
   bool nic_crypto = false;       // asks for inline crypto of ESP
+  bool interrupts = false;       // asks for receive interrupts: a worker may wait
 };
 
 // Inline crypto of ESP that the driver gave (rte_security); its context is there until the port is
@@ -35,6 +36,10 @@ struct PortCrypto {
   void* context = nullptr;
   bool opens = false, seals = false;
 };
+
+// Of this process, in ascending order; those that were not there before.
+std::vector<int> open_sockets(int domain);
+std::vector<int> open_sockets_since(const std::vector<int>& before, int domain);
 
 struct LinkState {
   bool up = false;
@@ -60,6 +65,7 @@ class Port {
   Result<void> fall_back(const std::string& why);
   // One whose driver gave inline crypto and did not start goes on without. False: that is not it.
   bool forgo_crypto(const std::string& why);
+  bool forgo_interrupts(const std::string& why);  // likewise
   Result<void> configure(const PortSetup& setup);
   Result<void> start();
   void stop();
@@ -81,6 +87,11 @@ class Port {
   bool kernel_interface() const { return kernel_.has_value(); }
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
   const PortCrypto& crypto() const { return crypto_; }
+  // By receive queue, while running: descriptors that become readable when packets come; of
+  // interrupts() once the driver was asked for it. Empty: there are none, and no_wakeup() says why.
+  const std::vector<std::vector<int>>& wakeups() const { return wakeups_; }
+  bool interrupts() const { return interrupts_; }
+  const std::string& no_wakeup() const { return no_wakeup_; }
   bool present() const;  // false once the device has gone
   LinkState link() const;
   PortStatistics statistics() const;
@@ -110,6 +121,8 @@ class Port {
   void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
   void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
   Result<void> set_up_queues(const PortSetup& setup);
+  void find_wakeups();
+  void find_interrupts();
   void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
   void watch_removal(bool on);
@@ -131,6 +144,10 @@ class Port {
   bool sends_segments_ = false;
   PortCrypto crypto_;
   bool forgoes_crypto_ = false;
+  bool asks_interrupts_ = false, forgoes_interrupts_ = false, interrupts_ = false;
+  std::vector<int> packet_sockets_;  // AF_PACKET
+  std::vector<std::vector<int>> wakeups_;
+  std::string no_wakeup_;
   rte_mempool* pool_ = nullptr;
   std::unique_ptr<AfXdpSockets> sockets_;
   std::vector<BpfFile> bpf_files_;  // that came with the sockets

@@ -1,5 +1,7 @@
 #include "router/dataplane/stages/transmit.hpp"
 
+#include "router/dataplane/core/wakeup.hpp"
+
 namespace hecto::router {
 
 void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
@@ -72,6 +74,7 @@ void Transmitter::flush(uint16_t port) noexcept {
     const unsigned taken = rte_ring_enqueue_burst(
         path.handoff, reinterpret_cast<void* const*>(packets), count, nullptr);
     if (taken < count) drop(port, packets + taken, count - taken, Reason::kTransmitFull);
+    if (path.owner != nullptr) path.owner->ring();
   }
   if (observer_ != nullptr) [[unlikely]]
     observer_->sent(port);

@@ -28,10 +28,10 @@ TEST(GnuplotScript, QuotesWhatComesFromOutside) {
 
 TEST(GnuplotScript, DrawsBarsSideBySideOverWords) {
   Plot plot = some_plot();
-  plot.categories = {"hecto", "rte_fib"};
+  plot.categories = {"hecto", "10%"};
   plot.lines = {{"a", {{0, 1, 1, 1}, {1, 2, 2, 2}}}, {"b", {{0, 3, 3, 3}}}};
   const std::string script = gnuplot_script(plot, "plot");
-  EXPECT_NE(script.find("set xtics ('hecto' 0, 'rte_fib' 1)"), std::string::npos) << script;
+  EXPECT_NE(script.find("set xtics ('hecto' 0, '10%%' 1)"), std::string::npos) << script;
   EXPECT_NE(script.find("\n-0.2 1 1 1\n0.8 2 2 2\n"), std::string::npos) << script;
   EXPECT_NE(script.find("\n0.2 3 3 3\n"), std::string::npos) << script;
   EXPECT_NE(script.find("using 1:2:3:4:(0.36) with boxerrorbars"), std::string::npos) << script;

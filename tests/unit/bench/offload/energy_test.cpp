@@ -1,5 +1,5 @@
 // Joules as a scripted NVML and a folder in place of powercap tell them.
-#include "bench/offload/energy.hpp"
+#include "bench/lib/energy.hpp"
 
 #include <gtest/gtest.h>
 

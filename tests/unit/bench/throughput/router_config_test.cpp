@@ -17,7 +17,7 @@ TEST(RouterYaml, IsAConfigurationThatHectodTakes) {
   options.worker_cpus = {1};
   options.mtu = 9000;
   options.burst = 32;
-  options.poll = false;
+  options.idle = "adaptive";
   options.default_route = true;
   RouterChanges changes;
   for (const bool spare : {false, true}) {
@@ -28,10 +28,23 @@ TEST(RouterYaml, IsAConfigurationThatHectodTakes) {
     EXPECT_EQ(config->ports.size(), spare ? 3u : 2u);
     EXPECT_TRUE(config->ports[0].device.ends_with("mac=02:00:00:00:00:01"));
     EXPECT_EQ(config->ports[1].mtu, 9000);
+    EXPECT_EQ(config->idle, IdleMode::kAdaptive);
     EXPECT_EQ(config->burst, spare ? 16u : 32u);
     EXPECT_EQ(config->neighbors.size(), 2 * options.next_hops);
     EXPECT_EQ(config->routes.size(), 2u);
   }
+}
+
+TEST(RouterYaml, OverVethNamesTheInterfacesOfWithVeth) {
+  const Folder folder;
+  RouterOptions options;
+  options.worker_cpus = {1};
+  options.veth = true;
+  const auto config = config::parse(router_yaml(options, folder.path()), "test.yaml");
+  ASSERT_TRUE(config) << config.error()[0];
+  EXPECT_EQ(config->ports[0].device, "r0");
+  EXPECT_EQ(config->ports[1].kind, config::DeviceKind::kKernel);
+  EXPECT_EQ(generator_device(options, folder.path(), 1), "g1");
 }
 
 TEST(WriteRoutes, GivesEachPrefixANextHopOfItsFamily) {

@@ -102,6 +102,12 @@ TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
                    "~ idle: sleep -> poll", "~ burst: 64 -> 32", "~ log.level: info -> debug"}));
 }
 
+TEST(Diff, FindsTheIdleModeOfOneCore) {
+  const auto d = applied(kBase, std::string(kBase) + "idle: {2: poll}\n");
+  EXPECT_TRUE(d.idle_changed);
+  EXPECT_EQ(d.lines, Lines{"~ idle: sleep -> {2: poll, others: sleep}"});
+}
+
 struct RestartCase {
   const char* key;  // as the manual has it
   std::string wanted;

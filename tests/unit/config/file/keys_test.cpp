@@ -39,8 +39,8 @@ void expect_keys_for_members(const Section<S>& section, const char* name, size_t
 }
 
 TEST(Keys, EveryMemberHasOne) {
-  // file, digest, memory_line; `punt` sets three, `api` seven
-  expect_keys_for_members(file_keys, "Config", 11);
+  // file, digest, memory_line; `idle` sets two, `punt` three, `api` seven
+  expect_keys_for_members(file_keys, "Config", 12);
   expect_keys_for_members(port_keys, "PortConfig", 2);    // name, kind
   expect_keys_for_members(vlan_keys, "VlanConfig", 1);    // id
   expect_keys_for_members(linux_keys, "LinuxConfig", 4);  // enabled; `mirror` sets four

@@ -8,6 +8,7 @@
 
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
+#include "config/file/words.hpp"
 #include "tests/unit/config/file/files.hpp"
 
 namespace hecto::config {
@@ -140,7 +141,32 @@ TEST(Load, TellsAllProblemsTogetherInTheFilesOrder) {
   EXPECT_EQ(problems[0], "t.yaml:1: burst: 1000 is out of range; use 4 to 256");
   EXPECT_EQ(problems[1], "t.yaml:3: ports.lan0.mtu: 90000 is out of range; use 576 to 9000");
   EXPECT_TRUE(problems[2].starts_with("t.yaml:4: colour: unknown key; use workers, "));
-  EXPECT_EQ(problems[3], "t.yaml:5: idle: never is not known; use sleep or poll");
+  EXPECT_EQ(problems[3],
+            "t.yaml:5: idle: never is not known; use sleep, poll, interrupt or adaptive");
+}
+
+TEST(Load, TakesAnIdleModeForAllOrByCore) {
+  EXPECT_EQ(good(std::string(kPort) + "idle: interrupt").idle_of(7), IdleMode::kInterrupt);
+  const Config c = good(std::string(kPort) + "idle: {2-4: poll, 6: adaptive, others: interrupt}");
+  for (const unsigned core : {2u, 3u, 4u}) EXPECT_EQ(c.idle_of(core), IdleMode::kPoll);
+  EXPECT_EQ(c.idle_of(6), IdleMode::kAdaptive);
+  EXPECT_EQ(c.idle_of(5), IdleMode::kInterrupt);
+  EXPECT_EQ(good(std::string(kPort) + "idle: {2: poll}").idle_of(5), IdleMode::kSleep);
+  EXPECT_EQ(idle_text(c), "{2-4: poll, 6: adaptive, others: interrupt}");
+}
+
+TEST(Load, RefusesIdleModesOfCoresThatAreNone) {
+  const std::string port(kPort);
+  EXPECT_EQ(only(port + "idle: {2: spin}"),
+            "t.yaml:2: idle.2: spin is not known; use sleep, poll, interrupt or adaptive");
+  EXPECT_EQ(only(port + "idle: {cpu2: poll}"),
+            "t.yaml:2: idle.cpu2: not a core; use 0 to 4095, a range as 2-9, or others");
+  EXPECT_EQ(only(port + "idle: {4-2: poll}"),
+            "t.yaml:2: idle.4-2: not a core; use 0 to 4095, a range as 2-9, or others");
+  EXPECT_EQ(only(port + "idle: {2-3: poll, 3: sleep}"),
+            "t.yaml:2: idle.3: core 3 is named twice; name it once");
+  EXPECT_EQ(only(port + "workers: {0: [2-3]}\nidle: {3-4: poll}"),
+            "t.yaml:3: idle.3-4: core 4 is not among the workers");
 }
 
 TEST(Load, SuggestsTheNearestKey) {

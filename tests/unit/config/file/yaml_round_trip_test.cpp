@@ -30,7 +30,10 @@ class RandomConfig {
     for (unsigned i = 0; i < below(3); ++i)
       c.workers[static_cast<int>(i)] = {i * 8, i * 8 + 1, i * 8 + 5};
     if (flip()) c.control_core = 100;
-    c.idle = flip() ? IdleMode::kPoll : IdleMode::kSleep;
+    c.idle = static_cast<IdleMode>(below(4));
+    if (c.workers.empty() && flip())
+      for (unsigned core = 0; core < 9; ++core)
+        if (flip()) c.idle_by_core[core] = static_cast<IdleMode>(below(4));
     c.idle_sleep_us = 1 + below(10000);
     c.burst = static_cast<uint16_t>(4 + below(253));
     for (unsigned i = 0, n = 1 + below(4); i < n; ++i) c.ports.push_back(port(i));

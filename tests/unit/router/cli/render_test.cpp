@@ -195,10 +195,10 @@ TEST(Render, WorkersBusiestFirst) {
      0     3  wan0:0 lan0:0    0%   0.0              -      -  100%
 
 cycles per packet by stage
-core  receive  classify  lookup  rewrite  transmit  isa   features
-   4     11.0       9.2    20.3      7.1      10.5  avx2  vlan urpf counters
-   2     11.0       9.2    20.3      7.1      10.5  avx2  vlan urpf counters
-   3        -         -       -        -         -  avx2  vlan urpf counters
+core  receive  classify  lookup  rewrite  transmit  isa   when idle  features
+   4     11.0       9.2    20.3      7.1      10.5  avx2  sleep      vlan urpf counters
+   2     11.0       9.2    20.3      7.1      10.5  avx2  sleep      vlan urpf counters
+   3        -         -       -        -         -  avx2  sleep      vlan urpf counters
 ! core 4 polls 1 queue of another socket; see hecto plan
 )");
 }
@@ -244,6 +244,17 @@ TEST(Render, WorkersThatWaitForTheirCpu) {
   EXPECT_NE(text.find("idle  waits\n"), std::string::npos) << text;
   EXPECT_NE(text.find("! core 2: the worker waits for its CPU 99% of the time and runs <1%"),
             std::string::npos)
+      << text;
+}
+
+TEST(Render, WorkersThatCannotWaitAsTheyWereAsked) {
+  json answer = documented("workers");
+  answer["workers"][0]["idle"] = "interrupt";
+  answer["workers"][0]["no_wakeup"] = {"lan0: the driver net_memif has no receive interrupts"};
+  const std::string text = render_workers(answer, {});
+  EXPECT_NE(
+      text.find("! core 2: idle: interrupt, but it sleeps where it would wait: lan0: the driver"),
+      std::string::npos)
       << text;
 }
 

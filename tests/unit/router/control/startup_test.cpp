@@ -1,5 +1,6 @@
 #include "router/control/startup.hpp"
 
+#include "router/control/idle_shortfalls.hpp"
 #include "tests/beds/control.hpp"
 
 namespace hecto::router::test {
@@ -106,6 +107,19 @@ TEST(Startup, WorkersKeepTheirNumbersByTheirCores) {
   keep_worker_ids(placement, running);
   EXPECT_EQ(placement.workers[0].cpu, 5u);
   EXPECT_EQ(placement.workers[1].cpu, 3u);
+}
+
+TEST(IdleShortfalls, ALineForEachWorkerThatCannotWait) {
+  std::vector<WorkerStatus> workers(3);
+  workers[1].cpu = 7;
+  workers[1].idle = IdleMode::kAdaptive;
+  workers[1].no_wakeup = {"lan0: it has none", "wan0: it has none"};
+  const auto lines = idle_shortfalls(workers);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(
+      lines[0],
+      "idle: the worker on cpu 7 was asked for adaptive and sleeps for idle_sleep_us where it "
+      "would wait: lan0: it has none; wan0: it has none");
 }
 
 }  // namespace

@@ -45,18 +45,41 @@ TEST(SnapshotBuilder, GivesEachQueueToItsWorkerAndEachThreadATransmitQueue) {
   EXPECT_EQ(snapshot->ports[3].mac, 0x030000000002u);
 }
 
+TEST(SnapshotBuilder, AWorkerWaitsWhereEachOfItsQueuesSaysWhenSomethingCame) {
+  SnapshotBuilder builder(3);
+  SnapshotBuilder::PortSetup says = port(0, {0, 1}), mute = port(1, {1});
+  says.wakes = says.interrupts = true;
+  builder.add_port(says);
+  builder.add_port(mute);
+  SnapshotSettings settings;
+  settings.idle = {IdleMode::kInterrupt, IdleMode::kAdaptive};
+  const auto snapshot = builder.finish(settings, true, 7);
+  EXPECT_TRUE(snapshot->workers[0].can_wait);
+  EXPECT_TRUE(snapshot->workers[0].queues[0].interrupts);
+  EXPECT_FALSE(snapshot->workers[1].can_wait);
+  EXPECT_FALSE(snapshot->workers[1].queues[1].interrupts);
+  EXPECT_TRUE(snapshot->workers[2].can_wait) << "it has none";
+  EXPECT_EQ(snapshot->workers[0].idle, IdleMode::kInterrupt);
+  EXPECT_EQ(snapshot->workers[1].idle, IdleMode::kAdaptive);
+  EXPECT_EQ(snapshot->workers[2].idle, IdleMode::kSleep);
+}
+
 TEST(SnapshotBuilder, OneTransmitQueueBelongsToItsOwnerAndIsReachedByARing) {
   SnapshotBuilder builder(2);
   auto* const ring = reinterpret_cast<rte_ring*>(0x1000);
   SnapshotBuilder::PortSetup setup = port(0, {1});
   setup.handoff = ring;
   setup.handoff_owner = 1;
+  setup.handoff_wakeup = reinterpret_cast<Wakeup*>(0x2000);
   setup.linear = true;
   builder.add_port(setup);
   const auto snapshot = finish(builder);
   EXPECT_EQ(snapshot->workers[0].transmit[0].handoff, ring);
   EXPECT_EQ(snapshot->workers[1].transmit[0].handoff, nullptr);
   EXPECT_EQ(snapshot->slow_path[0].handoff, ring);
+  EXPECT_EQ(snapshot->slow_path[0].owner, setup.handoff_wakeup);
+  EXPECT_EQ(snapshot->workers[0].transmit[0].owner, setup.handoff_wakeup);
+  EXPECT_EQ(snapshot->workers[1].transmit[0].owner, nullptr);
   EXPECT_TRUE(snapshot->workers[0].handoffs.empty());
   ASSERT_EQ(snapshot->workers[1].handoffs.size(), 1u);
   EXPECT_EQ(snapshot->workers[1].handoffs[0].ring, ring);

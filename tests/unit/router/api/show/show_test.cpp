@@ -135,6 +135,8 @@ TEST(ShowPools, CountsWhatFoundNothing) {
 TEST(ShowWorkers, TheBusiestFirst) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.worker_list = {{0, 1, 0, {{"wan0", 0}}, 0}, {1, 2, 0, {{"wan0", 1}, {"lan0", 0}}, 1}};
+  bed->plane.worker_list[1].idle = IdleMode::kInterrupt;
+  bed->plane.worker_list[1].no_wakeup = {"lan0: it has none"};
   bed->plane.feature_bits = kFeatureVlan | kFeatureUrpf;
   for (WorkerTotals& worker : bed->totals.workers) worker.time = ThreadTime{};
   second(*bed, [](Totals& t) {
@@ -157,6 +159,9 @@ TEST(ShowWorkers, TheBusiestFirst) {
   EXPECT_EQ(busy["pps"], 100);
   EXPECT_EQ(busy["load_percent"], 25.0);
   EXPECT_EQ(busy["idle_percent"], 75.0);
+  EXPECT_EQ(busy["idle"], "interrupt");
+  EXPECT_EQ(busy["idle_in_force"], "sleep");
+  EXPECT_EQ(busy["no_wakeup"], json{"lan0: it has none"});
   EXPECT_EQ(busy["cpu_percent"], 0.3);
   EXPECT_EQ(busy["waiting_percent"], 90.0);
   EXPECT_EQ(busy["cycles_per_packet"], 250.0);

@@ -100,8 +100,8 @@ class DevicesWorker {
  public:
   DevicesWorker() : bed_({0}, {0}) {
     snapshot_.generation = 1;
-    snapshot_.idle_sleep_us = 0;
     snapshot_.workers.resize(1);
+    snapshot_.workers[0].idle = IdleMode::kPoll;
     current_ = &snapshot_;
     while (bed_.offload().tick()) continue;
     Worker::Options options;

@@ -1,4 +1,4 @@
-#include "bench/offload/energy.hpp"
+#include "bench/lib/energy.hpp"
 
 #include <dlfcn.h>
 

@@ -1,0 +1,19 @@
+#include "router/control/idle_shortfalls.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace hecto::router {
+
+std::vector<std::string> idle_shortfalls(const std::vector<WorkerStatus>& workers) {
+  std::vector<std::string> lines;
+  for (const WorkerStatus& worker : workers)
+    if (!worker.no_wakeup.empty())
+      lines.push_back(fmt::format(
+          "idle: the worker on cpu {} was asked for {} and sleeps for idle_sleep_us where it would "
+          "wait: {}",
+          worker.cpu, to_string(worker.idle), fmt::join(worker.no_wakeup, "; ")));
+  return lines;
+}
+
+}  // namespace hecto::router
