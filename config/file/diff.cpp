@@ -238,7 +238,7 @@ void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
   if (running.api_http_token_file == wanted.api_http_token_file &&
       running.api_http_token != wanted.api_http_token)
     lines.emplace_back("~ api.http_token_file: another token");
-  for (const Section<Config>& section : {api_keys, log_keys})
+  for (const Section<Config>& section : {api_keys, log_keys, watchdog_keys})
     for (const Key<Config>& key : section.keys)
       compare(key, fmt::format("{}.{}", section.path, key.name));
 }
