@@ -2,8 +2,8 @@
 """The documents as a site: docs/site.py FOLDER. Needs mkdocs.
 
 mkdocs wants all pages in one folder, and links of ours lead all over the tree: what is linked to is
-laid out anew as it lies here, folders with a page that lists them, and mkdocs runs on that, strictly:
-a link that leads nowhere ends it.
+laid out anew as it lies here, folders with a page that lists them, and mkdocs runs on that,
+strictly: a link that leads nowhere ends it.
 """
 
 import shutil

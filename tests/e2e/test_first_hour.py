@@ -1,9 +1,10 @@
-"""docs/first-hour.md, command by command: eth1 and eth2 are veths in a namespace that plays the machine,
-the provider (BIRD) and a host of the LAN stand behind them.
+"""docs/first-hour.md, command by command: eth1 and eth2 are veths in a namespace that plays the
+machine, the provider (BIRD) and a host of the LAN stand behind them.
 
-The router's files are the test's: /etc/hecto/hecto.yaml, the namespace `hecto` and /etc/frr/hecto have
-its names. What cannot be done here is named below; a command of the page that is neither run nor named
-fails the test."""
+The router's files are the test's: /etc/hecto/hecto.yaml, the namespace `hecto` and /etc/frr/hecto
+have its names. What cannot be done here is named below; a command of the page that is neither run
+nor named fails the test.
+"""
 
 import re
 import shlex
@@ -97,9 +98,10 @@ class Bed:
         return sh(["ip", "netns", "exec", self.router.space.name, *words], check=check)
 
     def end(self):
-        for pid in self.sockets.glob("*.pid"):
-            sh(["kill", pid.read_text().strip()], check=False)
-            wait_for(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), 20, f"{pid} ends")
+        for file in self.sockets.glob("*.pid"):
+            pid = file.read_text().strip()
+            sh(["kill", pid], check=False)
+            wait_for(lambda: not Path(f"/proc/{pid}").exists(), 20, f"{file.stem} ends")
         shutil.rmtree(self.sockets, ignore_errors=True)
         shutil.rmtree(self.frr, ignore_errors=True)
 
