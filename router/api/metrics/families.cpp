@@ -136,11 +136,12 @@ std::span<const MetricFamily> metric_families() {
   return kFamilies;
 }
 
+std::string_view sample_suffix(MetricKind kind) noexcept {
+  return kind == kCounter ? "_total" : kind == kInfo ? "_info" : "";
+}
+
 std::string sample_name(const MetricFamily& family) {
-  const char* suffix = family.kind == MetricKind::kCounter ? "_total"
-                       : family.kind == MetricKind::kInfo  ? "_info"
-                                                           : "";
-  return std::string(family.name) + suffix;
+  return std::string(family.name).append(sample_suffix(family.kind));
 }
 
 std::string markdown_row(const MetricFamily& family) {

@@ -26,6 +26,7 @@ struct MetricFamily {
 
 std::span<const MetricFamily> metric_families();  // in the order of a scrape
 
+std::string_view sample_suffix(MetricKind kind) noexcept;  // "_total", "_info"; else nothing
 // As the name of a counter's or info's samples is.
 std::string sample_name(const MetricFamily& family);
 // | `hecto_…` | counter | port | … |

@@ -47,8 +47,9 @@ std::string metrics_text(const MetricsSources& sources, MetricsFormat format);
 // The parts of it.
 void write_process(MetricsWriter& out, const MetricsSources& s);
 void write_packets(MetricsWriter& out, const MetricsSources& s);
-void write_ports(MetricsWriter& out, const MetricsSources& s);  // and interfaces, pools
+void write_ports(MetricsWriter& out, const MetricsSources& s);  // and interfaces
 void write_workers(MetricsWriter& out, const MetricsSources& s);
+void write_pools(MetricsWriter& out, const MetricsSources& s);
 void write_routes(MetricsWriter& out, const MetricsSources& s);
 void write_ipsec(MetricsWriter& out, const MetricsSources& s);
 void write_offload(MetricsWriter& out, const MetricsSources& s);

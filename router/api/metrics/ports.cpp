@@ -78,6 +78,18 @@ void write_interfaces(MetricsWriter& out, const MetricsSources& s) {
   each("hecto_interface_transmit_bytes", &TrafficTotals::tx_bytes);
 }
 
+}  // namespace
+
+void write_ports(MetricsWriter& out, const MetricsSources& s) {
+  std::vector<PortSample> ports;
+  for (const PortStatus& port : s.plane.ports())
+    ports.push_back(
+        {port, s.plane.statistics(port.name()), s.sampler.port(s.sampler.now(), port.id)});
+  write_port_states(out, ports, s.lost_ports);
+  write_port_counters(out, ports);
+  write_interfaces(out, s);
+}
+
 void write_pools(MetricsWriter& out, const MetricsSources& s) {
   const std::vector<PoolStatus> pools = s.plane.pools();
   const auto each = [&](const char* family, auto number) {
@@ -89,19 +101,6 @@ void write_pools(MetricsWriter& out, const MetricsSources& s) {
   each("hecto_pool_used_mbufs", [](const PoolStatus& pool) { return pool.in_use; });
   each("hecto_pool_exhausted",
        [&](const PoolStatus& pool) { return times_exhausted(pool, s.plane, s.linux_side); });
-}
-
-}  // namespace
-
-void write_ports(MetricsWriter& out, const MetricsSources& s) {
-  std::vector<PortSample> ports;
-  for (const PortStatus& port : s.plane.ports())
-    ports.push_back(
-        {port, s.plane.statistics(port.name()), s.sampler.port(s.sampler.now(), port.id)});
-  write_port_states(out, ports, s.lost_ports);
-  write_port_counters(out, ports);
-  write_interfaces(out, s);
-  write_pools(out, s);
 }
 
 }  // namespace hecto::router

@@ -36,6 +36,7 @@ MetricsWriter& MetricsWriter::family(std::string_view name) {
   if (found == families.end() || !seen_.insert(found->name).second)
     throw std::logic_error("metrics: " + std::string(name) + " is unknown, or comes twice");
   family_ = &*found;
+  suffix_ = sample_suffix(family_->kind);
   const bool plain = format_ == MetricsFormat::kPlain;
   // 0.0.4 has no info, and calls a family as its samples.
   const std::string head = plain ? sample_name(*family_) : std::string(family_->name);
@@ -57,7 +58,7 @@ void MetricsWriter::begin_sample(std::string_view suffix) {
 }
 
 void MetricsWriter::add_labels(Labels labels) {
-  begin_sample(std::string_view(sample_name(*family_)).substr(family_->name.size()));
+  begin_sample(suffix_);
   std::string_view names = family_->labels;
   char before = '{';
   for (const std::string_view value : labels) {

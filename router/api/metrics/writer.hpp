@@ -41,6 +41,7 @@ class MetricsWriter {
 
   const MetricsFormat format_;
   const MetricFamily* family_ = nullptr;
+  std::string_view suffix_;  // of its samples' names
   std::set<std::string_view> seen_;
   std::string text_;
 };
