@@ -3,7 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "router/dataplane/cpu_pause.hpp"
+
 namespace hecto::router {
+
+std::string idle_words(IdleMode mode) {
+  const std::string word(to_string(mode));
+  return mode == IdleMode::kAdaptive ? fmt::format("{}, by {}", word, CpuPause::best()) : word;
+}
 
 std::vector<std::string> idle_shortfalls(const std::vector<WorkerStatus>& workers) {
   std::vector<std::string> lines;

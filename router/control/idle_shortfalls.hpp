@@ -1,4 +1,5 @@
-// Workers that do not wait between packets as their mode says, and why: a line each, for the log.
+// What workers do between packets, in the words of the log; and a line for each that does not wait as its
+// mode says, with why.
 #pragma once
 
 #include <string>
@@ -8,6 +9,8 @@
 
 namespace hecto::router {
 
+// "sleep", "adaptive, by tpause": also how the CPU pauses.
+std::string idle_words(IdleMode mode);
 std::vector<std::string> idle_shortfalls(const std::vector<WorkerStatus>& workers);
 
 }  // namespace hecto::router

@@ -29,7 +29,6 @@
 #include "router/control/running.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
-#include "router/dataplane/cpu_pause.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -209,12 +208,9 @@ void Router::log_start() {
   const config::Placement& placement = running_->placement;
   spdlog::info("hecto on {}; {}", Eal::version(), eal_->note());
   spdlog::info("control on cpu {}; workers: {}", placement.control_cpu, placement.workers.size());
-  for (const config::WorkerPlacement& worker : placement.workers) {
-    const IdleMode idle = running_->config.idle_of(worker.cpu);
-    const bool pauses = idle == IdleMode::kAdaptive;
-    spdlog::info("worker {}: cpu {}, socket {}, idle {}{}", worker.id, worker.cpu, worker.socket,
-                 to_string(idle), pauses ? fmt::format(", by {}", CpuPause::best()) : "");
-  }
+  for (const config::WorkerPlacement& worker : placement.workers)
+    spdlog::info("worker {}: cpu {}, socket {}, idle {}", worker.id, worker.cpu, worker.socket,
+                 idle_words(running_->config.idle_of(worker.cpu)));
   for (const PortStatus& port : plane_->ports()) {
     spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
                  port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
