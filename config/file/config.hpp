@@ -118,6 +118,9 @@ struct OffloadConfig {
   bool operator==(const OffloadConfig&) const = default;
 };
 
+// A worker that does not come round: only told, or a reason to be restarted by the service manager.
+enum class StuckWorker : uint8_t { kReport, kRestart };
+
 // Where a file says something; not part of what it says.
 struct SourceLine {
   uint32_t number = 0;  // 0: nowhere
@@ -160,7 +163,8 @@ struct Config {
   // all.
   std::optional<std::string> api_read_group, api_operate_group, api_admin_group;
   std::string log_level = "info";
-  std::optional<uint64_t> memory_bytes;  // DPDK memory; default: from the plan
+  StuckWorker stuck_worker = StuckWorker::kReport;  // key: watchdog.stuck_worker
+  std::optional<uint64_t> memory_bytes;             // DPDK memory; default: from the plan
   SourceLine memory_line;
   bool operator==(const Config&) const = default;
 };

@@ -235,7 +235,7 @@ void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
     if (before != after) lines.push_back(fmt::format("~ {}: {} -> {}", name, before, after));
   };
   for (const Key<Config>& key : file_keys.keys) compare(key, std::string(key.name));
-  for (const Section<Config>& section : {api_keys, log_keys})
+  for (const Section<Config>& section : {api_keys, log_keys, watchdog_keys})
     for (const Key<Config>& key : section.keys)
       compare(key, fmt::format("{}.{}", section.path, key.name));
 }

@@ -81,6 +81,8 @@ constexpr Key<Config> kFile[] = {
       "The API that `hecto` talks to."),
   structure<Config>("log", "map", "see below", {0, 0, "a map with the key below"}, kReload,
       "The log."),
+  structure<Config>("watchdog", "map", "see below", {0, 0, "a map with the key below"}, kReload,
+      "What the service manager's watchdog is fed by (docs/service.md)."),
 };
 
 constexpr Key<PortConfig> kPorts[] = {
@@ -379,6 +381,12 @@ constexpr Key<Config> kLog[] = {
   word_of<&Config::log_level, kLogLevels>("level", kReload,
       "Least important event that is logged."),
 };
+
+constexpr Key<Config> kWatchdog[] = {
+  word<&Config::stuck_worker>("stuck_worker", kReload,
+      "A worker that does not come round is told in the log and by `hecto show summary`. restart: "
+      "the watchdog is fed no more, too, and the service manager restarts hectod."),
+};
 // clang-format on
 
 template <const auto& kTable>
@@ -422,6 +430,7 @@ constinit const Section<IpsecTemplateConfig> template_keys =
     section<kTemplates>("ipsec.policies.*.protect");
 constinit const Section<Config> api_keys = section<kApi>("api");
 constinit const Section<Config> log_keys = section<kLog>("log");
+constinit const Section<Config> watchdog_keys = section<kWatchdog>("watchdog");
 
 namespace {
 
@@ -474,7 +483,7 @@ class Walk {
 std::vector<KeyText> all_keys() {
   return Walk(file_keys, port_keys, vlan_keys, linux_keys, route_keys, next_hop_keys, neighbor_keys,
               punt_keys, table_keys, offload_keys, ipsec_keys, sa_keys, encapsulation_keys,
-              lifetime_keys, policy_keys, template_keys, api_keys, log_keys)
+              lifetime_keys, policy_keys, template_keys, api_keys, log_keys, watchdog_keys)
       .take();
 }
 

@@ -28,6 +28,7 @@ extern const Section<IpsecPolicyConfig> policy_keys;
 extern const Section<IpsecTemplateConfig> template_keys;
 extern const Section<Config> api_keys;
 extern const Section<Config> log_keys;
+extern const Section<Config> watchdog_keys;
 
 // A key in words.
 struct KeyText {

@@ -187,6 +187,11 @@ void load_log(const Value& value, Loading& loading) {
   read_keys(fields, log_keys, loading.config);
 }
 
+void load_watchdog(const Value& value, Loading& loading) {
+  Fields fields(value, watchdog_keys.names, "a map, as {stuck_worker: report}");
+  read_keys(fields, watchdog_keys, loading.config);
+}
+
 void load_memory(const Value& value, Loading& loading) {
   loading.config.memory_line = {value.line()};
   file_keys["memory"].read(file_keys["memory"], value, loading.config);
@@ -197,13 +202,14 @@ void load_all(const Value& root, Loading& loading) {
   auto section = [&](std::string_view name, void (*load)(const Value&, Loading&)) {
     return ByHand{name, [load, &loading](const Value& value) { load(value, loading); }};
   };
-  read_keys(fields, file_keys, loading.config,
-            {section("workers", load_workers), section("ports", load_ports),
-             section("linux", load_linux), section("routes", load_routes),
-             section("route_files", load_route_files), section("neighbors", load_neighbors),
-             section("punt", load_punt), section("tables", load_tables),
-             section("offload", load_offload), section("ipsec", load_ipsec),
-             section("memory", load_memory), section("api", load_api), section("log", load_log)});
+  read_keys(
+      fields, file_keys, loading.config,
+      {section("workers", load_workers), section("ports", load_ports), section("linux", load_linux),
+       section("routes", load_routes), section("route_files", load_route_files),
+       section("neighbors", load_neighbors), section("punt", load_punt),
+       section("tables", load_tables), section("offload", load_offload),
+       section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
+       section("log", load_log), section("watchdog", load_watchdog)});
 }
 
 FileDigest digest(std::string_view text) {

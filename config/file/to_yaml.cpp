@@ -96,6 +96,10 @@ void write_log(Out out, const Config& config) {
   fmt::format_to(out, "log: {}\n", flow_map(log_keys, config));
 }
 
+void write_watchdog(Out out, const Config& config) {
+  fmt::format_to(out, "watchdog: {}\n", flow_map(watchdog_keys, config));
+}
+
 struct Structure {
   std::string_view key;
   void (*write)(Out out, const Config& config);
@@ -110,7 +114,8 @@ constexpr Structure kStructures[] = {{"ports", write_ports},
                                      {"offload", write_offload},
                                      {"ipsec", write_ipsec},
                                      {"api", write_api},
-                                     {"log", write_log}};
+                                     {"log", write_log},
+                                     {"watchdog", write_watchdog}};
 
 }  // namespace
 

@@ -37,6 +37,10 @@ const char* to_string(OffloadMode mode) noexcept {
   return "auto";
 }
 
+const char* to_string(StuckWorker stuck_worker) noexcept {
+  return stuck_worker == StuckWorker::kRestart ? "restart" : "report";
+}
+
 std::string to_string(const RouteConfig& route) {
   std::string out = fmt::format("{{to: {}", quoted(route.to.to_string()));
   if (route.type != RouteType::kUnicast) out += fmt::format(", type: {}", to_string(route.type));

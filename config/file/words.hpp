@@ -59,12 +59,17 @@ struct LegalValues<PolicyAction> {
   static constexpr std::array kAll = {PolicyAction::kProtect, PolicyAction::kBypass,
                                       PolicyAction::kDiscard};
 };
+template <>
+struct LegalValues<StuckWorker> {
+  static constexpr std::array kAll = {StuckWorker::kReport, StuckWorker::kRestart};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 
 const char* to_string(IdleMode mode) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(OffloadMode mode) noexcept;
+const char* to_string(StuckWorker stuck_worker) noexcept;
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}
 std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interface: ..., mac: ...}
 // [2-5, 8]

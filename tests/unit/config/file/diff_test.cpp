@@ -88,18 +88,19 @@ TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
                               "neighbors: [{address: 192.0.2.9, mac: \"02:00:00:00:00:09\"}]\n"
                               "route_files: [/a]\npunt: {arp: 5, classes: {ttl: 7}, peers: "
                               "[10.0.0.1]}\nidle: poll\nburst: 32\n"
-                              "log: {level: debug}\n");
+                              "log: {level: debug}\nwatchdog: {stuck_worker: restart}\n");
   EXPECT_EQ(d.neighbors_added.size(), 1u);
   EXPECT_EQ(d.route_files_added, Lines{"/a"});
   EXPECT_TRUE(d.punt_changed);
   EXPECT_TRUE(d.idle_changed);
   EXPECT_TRUE(d.burst_changed);
   EXPECT_TRUE(d.log_level_changed);
-  EXPECT_EQ(d.lines,
-            (Lines{"+ neighbor {address: 192.0.2.9, interface: wan0, mac: \"02:00:00:00:00:09\"}",
-                   "+ route_file /a", "~ punt arp: default -> 5pps",
-                   "~ punt class ttl: default -> 7pps", "~ punt peers: 0 -> 1",
-                   "~ idle: sleep -> poll", "~ burst: 64 -> 32", "~ log.level: info -> debug"}));
+  EXPECT_EQ(
+      d.lines,
+      (Lines{"+ neighbor {address: 192.0.2.9, interface: wan0, mac: \"02:00:00:00:00:09\"}",
+             "+ route_file /a", "~ punt arp: default -> 5pps", "~ punt class ttl: default -> 7pps",
+             "~ punt peers: 0 -> 1", "~ idle: sleep -> poll", "~ burst: 64 -> 32",
+             "~ log.level: info -> debug", "~ watchdog.stuck_worker: report -> restart"}));
 }
 
 struct RestartCase {

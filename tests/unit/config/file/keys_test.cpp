@@ -239,7 +239,7 @@ TEST(Keys, StandBehindTheirMap) {
   EXPECT_EQ(place("ports.*.device"), place("ports") + 1);
   EXPECT_EQ(place("routes.*.via.*.gateway"), place("routes.*.via") + 1);
   EXPECT_EQ(place("routes.*.type"), place("routes.*.via.*.weight") + 1);
-  EXPECT_EQ(keys.back().path, "log.level");
+  EXPECT_EQ(keys.back().path, "watchdog.stuck_worker");
 }
 
 TEST(Keys, FindsTheKeysOfAMap) {

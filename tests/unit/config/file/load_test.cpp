@@ -68,6 +68,7 @@ tables: {ipv4_engine: compact, memory: 16MiB, groups: 1024}
 memory: 2GiB
 api: {socket: /tmp/hecto.sock, read_group: watchers, admin_group: wheel}
 log: {level: debug}
+watchdog: {stuck_worker: restart}
 )");
   EXPECT_EQ(c.workers, (std::map<int, std::vector<unsigned>>{{0, {2, 3, 4, 7}}, {1, {18}}}));
   EXPECT_EQ(c.control_core, 1u);
@@ -116,6 +117,7 @@ log: {level: debug}
   EXPECT_EQ(c.api_operate_group, std::nullopt);
   EXPECT_EQ(c.api_admin_group, "wheel");
   EXPECT_EQ(c.log_level, "debug");
+  EXPECT_EQ(c.stuck_worker, StuckWorker::kRestart);
 }
 
 TEST(Load, TakesRouteFilesFromTheFilesFolder) {

@@ -67,6 +67,7 @@ class RandomConfig {
     if (flip()) c.api_operate_group = "operators";
     if (flip()) c.api_admin_group = "root";
     c.log_level = flip() ? "debug" : "warn";
+    c.stuck_worker = flip() ? StuckWorker::kReport : StuckWorker::kRestart;
     if (flip()) c.memory_bytes = (64ull << 20) + below(1u << 30);
     return c;
   }
