@@ -5,6 +5,7 @@
 //   spdlog ─► queue (at most kMostBytes) ─► thread ─► poll, write ─► stderr
 //               └─ full: lost += 1                └─ "N lines of the log were lost"
 //
+// Lines that repeat themselves are counted (repeat_limit.hpp), but for those of a logger with a name.
 // Thread-safe.
 #pragma once
 
@@ -21,9 +22,15 @@ class BoundedSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   static constexpr size_t kMostBytes = 1 << 20;
 
-  // Does not own `fd`. `colors`: levels in colour, for a terminal.
-  explicit BoundedSink(int fd, bool colors = false, size_t most_bytes = kMostBytes);
-  ~BoundedSink() override;  // drains for a second
+  struct Options {
+    bool colors = false;         // levels in colour, for a terminal
+    bool journal = false;        // entries of the journal (journal.hpp) instead of writes
+    bool limit_repeats = false;  // the same line again and again is counted
+    size_t most_bytes = kMostBytes;
+  };
+  explicit BoundedSink(int fd) : BoundedSink(fd, Options()) {}
+  BoundedSink(int fd, const Options& options);  // does not own `fd`
+  ~BoundedSink() override;                      // drains for a second
 
   // Waits until all that was logged is written, at most so long; what is left then is lost.
   void drain(std::chrono::milliseconds longest) noexcept;
@@ -33,12 +40,12 @@ class BoundedSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;
+  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override;
   void flush_() override {}  // the thread writes at once; nobody waits for it
 
  private:
   struct Shared;
   const std::shared_ptr<Shared> shared_;  // the thread's, too: it may stand in a write for ever
-  const bool colors_;
 };
 
 // The default logger of the process: lines of `level` and above to stderr. To be called once,

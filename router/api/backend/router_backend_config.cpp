@@ -156,7 +156,7 @@ ApiResult RouterBackend::confirm() {
 void RouterBackend::audit(const std::string& line, bool done) {
   static spdlog::logger trail = [] {
     const auto& sinks = spdlog::default_logger()->sinks();
-    return spdlog::logger("", sinks.begin(), sinks.end());
+    return spdlog::logger("audit", sinks.begin(), sinks.end());
   }();
   trail.log(done ? spdlog::level::info : spdlog::level::warn, "audit: {}", line);
 }

@@ -54,7 +54,7 @@ TEST_F(BoundedSinkTest, WritesLinesInOrder) {
 }
 
 TEST_F(BoundedSinkTest, AReaderThatStandsStillHoldsNobodyUpAndIsToldWhatItMissed) {
-  auto sink = std::make_shared<BoundedSink>(ends_[1], false, 64 << 10);
+  auto sink = std::make_shared<BoundedSink>(ends_[1], BoundedSink::Options{.most_bytes = 64 << 10});
   auto log = logger(sink);
   const std::string much(1000, 'x');
   for (int i = 0; i < 1000; ++i) log.info(much);  // a megabyte; pipe and queue hold 128 KiB
@@ -79,6 +79,36 @@ TEST_F(BoundedSinkTest, EndsThoughNobodyReads) {
   sink.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 30s);
   EXPECT_EQ(read_until("last\n").size(), 200u * 1001 + 5) << "the thread goes before the pipe does";
+}
+
+TEST_F(BoundedSinkTest, WhatRepeatsIsCounted) {
+  auto sink = std::make_shared<BoundedSink>(ends_[1], BoundedSink::Options{.limit_repeats = true});
+  auto log = logger(sink);
+  for (int i = 0; i < 62; ++i) log.warn("port a: no");
+  log.info("port b: yes");
+  sink->drain(10s);
+  const std::string five = "port a: no\nport a: no\nport a: no\nport a: no\nport a: no\n";
+  EXPECT_EQ(read_until("more\n"), five + "port b: yes\nport a: no … 57 times more\n");
+}
+
+// Nobody logs any more when the window ends.
+TEST_F(BoundedSinkTest, WhatRepeatedIsToldByItself) {
+  auto sink = std::make_shared<BoundedSink>(ends_[1], BoundedSink::Options{.limit_repeats = true});
+  auto log = logger(sink);
+  for (int i = 0; i < 6; ++i) log.warn("no");
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(read_until("more\n"), "no\nno\nno\nno\nno\nno … 1 time more\n");
+  EXPECT_GT(std::chrono::steady_clock::now() - begun, 9s);
+}
+
+TEST_F(BoundedSinkTest, ALoggerWithANameIsNotLimited) {
+  auto sink = std::make_shared<BoundedSink>(ends_[1], BoundedSink::Options{.limit_repeats = true});
+  spdlog::logger trail("audit", sink);
+  trail.set_pattern("%v");
+  for (int i = 0; i < 20; ++i) trail.info("audit: uid 0 did it");
+  trail.info("last");
+  const std::string text = read_until("last\n");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 21);
 }
 
 TEST_F(BoundedSinkTest, AReaderThatIsGoneEndsNothing) {
