@@ -23,6 +23,7 @@
 #include "router/log/bounded_sink.hpp"
 #include "router/privileges/privileges.hpp"
 #include "router/service/service_manager.hpp"
+#include "router/service/signal_sender.hpp"
 
 namespace {
 
@@ -38,14 +39,19 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);  // before any other thread exists
     signal(SIGPIPE, SIG_IGN);
   }
-  void serve(Router& router, RouterBackend& backend) {
-    thread_ = std::thread([this, &router, &backend] {
+  void serve(Router& router, RouterBackend& backend, const ServiceManager& service) {
+    thread_ = std::thread([this, &router, &backend, &service] {
       confine_service();
       while (!done_.load()) {
         const timespec wait{0, 200'000'000};
         siginfo_t from{};
         const int signal = sigtimedwait(&set_, &from, &wait);
-        if (signal == SIGINT || signal == SIGTERM) return router.stop();
+        if (signal == SIGINT || signal == SIGTERM) {
+          const std::string why = "stopping: " + signal_and_sender(from);
+          spdlog::info(why);
+          service.stopping(why);
+          return router.stop();
+        }
         if (signal != SIGHUP) continue;
         const bool sent = from.si_code == SI_USER || from.si_code == SI_QUEUE;
         backend.reload_running_file(sent ? std::optional<uint32_t>(from.si_uid) : std::nullopt,
@@ -120,7 +126,7 @@ int run(const config::Config& config, config::Topology topology, const Options& 
     return 1;
   }
   spdlog::info("API: {}; ready", config.api_socket);
-  signals.serve(**router, backend);
+  signals.serve(**router, backend, service);
   struct End {
     Signals& signals;
     ~End() { signals.end(); }

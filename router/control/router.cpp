@@ -18,6 +18,7 @@
 #include "router/control/ipsec_control.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
+#include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/punt_control.hpp"
@@ -32,7 +33,6 @@
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/sampler.hpp"
-#include "router/dataplane/starvation.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/privileges/privileges.hpp"
 #include "router/service/service_manager.hpp"
@@ -159,7 +159,8 @@ Result<void> Router::start_tables() {
 
 void Router::start_interfaces() {
   sampler_ = std::make_unique<Sampler>(dataplane());
-  starvation_ = std::make_unique<Starvation>();
+  liveness_ = std::make_unique<Liveness>(*running_, *plane_, routing(), *sampler_);
+  liveness_->report_to(service_);
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
@@ -338,7 +339,7 @@ void Router::housekeeping() {
   }
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
-    watch_for_starvation();
+    liveness_->sampled(std::time(nullptr));
     watch_for_trouble();
     captures_->watch();
     reloads_->tick(parts(), ReloadControl::Clock::now());
@@ -355,6 +356,7 @@ void Router::housekeeping() {
     neighbors_->probe_some();
   }
   if (ticks_ % kRoomTicks == 0) read_left_out_policies();
+  liveness_->tick(gate_->open(), std::chrono::steady_clock::now());
   plane_->reclaim();
 }
 
@@ -390,12 +392,6 @@ void Router::watch_for_trouble() {
       "leaves them to its NIC; run \"ethtool -K INTERFACE tx off\" there");
 }
 
-void Router::watch_for_starvation() {
-  std::vector<Starvation::Place> places;
-  for (const WorkerStatus& worker : plane_->workers()) places.push_back({worker.id, worker.cpu});
-  for (const std::string& line : starvation_->watch(*sampler_, places)) spdlog::warn(line);
-}
-
 Parts Router::parts() {
   return {*running_, *plane_, routing(), *interfaces_, *routes_, ipsec(), *notes_};
 }
@@ -416,8 +412,8 @@ std::chrono::seconds Router::uptime() const {
 std::vector<std::string> Router::warnings() const {
   std::vector<std::string> lines = running_->placement.warnings;
   lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
-  const std::vector<std::string> starved = starvation_->lines();
-  lines.insert(lines.end(), starved.begin(), starved.end());
+  const std::vector<std::string> troubled = liveness_->lines();
+  lines.insert(lines.end(), troubled.begin(), troubled.end());
   return lines;
 }
 

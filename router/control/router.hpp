@@ -41,6 +41,7 @@ class Ipsec;
 class IpsecControl;
 class LinuxEventFanOut;
 class LinuxNamespace;
+class Liveness;
 class MemifGuard;
 class NeighborControl;
 class Notes;
@@ -52,7 +53,6 @@ class RouteControl;
 class Routing;
 class Sampler;
 class ServiceManager;
-class Starvation;
 class Tables;
 class XfrmControl;
 struct Parts;
@@ -125,7 +125,6 @@ class Router {
   void update_gate();
   void sweep_linux();
   void watch_for_trouble();
-  void watch_for_starvation();
 
   const std::unique_ptr<ServiceManager> nobody_;
   ServiceManager& service_;
@@ -154,7 +153,7 @@ class Router {
   std::unique_ptr<IpsecControl> ipsec_;
   std::unique_ptr<DpdkForwardingPlane> plane_;  // probes ports before the tables are there
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Starvation> starvation_;
+  std::unique_ptr<Liveness> liveness_;
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<CaptureControl> captures_;

@@ -25,6 +25,7 @@ WorkerTotals totals_of(const CycleCounters& cycles) {
   t.packets = cycles.packets.get();
   t.busy = cycles.busy.get();
   t.idle = cycles.idle.get();
+  t.iterations = cycles.iterations.get();
   t.busy_iterations = cycles.busy_iterations.get();
   t.sampled_packets = cycles.sampled_packets.get();
   for (size_t i = 0; i < t.stage_cycles.size(); ++i)

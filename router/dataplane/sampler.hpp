@@ -21,7 +21,7 @@ struct TrafficTotals {
 };
 
 struct WorkerTotals {
-  uint64_t packets = 0, busy = 0, idle = 0, busy_iterations = 0;
+  uint64_t packets = 0, busy = 0, idle = 0, iterations = 0, busy_iterations = 0;
   std::array<uint64_t, 5> stage_cycles{};
   uint64_t sampled_packets = 0;
   std::optional<ThreadTime> time;  // of its thread, where the kernel tells

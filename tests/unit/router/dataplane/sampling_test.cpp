@@ -7,6 +7,7 @@
 #include "router/dataplane/core/stage_timer.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 #include "router/dataplane/starvation.hpp"
+#include "router/dataplane/stuck_workers.hpp"
 #include "tests/beds/packets.hpp"
 
 namespace hecto::router::test {
@@ -106,6 +107,45 @@ TEST_F(StarvationTest, IsToldOnceItLasts) {
   for (unsigned i = 1; i < Starvation::kSeconds; ++i) EXPECT_TRUE(second(0).empty());
   EXPECT_EQ(second(0), std::vector<std::string>{"worker 1 has cpu 5 to itself again"});
   EXPECT_TRUE(starvation_.lines().empty());
+}
+
+// Worker 1 comes round so often in a second.
+class StuckWorkersTest : public testing::Test {
+ protected:
+  std::vector<std::string> second(unsigned turns) {
+    totals_.workers[0].iterations += 7;
+    totals_.workers[1].iterations += turns;
+    sampler_.sample();
+    return stuck_.watch(sampler_, {{0, 4}, {1, 5}}, ++now_s_);
+  }
+  Totals totals_ = [] {
+    Totals totals;
+    totals.workers.resize(2);
+    return totals;
+  }();
+  Sampler sampler_{[this] { return totals_; }};
+  StuckWorkers stuck_;
+  std::time_t now_s_ = 0;
+};
+
+TEST_F(StuckWorkersTest, IsToldOnceWithItsCpuAndSinceWhen) {
+  EXPECT_TRUE(second(1).empty());
+  for (unsigned i = 1; i < StuckWorkers::kSeconds; ++i) EXPECT_TRUE(second(0).empty());
+  EXPECT_FALSE(stuck_.any());
+  const std::vector<std::string> line = {
+      "worker 1 on cpu 5 does not come round since 1970-01-01T00:00:01Z: nothing that its queues "
+      "receive is forwarded"};
+  EXPECT_EQ(second(0), line);
+  EXPECT_EQ(stuck_.lines(), line);
+  EXPECT_TRUE(stuck_.any());
+  EXPECT_TRUE(second(0).empty()) << "told once";
+  EXPECT_EQ(second(1), std::vector<std::string>{"worker 1 on cpu 5 comes round again, after 7 s"});
+  EXPECT_FALSE(stuck_.any());
+}
+
+TEST_F(StuckWorkersTest, ATurnNowAndThenIsEnough) {
+  for (unsigned i = 0; i < 40; ++i)
+    EXPECT_TRUE(second(i % (StuckWorkers::kSeconds - 1) == 0 ? 1 : 0).empty());
 }
 
 TEST_F(StarvationTest, AMomentIsNone) {

@@ -1,0 +1,193 @@
+"""hectod under a service manager: what it tells it, what its unit says, what the journal gets. The
+manager is a socket here."""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import make_pair
+from lab import HECTO, HECTOD, SLOWER, sh, wait_for
+from test_privileges import UNIT
+
+WATCHDOG_S = 2.0
+
+
+class Datagrams:
+    """What comes to a UNIX socket, with the time."""
+
+    def __init__(self, path):
+        self.path, self.all = path, []
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.thread = threading.Thread(target=self.receive, daemon=True)
+        self.thread.start()
+
+    def receive(self):
+        while text := self.socket.recv(65536):
+            self.all.append((time.monotonic(), text.decode()))
+
+    def end(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.sendto(b"", str(self.path))
+        self.thread.join()
+        self.socket.close()
+
+    def count(self, words, since=0.0):
+        return len(self.times(words, since))
+
+    def times(self, words, since=0.0):
+        return [when for when, text in list(self.all) if words in text and when >= since]
+
+
+@pytest.fixture
+def managed(lab):
+    """Two hosts and a router between them that a manager watches; its messages are `manager`."""
+    pair = make_pair(lab, start=False)
+    pair.manager = Datagrams(lab.folder / "notify")
+    lab.cleanups.append(pair.manager.end)
+    pair.prefix = ["env", f"NOTIFY_SOCKET={pair.manager.path}",
+                   f"WATCHDOG_USEC={int(WATCHDOG_S * 1e6)}"]
+    return pair
+
+
+def start(pair):
+    pair.router.start(pair.config, prefix=pair.prefix)
+    wait_for(lambda: pair.manager.count("READY=1"), 20, "READY=1")
+
+
+def workers(router):
+    """Their threads, as the kernel names them."""
+    tasks = Path(f"/proc/{router.process.pid}/task")
+    return [int(task.name) for task in tasks.iterdir()
+            if (task / "comm").read_text().startswith(("lcore-worker", "rte-worker"))]
+
+
+class Stopped:
+    """One thread of a process stands still, as in an endless loop; all others go on."""
+    SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+
+    def __init__(self, thread):
+        self.thread = thread
+
+    def trace(self, request):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        if libc.ptrace(request, self.thread, None, None) != 0:
+            raise OSError(ctypes.get_errno(), "ptrace")
+
+    def __enter__(self):
+        self.trace(self.SEIZE)
+        self.trace(self.INTERRUPT)
+        os.waitpid(self.thread, self.WALL)
+        return self
+
+    def __exit__(self, *_):
+        self.trace(self.DETACH)
+
+
+def test_it_is_ready_when_it_forwards_and_says_how_it_is(managed):
+    router, manager = managed.router, managed.manager
+    start(managed)
+    before = router.dropped("not_ready")
+    managed.a.ping("10.2.0.1", count=1, ok=False)  # the neighbors
+    managed.a.ping("10.2.0.1")
+    assert router.dropped("not_ready") == before, "READY=1 came before packets flow"
+    assert manager.count("READY=1") == 1
+    assert manager.count("STATUS=forwarding: 2 ports; ") >= 1, manager.all
+    assert manager.count("STATUS=", manager.times("READY=1")[0] + 0.1) == 0, "each 10 s, not more"
+    wait_for(lambda: manager.count("STATUS=forwarding: 2 ports; ") >= 2, 12, "a status each 10 s")
+
+
+def test_the_watchdog_is_fed_as_long_as_control_turns(managed):
+    router, manager = managed.router, managed.manager
+    start(managed)
+    time.sleep(2 * WATCHDOG_S)
+    fed = manager.times("WATCHDOG=1")
+    gaps = [after - before for before, after in zip(fed, fed[1:])]
+    assert len(gaps) >= 3 and max(gaps) < WATCHDOG_S, gaps
+    router.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)
+    stopped = time.monotonic()
+    time.sleep(1.5 * WATCHDOG_S)
+    assert manager.count("WATCHDOG=1", stopped) == 0
+    router.process.send_signal(signal.SIGCONT)
+    wait_for(lambda: manager.count("WATCHDOG=1", stopped), WATCHDOG_S, "it goes on")
+    assert "does not come round" not in router.log(), "the whole process stood still"
+
+
+def test_it_says_who_ends_it(managed):
+    router, manager = managed.router, managed.manager
+    start(managed)
+    router.stop()
+    name = Path("/proc/self/comm").read_text().strip()
+    who = f"stopping: SIGTERM from pid {os.getpid()} ({name}), uid {os.getuid()}"
+    assert manager.count(f"STOPPING=1\nSTATUS={who}") == 1, manager.all
+    assert who in router.log(), router.log()
+
+
+def test_a_stuck_worker_is_told_and_restarts_it_where_the_file_says_so(managed):
+    router, manager = managed.router, managed.manager
+    start(managed)
+    stuck = "does not come round since"
+    with Stopped(workers(router)[0]):
+        wait_for(lambda: stuck in router.log(), 10, "the log tells it")
+        assert any(stuck in line for line in router.get("/v1/summary")["warnings"])
+        told = time.monotonic()
+        time.sleep(WATCHDOG_S)
+        assert manager.count("WATCHDOG=1", told) >= 1, "report: it is only told"
+        config = yaml.safe_load(router.file.read_text())
+        router.write({**config, "watchdog": {"stuck_worker": "restart"}})
+        assert "~ watchdog.stuck_worker: report -> restart" in router.cli("reload")
+        changed = time.monotonic()
+        time.sleep(1.5 * WATCHDOG_S)
+        assert manager.count("WATCHDOG=1", changed) == 0
+    wait_for(lambda: manager.count("WATCHDOG=1", changed), 5, "it goes on")
+    wait_for(lambda: "comes round again" in router.log(), 5, "and the log tells it")
+    assert router.log().count(stuck) == 1, "told once"
+    managed.a.ping("10.2.0.1")
+
+
+def test_the_journal_gets_fields(managed):
+    """Where stderr is the journal's stream, lines go to its socket."""
+    router, folder = managed.router, managed.lab.folder / "journal"
+    folder.mkdir()
+    journal = Datagrams(folder / "socket")
+    managed.lab.cleanups.append(journal.end)
+    router.log_file.touch()
+    stream = router.log_file.stat()
+    sh(["ip", "netns", "add", router.linux])  # a mount namespace of its own shows it to nobody
+    Path("/run/systemd/journal").mkdir(parents=True, exist_ok=True)
+    managed.prefix += [f"JOURNAL_STREAM={stream.st_dev}:{stream.st_ino}", "unshare", "--mount",
+                       "sh", "-c", 'mount --bind "$0" /run/systemd/journal && exec "$@"', folder]
+    start(managed)
+    entries = [text.splitlines() for _, text in list(journal.all)]
+    port = next(entry for entry in entries if "SUBJECT=port a0" in entry)
+    assert "PRIORITY=6" in port and "SYSLOG_IDENTIFIER=hectod" in port, port
+    assert any(line.startswith("MESSAGE=port a0: va (") for line in port), port
+    router.cli("reload", "/nonexistent.yaml", check=False)
+    wait_for(lambda: any("SUBJECT=audit" in text and "PRIORITY=4" in text
+                         for _, text in list(journal.all)), 5, "a refused reload is a warning")
+    assert router.log() == "", "each line once"
+
+
+def test_systemd_finds_no_fault_in_the_unit(tmp_path):
+    """That it scores below 3 is test_privileges.py's."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not here")
+    unit = tmp_path / "hectod.service"
+    text = UNIT.read_text()
+    unit.write_text(text.replace("/usr/bin/hectod", str(HECTOD)))
+    verify = ["systemd-analyze", "verify", "--man=no", unit]
+    assert sh(verify) == ""
+    unit.write_text(unit.read_text().replace("WatchdogSec=", "WatchdogSeconds="))
+    assert "WatchdogSeconds" in sh(verify, check=False), "it would have found one"
+    assert "Type=notify\n" in text and "NotifyAccess" not in text, "hectod itself tells it"
+    assert text.index("--check") < text.index("ExecStart=")
