@@ -15,6 +15,7 @@
 #include "base/version.hpp"
 #include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
+#include "router/cli/completion.hpp"
 #include "router/cli/examples.hpp"
 
 namespace hecto::cli {
@@ -334,6 +335,16 @@ void describe(CLI::App& app, Arguments& a) {
   app.footer(fmt::format("Objects of show:\n{}\n{}", wrapped(nouns()), examples_of("hecto")));
 }
 
+// Not in the help: packages ask for it.
+Ending completion_for(const CLI::App& app, const std::string& shell) {
+  CompletionObjects objects{{"route", {{"add", "one route more"}, {"delete", "one less"}}}};
+  for (const Noun& noun : kNouns)
+    objects["show"].push_back({std::string(noun.name), std::string(noun.lines[0].text)});
+  const std::string script = completion(app, objects, shell);
+  return script.empty() ? wrong(fmt::format("completion: use {}", fmt::join(kShells, ", ")))
+                        : Ending{kDone, script};
+}
+
 // "show port" means ports.
 tl::expected<void, Ending> check_noun(Arguments& a) {
   const auto known = nouns();
@@ -373,6 +384,8 @@ tl::expected<Arguments, Ending> parse_arguments(int argc, const char* const* arg
 
   if (argc < 2) return tl::unexpected<Ending>(Ending{kWrongUsage, app.help()});
   const std::string first = argv[1];
+  if (first == "completion")
+    return tl::unexpected<Ending>(completion_for(app, argc > 2 ? argv[2] : ""));
   if (first[0] != '-' && std::find(kVerbs.begin(), kVerbs.end(), first) == kVerbs.end()) {
     return tl::unexpected<Ending>(
         wrong(fmt::format("\"{}\" is not known; {}", first, did_you_mean(first, kVerbs))));
