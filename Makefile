@@ -16,7 +16,7 @@ M ?= 30
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec soak coverage lint fuzz bench bench-lookup bench-ipsec format format-check clean
+  test-ipsec test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec deb format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -38,6 +38,8 @@ help:
 	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
 	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
+	@echo 'make deb           Debian packages of the last commit, in build-deb; needs lintian and debhelper'
+	@echo 'make test-deb      installs, upgrades, removes and purges them in a bare Debian 12, as root'
 	@echo 'make deps          installs what is missing of packaging/debian-packages.txt; all others do it first'
 	@echo 'make clean         removes the build folders'
 
@@ -108,6 +110,13 @@ bench-ipsec: build
 	@HUGEPAGES_MB=1024 bench/with-hugepages $(BUILD)/bench/hecto-bench ipsec \
 	  --json $(BUILD)/bench/ipsec.json
 
+# Its own clone, and as long as a build from nothing takes; MESON_ARGS go to meson, too.
+deb: | deps
+	@packaging/make-deb build-deb $(MESON_ARGS)
+
+test-deb: deb
+	@packaging/check-deb build-deb
+
 deps:
 	@packaging/install-missing
 
@@ -118,7 +127,7 @@ format-check:
 	@clang-format -n --Werror $(SOURCES)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) $(BUILD_COVERAGE) $(BUILD_FUZZ) build-neon
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) $(BUILD_COVERAGE) $(BUILD_FUZZ) build-neon build-deb
 
 $(BUILD)/build.ninja: | deps
 	@echo 'configuring $(BUILD) …'
