@@ -1,12 +1,11 @@
-"""hectod under a service manager: what it tells it, what its unit says, what the journal gets. The
-manager is a socket here."""
+"""hectod under a service manager: what it tells it, what its unit says, what the journal gets."""
 
+import contextlib
 import ctypes
 import os
 import shutil
 import signal
 import socket
-import threading
 import time
 from pathlib import Path
 
@@ -15,52 +14,31 @@ import yaml
 
 from conftest import make_pair
 from lab import HECTOD, sh, wait_for
+from service_manager import ServiceManager
 from test_privileges import UNIT
 
 WATCHDOG_S = 2.0
 
 
-class Datagrams:
-    """What comes to a UNIX socket, with the time."""
-
-    def __init__(self, path):
-        self.path, self.all = path, []
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(str(path))
-        self.thread = threading.Thread(target=self.receive, daemon=True)
-        self.thread.start()
-
-    def receive(self):
-        while text := self.socket.recv(65536):
-            self.all.append((time.monotonic(), text.decode()))
-
-    def end(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-            to.sendto(b"", str(self.path))
-        self.thread.join()
-        self.socket.close()
-
-    def count(self, words, since=0.0):
-        return len(self.times(words, since))
-
-    def times(self, words, since=0.0):
-        return [when for when, text in list(self.all) if words in text and when >= since]
-
-
 @pytest.fixture
-def managed(lab):
-    """Two hosts and a router between them that a manager watches; its messages are `manager`."""
+def managed(lab, monkeypatch):
+    """Two hosts and a router between them that `manager` watches."""
+    monkeypatch.setenv("WATCHDOG_USEC", str(int(WATCHDOG_S * 1e6)))
     pair = make_pair(lab, start=False)
-    pair.manager = Datagrams(lab.folder / "notify")
-    lab.cleanups.append(pair.manager.end)
-    pair.prefix = ["env", f"NOTIFY_SOCKET={pair.manager.path}",
-                   f"WATCHDOG_USEC={int(WATCHDOG_S * 1e6)}"]
+    pair.router.write(pair.config)
+    pair.manager = ServiceManager(pair.router)
     return pair
 
 
+def times(manager, words, since=0.0):
+    """When the manager heard a line with the words."""
+    with manager.lock:
+        return [when for when, line in manager.told if words in line and when >= since]
+
+
 def start(pair):
-    pair.router.start(pair.config, prefix=pair.prefix)
-    wait_for(lambda: pair.manager.count("READY=1"), 20, "READY=1")
+    pair.manager.start()
+    wait_for(lambda: times(pair.manager, "READY=1"), 20, "READY=1")
 
 
 def workers(router):
@@ -103,33 +81,33 @@ def test_it_is_ready_when_it_forwards_and_says_how_it_is(managed):
     router.linux_sh("ip link set lo up")
     router.linux_sh(["ip", "-batch", table])
     start(managed)
-    waiting = manager.times("STATUS=not forwarding before all routes and policies are known: ")
-    assert waiting and waiting[0] < manager.times("READY=1")[0], manager.all
+    waiting = times(manager, "STATUS=not forwarding before all routes and policies are known: ")
+    assert waiting and waiting[0] < times(manager, "READY=1")[0], manager.told
     before = router.dropped("not_ready")
     managed.a.ping("10.2.0.1", count=1, ok=False)  # the neighbors
     managed.a.ping("10.2.0.1")
     assert router.dropped("not_ready") == before, "READY=1 came before packets flow"
     assert manager.count("READY=1") == 1
-    assert manager.count("STATUS=forwarding: 2 ports; ") >= 1, manager.all
-    assert manager.count("; 1500", manager.times("READY=1")[0]) == 1, "with all routes"
-    assert manager.count("STATUS=", manager.times("READY=1")[0] + 0.1) == 0, "each 10 s, not more"
-    wait_for(lambda: manager.count("STATUS=forwarding: 2 ports; ") >= 2, 12, "a status each 10 s")
+    said = times(manager, "STATUS=forwarding: 2 ports; 1500")  # with all routes
+    assert len(said) == 1, manager.told
+    wait_for(lambda: len(times(manager, "STATUS=")) > len(waiting) + 1, 12, "a status each 10 s")
+    assert times(manager, "STATUS=")[-1] - said[0] > 9.5, manager.told
 
 
 def test_the_watchdog_is_fed_as_long_as_control_turns(managed):
     router, manager = managed.router, managed.manager
     start(managed)
     time.sleep(2 * WATCHDOG_S)
-    fed = manager.times("WATCHDOG=1")
+    fed = times(manager, "WATCHDOG=1")
     gaps = [after - before for before, after in zip(fed, fed[1:])]
     assert len(gaps) >= 3 and max(gaps) < WATCHDOG_S, gaps
     router.process.send_signal(signal.SIGSTOP)
     time.sleep(0.2)
     stopped = time.monotonic()
     time.sleep(1.5 * WATCHDOG_S)
-    assert manager.count("WATCHDOG=1", stopped) == 0
+    assert not times(manager, "WATCHDOG=1", stopped)
     router.process.send_signal(signal.SIGCONT)
-    wait_for(lambda: manager.count("WATCHDOG=1", stopped), WATCHDOG_S, "it goes on")
+    wait_for(lambda: times(manager, "WATCHDOG=1", stopped), WATCHDOG_S, "it goes on")
     assert "does not come round" not in router.log(), "the whole process stood still"
 
 
@@ -139,7 +117,7 @@ def test_it_says_who_ends_it(managed):
     router.stop()
     name = Path("/proc/self/comm").read_text().strip()
     who = f"stopping: SIGTERM from pid {os.getpid()} ({name}), uid {os.getuid()}"
-    assert manager.count(f"STOPPING=1\nSTATUS={who}") == 1, manager.all
+    assert manager.count("STOPPING=1") == manager.count(f"STATUS={who}") == 1, manager.told
     assert who in router.log(), router.log()
 
 
@@ -152,42 +130,58 @@ def test_a_stuck_worker_is_told_and_restarts_it_where_the_file_says_so(managed):
         assert any(stuck in line for line in router.get("/v1/summary")["warnings"])
         told = time.monotonic()
         time.sleep(WATCHDOG_S)
-        assert manager.count("WATCHDOG=1", told) >= 1, "report: it is only told"
+        assert times(manager, "WATCHDOG=1", told), "report: it is only told"
         config = yaml.safe_load(router.file.read_text())
         router.write({**config, "watchdog": {"stuck_worker": "restart"}})
         assert "~ watchdog.stuck_worker: report -> restart" in router.cli("reload")
         changed = time.monotonic()
         time.sleep(1.5 * WATCHDOG_S)
-        assert manager.count("WATCHDOG=1", changed) == 0
-    wait_for(lambda: manager.count("WATCHDOG=1", changed), 5, "it goes on")
+        assert not times(manager, "WATCHDOG=1", changed)
+    wait_for(lambda: times(manager, "WATCHDOG=1", changed), 5, "it goes on")
     wait_for(lambda: "comes round again" in router.log(), 5, "and the log tells it")
     assert router.log().count(stuck) == 1, "told once"
     managed.a.ping("10.2.0.1")
 
 
-def test_the_journal_gets_fields(managed):
+class Journal:
+    """journald's socket, where it is for who runs with `prefix`, and the entries that came."""
+
+    def __init__(self, lab, log):
+        self.folder, self.entries = lab.folder / "journal", []
+        self.folder.mkdir()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.folder / "socket"))
+        self.socket.setblocking(False)
+        place = Path("/run/systemd/journal")
+        if not place.exists():
+            place.mkdir(parents=True)
+            lab.cleanups.append(place.rmdir)
+        lab.cleanups.append(self.socket.close)
+        stream = log.stat()
+        self.prefix = ["env", f"JOURNAL_STREAM={stream.st_dev}:{stream.st_ino}", "unshare",
+                       "--mount", "sh", "-c", f'mount --bind "$0" {place} && exec "$@"',
+                       self.folder]
+
+    def find(self, *fields):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.entries.append(self.socket.recv(65536).decode().splitlines())
+        return next((entry for entry in self.entries if set(fields) <= set(entry)), None)
+
+
+def test_the_journal_gets_fields(lab):
     """Where stderr is the journal's stream, lines go to its socket."""
-    router, folder = managed.router, managed.lab.folder / "journal"
-    folder.mkdir()
-    journal = Datagrams(folder / "socket")
-    managed.lab.cleanups.append(journal.end)
+    pair = make_pair(lab, start=False)
+    router = pair.router
     router.log_file.touch()
-    stream = router.log_file.stat()
+    journal = Journal(lab, router.log_file)
     sh(["ip", "netns", "add", router.linux])  # a mount namespace of its own shows it to nobody
-    journal_folder = Path("/run/systemd/journal")
-    if not journal_folder.exists():
-        journal_folder.mkdir(parents=True)
-        managed.lab.cleanups.append(journal_folder.rmdir)
-    managed.prefix += [f"JOURNAL_STREAM={stream.st_dev}:{stream.st_ino}", "unshare", "--mount",
-                       "sh", "-c", 'mount --bind "$0" /run/systemd/journal && exec "$@"', folder]
-    start(managed)
-    entries = [text.splitlines() for _, text in list(journal.all)]
-    port = next(entry for entry in entries if "SUBJECT=port a0" in entry)
+    router.start(pair.config, prefix=journal.prefix)
+    port = wait_for(lambda: journal.find("SUBJECT=port a0"), 5, "an entry of a port")
     assert "PRIORITY=6" in port and "SYSLOG_IDENTIFIER=hectod" in port, port
     assert any(line.startswith("MESSAGE=port a0: va (") for line in port), port
     router.cli("reload", "/nonexistent.yaml", check=False)
-    wait_for(lambda: any("SUBJECT=audit" in text and "PRIORITY=4" in text
-                         for _, text in list(journal.all)), 5, "a refused reload is a warning")
+    wait_for(lambda: journal.find("SUBJECT=audit", "PRIORITY=4"), 5, "a refused reload warns")
     assert router.log() == "", "each line once"
 
 
