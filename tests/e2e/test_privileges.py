@@ -203,17 +203,14 @@ def test_the_unit_says_the_same():
     last = [line for line in out.splitlines() if "Overall exposure level" in line][0]
     assert float(last.split(":")[1].split()[0]) < 3.0, last
     text = UNIT.read_text()
-    assert "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_ADMIN CAP_BPF\n" in text, \
+    assert "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_ADMIN CAP_BPF CAP_IPC_LOCK\n" \
+        in text, \
         "what hectod keeps (router/privileges/privileges.cpp) is what the unit gives"
 
 
 def capabilities_of_the_unit():
-    """LimitMEMLOCK=infinity, too; where this machine forbids that, the capability instead."""
-    names = "+net_admin,+net_raw,+sys_admin,+bpf"
-    lifted = subprocess.run(["prlimit", "--memlock=unlimited", "true"], stderr=subprocess.DEVNULL)
-    prefix = ["prlimit", "--memlock=unlimited"] if lifted.returncode == 0 else []
-    names += "" if prefix else ",+ipc_lock"
-    return [*prefix, "setpriv", "--bounding-set=-all," + names, "--inh-caps=-all"]
+    names = "+net_admin,+net_raw,+sys_admin,+bpf,+ipc_lock"
+    return ["setpriv", "--bounding-set=-all," + names, "--inh-caps=-all"]
 
 
 def test_it_starts_with_no_more_than_the_unit_gives(lab):
@@ -234,7 +231,7 @@ def test_it_forwards_in_the_sandbox_of_the_unit(lab):
         pytest.skip("systemd-analyze, which knows systemd's sets of system calls, is not here")
     pair = make_pair(lab, start=False)
     router = pair.router
-    sh(["ip", "netns", "add", router.linux])  # ExecStartPre=
+    sh(["ip", "netns", "add", router.linux])  # hecto-netns.service
     Path("/run/dpdk").mkdir(exist_ok=True)  # RuntimeDirectory=, and so is the lab's folder
     Path("/run/hecto").mkdir(exist_ok=True)
     sandbox = ["unshare", "--mount", sys.executable, Path(__file__).with_name("sandbox.py"), UNIT,

@@ -191,10 +191,11 @@ def test_systemd_finds_no_fault_in_the_unit(tmp_path):
         pytest.skip("systemd-analyze is not here")
     unit = tmp_path / "hectod.service"
     text = UNIT.read_text()
+    shutil.copy(UNIT.with_name("hecto-netns.service"), tmp_path)
     unit.write_text(text.replace("/usr/bin/hectod", str(HECTOD)))
     verify = ["systemd-analyze", "verify", "--man=no", unit]
     assert sh(verify) == ""
     unit.write_text(unit.read_text().replace("WatchdogSec=", "WatchdogSeconds="))
     assert "WatchdogSeconds" in sh(verify, check=False), "it would have found one"
     assert "Type=notify\n" in text and "NotifyAccess" not in text, "hectod itself tells it"
-    assert text.index("ip netns add") < text.index("--check") < text.index("ExecStart=")
+    assert text.index("--check") < text.index("ExecStart=")
