@@ -26,12 +26,12 @@ Quantiles quantiles_of(const Histogram& histogram);
 
 // What the device spends under a load; unknown where it does not tell.
 struct DeviceLoad {
-  double cycles_per_packet = 0;  // TSC cycles, empty polls left out
-  double load_percent = 0;       // of its workers, mean
-  double burst_fill = 0;         // packets of a poll that found some
-  double cpu_percent = 0;        // of the whole process, 100 is one CPU
-  double worker_percent = 0;     // the same of its worker threads, by the scheduler's clock
-  std::optional<double> watts;   // of the CPU's packages, all that ran there
+  double cycles_per_packet = 0;   // TSC cycles, empty polls left out
+  double load_percent = 0;        // of its workers, mean
+  double burst_fill = 0;          // packets of a poll that found some
+  double cpu_percent = 0;         // of the whole process, 100 is one CPU
+  double worker_percent = 0;      // the same of its worker threads, by the scheduler's clock
+  std::optional<double> watts{};  // of the CPU's packages, all that ran there
 };
 // Called before a trial (then what it returns is not used) and right after it.
 using LoadReader = std::function<std::optional<DeviceLoad>()>;

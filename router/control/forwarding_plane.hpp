@@ -56,7 +56,7 @@ struct WorkerStatus {
   std::vector<Queue> queues;
   unsigned remote_queues = 0;  // of ports on another socket
   IdleMode idle = IdleMode::kSleep, idle_in_force = IdleMode::kSleep;
-  std::vector<std::string> no_wakeup;  // why it does not wait as its mode says, by port
+  std::vector<std::string> no_wakeup{};  // why it does not wait as its mode says, by port
 };
 
 struct PoolStatus {
