@@ -111,9 +111,8 @@ std::string render_workers(const json& answer, Style style) {
                 joined(list(worker, "features"), " ")});
     for (const json& why : list(worker, "no_wakeup"))
       warnings += painted(
-          paragraph("! ",
-                    fmt::format("core {}: idle: {}, but it sleeps where it would wait: {}",
-                                text(worker, "cpu"), text(worker, "idle"), why.get<std::string>())),
+          paragraph("! ", fmt::format("core {}: idle: {}, but it sleeps where it would wait: {}",
+                                      text(worker, "cpu"), text(worker, "idle"), plain(why))),
           Paint::kWarn, style);
     if (const uint64_t remote = whole(worker, "remote_queues"); remote > 0) {
       warnings +=
