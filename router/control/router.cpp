@@ -1,9 +1,7 @@
 #include "router/control/router.hpp"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,9 +39,8 @@
 namespace hecto::router {
 namespace {
 
-constexpr int kTick_ms = 50;
 constexpr int kSoon_ms = 1;  // while a device takes updates, or notifications gather
-constexpr unsigned kTicksPerSecond = 1000 / kTick_ms;
+constexpr unsigned kTicksPerSecond = 1000 / Router::kTick_ms;
 constexpr unsigned kLinkTicks = 4;                        // ports are asked for their link
 constexpr unsigned kProbeTicks = 15 * kTicksPerSecond;    // stale neighbors are confirmed
 constexpr unsigned kNeighborTicks = 5 * kTicksPerSecond;  // Linux's table is looked at
@@ -52,183 +49,13 @@ constexpr std::chrono::seconds kFirstAnswer{2};           // to the API, where n
 constexpr size_t kMirrorBudget = 4096;                    // netlink messages a turn
 constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no accident
 
-void log_routing(LogLevel level, const std::string& line) {
-  spdlog::log(level == LogLevel::kWarning ? spdlog::level::warn : spdlog::level::info, line);
-}
-
 }  // namespace
-
-Result<std::unique_ptr<Router>> Router::create(const config::Config& config, InstanceLocks* locks) {
-  auto topology = config::read_topology();
-  if (!topology) return fail("topology: " + topology.error());
-  return create(config, std::move(*topology), locks);
-}
-
-Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
-                                               config::Topology topology, InstanceLocks* locks,
-                                               ServiceManager* service) {
-  std::unique_ptr<Router> router(new Router(config, std::move(topology), service));
-  if (auto done = router->start_environment(); !done) return tl::unexpected(done.error());
-  router->plane_ = std::make_unique<DpdkForwardingPlane>(locks);
-  if (auto done = probe_ports(*router->running_, *router->plane_); !done)
-    return tl::unexpected(done.error());
-  if (auto done = router->start_tables(); !done) return tl::unexpected(done.error());
-  router->start_interfaces();
-  if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
-  router->restart_->continue_sas(router->ipsec());
-  if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
-  router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
-                              router->tables(), router->plane());
-  router->restart_->keep(*router->running_, router->interfaces_->table(), router->ipsec(),
-                         RestartControl::When::kRunning);
-  router->publish_ipsec();
-  router->sampler_->sample();
-  router->log_start();
-  return router;
-}
-
-Router::Router(const config::Config& config, config::Topology topology, ServiceManager* service)
-    : nobody_(service ? nullptr : std::make_unique<ServiceManager>()),
-      service_(service ? *service : *nobody_),
-      running_(std::make_unique<Running>()),
-      notes_(std::make_unique<Notes>()),
-      reloads_(std::make_unique<ReloadControl>()),
-      restart_(std::make_unique<RestartControl>(service_, *notes_)),
-      gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)) {
-  running_->config = config;
-  running_->topology = std::move(topology);
-  running_->loaded_unix_s = std::time(nullptr);
-  commands_.hold();
-}
 
 Router::~Router() {
   commands_.close();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
   if (ran_) restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kEnded);
   if (ran_) spdlog::info("stopped");
-}
-
-Result<void> Router::start_environment() {
-  auto placement = config::place(running_->config, running_->topology);
-  if (!placement) return fail(placement.error());
-  running_->placement = std::move(*placement);
-  auto eal = Eal::start(eal_options(running_->config, running_->placement));
-  if (!eal) return tl::unexpected(eal.error());
-  eal_ = std::move(*eal);
-
-  poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  timer_ = FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  const timespec tick{0, kTick_ms * 1'000'000};
-  const itimerspec period{tick, tick};
-  timerfd_settime(timer_.get(), 0, &period, nullptr);
-  watch(commands_.fd());
-  watch(timer_.get());
-  return {};
-}
-
-Result<void> Router::start_tables() {
-  const config::Config& config = running_->config;
-  const config::Placement& placement = running_->placement;
-  const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
-  try {
-    restart_->find_tables(placement.sockets, config.tables.groups);
-    tables_ =
-        std::make_unique<Tables>(config.tables, placement.sockets, threads, log_routing, &service_);
-    memif_guard_ = std::make_unique<MemifGuard>([qsbr = &tables_->qsbr()] { qsbr->synchronize(); });
-    auto offload = Offload::create(config.offload, placement, *tables_, offload_found_);
-    if (!offload) return tl::unexpected(offload.error());
-    offload_ = std::move(*offload);
-    if (offload_) restart_->drop_tables("look-ups go to a device");
-    ipsec_ = std::make_unique<IpsecControl>(config.ipsec, routing(), tables_->qsbr(),
-                                            offload_ ? offload_->keys() : nullptr);
-    plane_->start(std::make_unique<Dataplane>(
-                      Dataplane::Options{placement.workers, config.linux_side.enabled,
-                                         offload_.get(), ipsec_->stages(), ipsec_->nic()},
-                      *tables_),
-                  ipsec_->ipsec());
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
-  plane_->close(true);
-  if (!plane_->has_ipsec() && !(config.ipsec.sas.empty() && config.ipsec.policies.empty()))
-    return fail(
-        fmt::format("ipsec: the file has SAs or policies, and nothing here can hold them: "
-                    "{}",
-                    ipsec_->found()));
-  return {};
-}
-
-void Router::start_interfaces() {
-  sampler_ = std::make_unique<Sampler>(dataplane());
-  liveness_ = std::make_unique<Liveness>(*running_, *plane_, routing(), *sampler_);
-  liveness_->report_to(service_);
-  interfaces_ =
-      std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
-  routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
-  captures_ = std::make_unique<CaptureControl>(*plane_);
-  linux_events_ = std::make_unique<LinuxEventFanOut>(
-      running_->config.linux_side, routing(),
-      [this](const LinuxLink& link, bool removed) {
-        if (interfaces_->follow_link(link, removed)) routes_->write_to_linux();
-      },
-      [this] { dataplane().hold_gleans(); });
-}
-
-Result<void> Router::start_linux_side() {
-  const config::LinuxConfig& config = running_->config.linux_side;
-  if (!config.enabled) return {};
-  if (auto done = check_user(running_->config); !done) return done;
-  auto linux_side = LinuxNamespace::open(config, dataplane(), *notes_, *linux_events_, service_);
-  if (!linux_side) return tl::unexpected(linux_side.error());
-  linux_ = std::move(*linux_side);
-  interfaces_->attach(*linux_);
-  routes_->attach(*linux_);
-  watch(linux_->fd());
-  neighbors_ = std::make_unique<NeighborControl>(*linux_, routing(), *notes_);
-  neighbors_->raise_limits();
-  punt_ = std::make_unique<PuntControl>(linux_->space(), *plane_, *notes_);
-  return config.mirror_ipsec && plane_->has_ipsec() ? start_xfrm() : Result<void>{};
-}
-
-// Where the kernel has no XFRM the SAs are those of the file and the API.
-Result<void> Router::start_xfrm() {
-  auto xfrm = XfrmControl::open(linux_->space(), ipsec(), *notes_);
-  if (!xfrm) return tl::unexpected(xfrm.error());
-  if (*xfrm == nullptr) {
-    ipsec_->add_to_found("; this Linux has no XFRM to mirror");
-    return {};
-  }
-  xfrm_ = std::move(*xfrm);
-  linux_->exempt_twins_from_xfrm();
-  watch(xfrm_->fd());
-  return {};
-}
-
-void Router::log_start() {
-  const config::Placement& placement = running_->placement;
-  spdlog::info("hecto on {}; {}", Eal::version(), eal_->note());
-  spdlog::info("control on cpu {}; workers: {}", placement.control_cpu, placement.workers.size());
-  for (const config::WorkerPlacement& worker : placement.workers)
-    spdlog::info("worker {}: cpu {}, socket {}, idle {}", worker.id, worker.cpu, worker.socket,
-                 idle_words(running_->config.idle_of(worker.cpu)));
-  for (const PortStatus& port : plane_->ports()) {
-    spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
-                 port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
-    for (const std::string& sentence : port.refused)
-      spdlog::info("port {}: {}", port.name(), sentence);
-  }
-  for (const std::string& line : idle_shortfalls(plane_->workers())) spdlog::warn(line);
-  spdlog::info("offload: {}", offload_found_);
-  spdlog::info("ipsec: {}", ipsec_->found());
-  if (running_->config.ipsec.export_keys)
-    notes_->add(
-        "ipsec.export_keys: root can have the keys of all SAs by hecto capture --esp-keys; switch "
-        "it off when they are no longer needed");
-  if (linux_)
-    spdlog::info("Linux side: namespace {}", linux_->name());
-  else
-    spdlog::info("Linux side: off; what would be punted is dropped as no_linux");
-  for (const std::string& warning : placement.warnings) spdlog::warn("plan: {}", warning);
 }
 
 void Router::watch(int fd) {

@@ -61,6 +61,7 @@ struct Running;
 
 class Router {
  public:
+  static constexpr int kTick_ms = 50;  // of housekeeping
   // Brings everything up but the workers. Errors are one line for the operator. `topology`: the
   // box, for who wants another view of it than this machine's.
   // `locks`, those of the configuration (instance.hpp), outlives it; null: nothing is locked.
