@@ -15,6 +15,7 @@
 #include "base/version.hpp"
 #include "config/capacity/capacity.hpp"
 #include "router/api/backend.hpp"
+#include "router/cli/change_arguments.hpp"
 #include "router/cli/completion.hpp"
 #include "router/cli/examples.hpp"
 #include "router/cli/machine_arguments.hpp"
@@ -129,11 +130,6 @@ CLI::App& add_verb(CLI::App& app, const char* name, const char* text, const std:
   return verb;
 }
 
-// An option with a value, which the help calls `value`.
-CLI::Option* add_option(CLI::App& verb, const char* names, auto& into, const char* value,
-                        const std::string& text) {
-  return verb.add_option(names, into, text)->option_text(value);
-}
 template <typename Limit>
 void add_number(CLI::App& verb, const char* names, auto& into, const char* value, Limit least,
                 Limit most, const std::string& text, const std::string& more = {}) {
@@ -243,45 +239,6 @@ void add_capture(CLI::App& app, Arguments& a) {
              "only root, and only where the router's file says ipsec: {export_keys: true}");
 }
 
-void add_changes(CLI::App& app, Arguments& a) {
-  CLI::App& reload = add_verb(
-      app, "reload", "applies the configuration file as one transaction, or not at all",
-      "Prints each change; what is wrong, or cannot change while the router runs, is named, and\n"
-      "then nothing is changed (exit code 1).");
-  add_option(reload, "FILE", a.object, " ", "without one, that which runs is read again");
-  add_option(reload, "--confirm", a.confirm, "TIME",
-             "what ran before comes back by itself after so long (90s, 5m, 1h), unless\n"
-             "hecto confirm comes first");
-  CLI::App& diff = add_verb(
-      app, "diff", "what a reload would change, or why it would be refused; nothing is changed",
-      "One line a change, as hecto reload prints them.");
-  add_option(diff, "FILE", a.object, " ", "without one, that which runs is read again");
-  add_verb(app, "confirm", "keeps what hecto reload --confirm brought",
-           "Silent, and exit code 0, when it is kept; exit code 1 when nothing waits for it.");
-  add_verb(app, "rollback", "back to the configuration that ran before the last reload",
-           "One step, and once. The file on disk stays as it is: the next reload, or restart, "
-           "reads it.");
-  CLI::App& route =
-      add_verb(app, "route", "add, delete: one route of origin api more, or less", "");
-  add_option(route, "WORDS", a.words, " ", "one of the forms below")->required();
-  route.add_flag("--all", a.all, "deletes what `route add` and `load-routes` brought");
-  CLI::App& load = add_verb(
-      app, "load-routes",
-      "loads a whole table as one transaction: list of prefixes, bgpdump -m text, MRT", "");
-  add_option(load, "FILE", a.object, " ",
-             "list of prefixes, bgpdump -m text, or MRT (TABLE_DUMP_V2); also gzipped;\n"
-             "- reads standard input")
-      ->required();
-  add_option(load, "--via", a.via, "GW,...",
-             "the next hop of all routes; several: ECMP; fe80::1%lan0 names an\ninterface");
-  add_option(load, "--metric", a.metric, "N", "of all routes (default 0)");
-  load.add_flag("--replace", a.replace,
-                "deletes the routes of origin api that the file does not hold");
-  load.add_flag("--skip-bad", a.skip_bad,
-                "loads what is good of a damaged file and tells each bad line or record;\n"
-                "without it a file that is malformed anywhere, or cut off, changes nothing");
-}
-
 void add_files(CLI::App& app, Arguments& a) {
   CLI::App& check = add_verb(
       app, "check", "what is wrong with a configuration file; silent when nothing is",
@@ -339,7 +296,7 @@ void describe(CLI::App& app, Arguments& a) {
   add_top(app, a);
   add_trace(app, a);
   add_capture(app, a);
-  add_changes(app, a);
+  add_change_verbs(app, a, add_verb);
   add_files(app, a);
   add_machine_verbs(app, a, add_verb, kNeedsNone);
   add_verb(
