@@ -5,12 +5,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "config/placement/hugepage_margin.hpp"
+
 namespace hecto::config {
 namespace {
-
-// hectod asks for a sixteenth more than its pools hold, and for 56 bytes more of each mbuf than the
-// plan counts: 8.8% of the smallest data room.
-constexpr double kMargin = 1.125;
 
 void read_sizes(const MachineFiles& files, HugepageNeed& need) {
   std::string folder = fmt::format("/sys/devices/system/node/node{}/hugepages", need.socket);
@@ -45,15 +43,17 @@ std::vector<HugepageNeed> hugepage_needs(const Config& config, const Placement& 
                                          const MachineFiles& files) {
   std::vector<HugepageNeed> needs;
   // `memory:` is of all sockets: each has the share that the plan gives it.
-  const double scale =
-      config.memory_bytes && placement.memory_bytes > 0
-          ? static_cast<double>(*config.memory_bytes) / static_cast<double>(placement.memory_bytes)
-          : kMargin;
+  const auto wanted = [&](uint64_t bytes) {
+    if (!config.memory_bytes || placement.memory_bytes == 0) return with_hugepage_margin(bytes);
+    const double scale =
+        static_cast<double>(*config.memory_bytes) / static_cast<double>(placement.memory_bytes);
+    return static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * scale));
+  };
   for (const SocketMemory& memory : placement.memory) {
     if (memory.bytes == 0) continue;
     HugepageNeed need;
     need.socket = memory.socket;
-    need.wanted_bytes = static_cast<uint64_t>(std::ceil(static_cast<double>(memory.bytes) * scale));
+    need.wanted_bytes = wanted(memory.bytes);
     read_sizes(files, need);
     needs.push_back(std::move(need));
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config/box/pcie.hpp"
+#include "config/placement/hugepage_margin.hpp"
 #include "config/placement/placement_parts.hpp"
 
 namespace hecto::config {
@@ -136,12 +137,13 @@ void warn_memory(const Config& config, const Topology& topology, const Placement
                                   mib(topology.memory_bytes[index]), mib(sum)));
     if (index >= topology.hugepage_bytes.size() || index >= topology.hugepages_2m.size()) continue;
     uint64_t have = topology.hugepage_bytes[index];
-    if (have >= need.bytes) continue;
-    uint64_t pages = (need.bytes - have + kPage_bytes - 1) / kPage_bytes;
-    lines.push_back(fmt::format(
-        "Hugepages on socket {}: {} MiB free, {} MiB needed. Reserve them: "
-        "{}",
-        need.socket, have >> 20, mib(need.bytes), reserve_command(topology, index, pages)));
+    const uint64_t wanted = config.memory_bytes ? need.bytes : with_hugepage_margin(need.bytes);
+    if (have >= wanted) continue;
+    uint64_t pages = (wanted - have + kPage_bytes - 1) / kPage_bytes;
+    lines.push_back(
+        fmt::format("Hugepages on socket {}: {} MiB free, {} MiB needed. Reserve them: "
+                    "{}",
+                    need.socket, have >> 20, mib(wanted), reserve_command(topology, index, pages)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "config/file/to_yaml.hpp"
+#include "config/placement/hugepage_margin.hpp"
 #include "config/placement/placement.hpp"
 #include "tests/beds/boxes.hpp"
 
@@ -76,7 +77,8 @@ TEST(Memory, TellsHowToReserveHugepages) {
   t.hugepage_bytes = {100ull << 20};
   t.hugepages_2m = {60};
   Placement p = placed(read(kTwoSoftware), t);
-  uint64_t need = (p.memory_bytes - (100ull << 20) + (2u << 20) - 1) / (2u << 20);
+  const uint64_t wanted = with_hugepage_margin(p.memory_bytes);
+  uint64_t need = (wanted - (100ull << 20) + (2u << 20) - 1) / (2u << 20);
   EXPECT_TRUE(warns(p, "Hugepages on socket 0: 100 MiB free, "));
   EXPECT_TRUE(warns(p, "sysctl -w vm.nr_hugepages=" + std::to_string(60 + need)));
 
