@@ -115,12 +115,11 @@ int run(const config::Config& config, config::Topology topology, const Options& 
   }
   std::optional<Listener> loopback;  // in the namespace that hectod started in, with all its rights
   if (config.api_http) {
-    auto opened = Listener::open_tcp(*config.api_http);
-    if (!opened) {
-      spdlog::error("{}", opened.error().message);
-      return 1;
-    }
-    loopback.emplace(std::move(*opened));
+    // Any user of the machine can take a port: that keeps no router from starting.
+    if (auto opened = Listener::open_tcp(*config.api_http))
+      loopback.emplace(std::move(*opened));
+    else
+      spdlog::warn("{}: no HTTP until the next start", opened.error().message);
   }
   auto router = Router::create(config, std::move(topology), locks->get(), &service);
   if (!router) {

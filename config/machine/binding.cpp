@@ -105,8 +105,11 @@ class Binder {
 
   Result<void> bind_one(const std::string& pci, const std::string& function_of) {
     const auto names = interfaces_of(files_, pci);
-    const BoundDevice device{pci, driver_of(files_, pci), names.empty() ? "" : names.front(),
-                             function_of};
+    BoundDevice device{pci, driver_of(files_, pci), names.empty() ? "" : names.front(),
+                       function_of};
+    // One that was cut off halfway knows the way back; the device itself does no more.
+    if (const BoundDevice* known = bound_.find(pci); known && device.driver.empty())
+      device = *known;
     if (device.driver == kVfio) {
       lines_.push_back(fmt::format("{}: {} has it already{}", pci, kVfio,
                                    bound_.find(pci) ? "" : ", and not by hecto: unbind leaves it"));

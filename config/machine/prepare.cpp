@@ -18,7 +18,7 @@ void reserve(MachineFiles& files, const HugepageNeed& need, Prepared& out) {
     return;
   }
   // The kernel takes what it can, and says nothing.
-  const uint64_t now = files.number(need.file).value_or(0);
+  uint64_t now = files.number(need.file).value_or(0);
   out.done.push_back(fmt::format("node {}: {} hugepages of {} KiB, had {}", need.socket, now,
                                  need.page_bytes >> 10, need.reserved));
   if (now < target)

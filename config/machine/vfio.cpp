@@ -59,8 +59,12 @@ Result<void> give_back(MachineFiles& files, KernelCalls& kernel, const BoundDevi
   const std::string& pci = device.pci;
   // A newline alone takes the override off.
   if (auto done = files.write(device_folder(pci) + "/driver_override", "\n"); !done) return done;
-  if (driver_of(files, pci) != device.driver) {
-    if (auto done = release(files, pci); !done) return done;
+  // Somebody else's by now, after a restart of the machine: theirs it stays.
+  const std::string has = driver_of(files, pci);
+  if (!has.empty() && has != kVfio) return {};
+  if (has != device.driver) {
+    if (!has.empty())
+      if (auto done = release(files, pci); !done) return done;
     if (!device.driver.empty())
       if (auto done = probe(files, pci, device.driver); !done) return done;
   }

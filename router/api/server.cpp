@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "config/file/load_ipsec.hpp"
@@ -357,9 +359,15 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start_on_loopback(ApiBackend& back
   door.headers = LoopbackAccess::kHeaders;
   auto server = HttpServer::start(
       std::move(listener), limits,
-      [&backend, access](HttpRequest& request) {
+      [&backend, access, looking = std::make_shared<std::mutex>()](HttpRequest& request) {
         if (auto refused = access.refuse(request)) return std::move(*refused);
-        return answer(backend, request, access.role(request));
+        const Role role = access.role(request);
+        // Every user of the machine may ask: what is refused to them fills no log, and of those who
+        // only look control has one question at a time.
+        if (role < needed(request)) return answered(backend, request, role);
+        if (role > Role::kRead) return answer(backend, request, role);
+        const std::lock_guard one(*looking);
+        return answer(backend, request, role);
       },
       std::move(door));
   if (!server) return tl::unexpected<Error>(server.error());

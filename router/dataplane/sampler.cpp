@@ -128,11 +128,11 @@ std::optional<CpuShare> Sampler::cpu_share(unsigned worker) const {
 }
 
 void Sampler::reset_port(uint16_t port) {
-  base_[port] = collect_().ports[port];
+  base_[port] = now_.ports[port] = before_.ports[port] = collect_().ports[port];
 }
 
 void Sampler::reset_interface(InterfaceId id) {
-  base_interfaces_[id] = collect_().interfaces[id];
+  base_interfaces_[id] = now_.interfaces[id] = before_.interfaces[id] = collect_().interfaces[id];
 }
 
 TrafficTotals Sampler::interface(const Totals& totals, InterfaceId id) const {

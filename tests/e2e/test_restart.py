@@ -199,6 +199,11 @@ def hugepages():
         HUGE.write_text(before)
 
 
+def contents(service, name):
+    with service.lock:
+        return os.pread(service.store[name], 1 << 20, 0).decode()
+
+
 def add_routes(router, count):
     """Of two kinds: half of them by b, the others nowhere."""
     batch = router.folder / "routes"
@@ -214,7 +219,7 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     router = bed.router
     add_routes(router, 100_000)
     bed.b.sh("ip address add 20.0.0.1/32 dev lo")
-    time.sleep(1.1)  # what the next run is left is written each second
+    wait_for(lambda: "tables" in contents(bed.service, "state"), 10, "its tables are left")
     assert any(name.startswith("table-") for name in bed.service.kept())
     before = sorted(bed.service.kept())
     with Stream(bed.a, bed.b, ["20.0.0.1", "20.0.0.2"]) as stream:
