@@ -15,8 +15,10 @@ bool Gate::update(const Known& known, Clock::time_point now) {
     opens(known);
   } else if (!open && was_open) {
     log_(LogLevel::kWarning,
-         "ipsec: Linux's notifications were lost, and a policy may be among them: nothing is "
-         "forwarded (not_ready) until all are read again");
+         known.policies
+             ? "restart: nothing is forwarded (not_ready) until all routes are read"
+             : "ipsec: Linux's notifications were lost, and a policy may be among them: nothing is "
+               "forwarded (not_ready) until all are read again");
     said_ = now;
     told_ = true;
   } else if (!open && now - said_ >= kRepeat) {
@@ -35,7 +37,7 @@ void Gate::opens(const Known& known) {
                      kPatience.count()));
   else if (told_)
     log_(LogLevel::kInfo, "all routes and policies are known: forwarding");
-  ever_open_ = true;
+  ever_open_ = ever_open_ || known.routes || !known.inherited;
   told_ = false;
 }
 

@@ -1,5 +1,6 @@
 #include "router/control/restart_control.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "router/control/dpdk_forwarding_plane.hpp"
@@ -27,6 +28,7 @@ RestartControl::~RestartControl() = default;
 
 void RestartControl::drop_tables(const std::string& why) {
   if (!inherited_) return;
+  inherited_->forget();
   inherited_.reset();
   whole_.clear();
   say_cold(why);
@@ -68,12 +70,38 @@ void RestartControl::take_over(const Running& running, const InterfaceTable& int
   }
 }
 
-void RestartControl::tables_known(const Tables& tables, DpdkForwardingPlane& plane) {
+void RestartControl::watch(const Running& running, const InterfaceTable& interfaces,
+                           DpdkForwardingPlane& plane) {
+  if (!inherited_ || state_of(running, interfaces).numbers == state_.before()->numbers) return;
+  plane.inherit(nullptr);
+  drop_tables("ports or interfaces have changed since the start");
+}
+
+void RestartControl::tables_known(const Tables& tables, DpdkForwardingPlane& plane,
+                                  const Running& running, const InterfaceTable& interfaces,
+                                  const Ipsec& ipsec) {
   whole_ = tables.kept() ? tables.run() : std::string();
+  keep(running, interfaces, ipsec, When::kRunning);  // before those that it named are let go of
   if (!inherited_) return;
   plane.inherit(nullptr);
+  inherited_->forget();
   inherited_.reset();
   spdlog::info("restart: all is read; forwarding by it");
+}
+
+void RestartControl::foresee(const config::Config& wanted) {
+  if (!state_.before()) return;
+  RunState both = *state_.before();
+  for (const config::PortConfig& port : wanted.ports) {
+    for (const lookup::IpPrefix& address : port.addresses)
+      both.addresses.push_back({port.name, address});
+    for (const config::VlanConfig& vlan : port.vlans)
+      for (const lookup::IpPrefix& address : vlan.addresses)
+        both.addresses.push_back({fmt::format("{}.{}", port.name, vlan.id), address});
+  }
+  for (const config::NeighborConfig& neighbor : wanted.neighbors)
+    both.neighbors.push_back({neighbor.interface, neighbor.address});
+  state_.keep(both);
 }
 
 void RestartControl::continue_sas(Ipsec& ipsec) const {

@@ -15,6 +15,10 @@
 
 #include "router/control/run_state.hpp"
 
+namespace hecto::config {
+struct Config;
+}
+
 namespace hecto::router {
 
 class DpdkForwardingPlane;
@@ -35,14 +39,19 @@ class RestartControl {
 
   // Before this run makes its own.
   void find_tables(const std::vector<int>& sockets, uint32_t groups);
+  // Before the file is applied: a start that fails halfway leaves what it wrote to the next.
+  void foresee(const config::Config& wanted);
   // When ports, interfaces and twins are there. `linux_side` is null in static mode.
   void take_over(const Running& running, const InterfaceTable& interfaces, LinuxSide* linux_side,
                  const Tables& tables, DpdkForwardingPlane& plane);
   // They cannot be used after all; said where there are some.
   void drop_tables(const std::string& why);
   bool inherits() const { return inherited_ != nullptr; }  // tables, and uses them
+  // Each turn: they go when a port or an interface is not what it was.
+  void watch(const Running& running, const InterfaceTable& interfaces, DpdkForwardingPlane& plane);
   // This run's are whole from here on.
-  void tables_known(const Tables& tables, DpdkForwardingPlane& plane);
+  void tables_known(const Tables& tables, DpdkForwardingPlane& plane, const Running& running,
+                    const InterfaceTable& interfaces, const Ipsec& ipsec);
   // Before SAs are added.
   void continue_sas(Ipsec& ipsec) const;
   // Writes down what has changed, for the next run; numbers of SAs with a reserve, but at the end,

@@ -155,12 +155,13 @@ void Router::update_gate() {
   Gate::Known known;
   known.routes = !linux_ || (linux_->mirror_known() && swept_);
   if (linux_ && linux_->mirror_known() && !swept_) sweep_linux();  // and what it changes is read
+  restart_->watch(*running_, interfaces_->table(), *plane_);
   known.inherited = restart_->inherits();
   known.policies = !xfrm_ || xfrm_->whole();
   known.policies_wanted = xfrm_ || !ipsec().empty();
   if (known.routes && !tables_known_) {
     tables_known_ = true;
-    restart_->tables_known(*tables_, *plane_);
+    restart_->tables_known(*tables_, *plane_, *running_, interfaces_->table(), ipsec());
   }
   plane_->close(!gate_->update(known, Gate::Clock::now()));
 }

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   router->start_interfaces();
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
   router->restart_->continue_sas(router->ipsec());
+  router->restart_->foresee(config);
   if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
   router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
                               router->tables(), router->plane());

@@ -17,7 +17,7 @@
 namespace hecto::router {
 namespace {
 
-constexpr char kName[] = "state";
+constexpr const char* kNames[] = {"state-0", "state-1"};
 // Of FIBs, next hops and reverse-path bits: goes up with every change of what their bytes mean.
 constexpr int kTableLayout = 1;
 constexpr char kFirstLine[] = "hecto state 1\n";
@@ -56,6 +56,7 @@ bool take_line(const std::string& line, RunState& state) {
     state.sas.push_back(numbers);
     return true;
   }
+  if (what == "count") return static_cast<bool>(words >> state.count);
   if (what == "tables") {
     words >> state.tables;
     return !state.tables.empty();
@@ -105,7 +106,7 @@ void take_back(const RunState& before, const RunState& now, const InterfaceTable
 }
 
 std::string to_text(const RunState& state) {
-  std::string text = kFirstLine;
+  std::string text = kFirstLine + fmt::format("count {}\n", state.count);
   for (const RunState::Address& one : state.addresses)
     text += fmt::format("address {} {}\n", one.interface, one.address.to_string());
   for (const RunState::Neighbor& one : state.neighbors)
@@ -133,25 +134,45 @@ std::optional<RunState> run_state_from(const std::string& text) {
   return state;
 }
 
-RunStateKeeper::RunStateKeeper(ServiceManager& service)
-    : service_(service), file_(service.take(kName)) {
-  if (!file_) return;
-  before_ = run_state_from(contents(file_.get()));
-  damaged_ = !before_;
+RunStateKeeper::RunStateKeeper(ServiceManager& service) : service_(service) {
+  bool any = false;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    files_[i] = service.take(kNames[i]);
+    if (!files_[i]) continue;
+    const std::string text = contents(files_[i].get());
+    any |= !text.empty();
+    auto state = run_state_from(text);
+    if (!state || state->count <= count_) continue;
+    count_ = state->count;
+    before_ = std::move(state);
+  }
+  damaged_ = any && !before_;
+  if (before_) before_->count = 0;
+}
+
+bool RunStateKeeper::have_files() {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i]) continue;
+    FileDescriptor file(memfd_create("hecto-state", MFD_CLOEXEC));
+    if (!file || !service_.keep(kNames[i], file.get())) return false;
+    files_[i] = std::move(file);
+  }
+  return true;
 }
 
 void RunStateKeeper::keep(const RunState& state) {
-  if (!service_.keeps() || kept_ == state) return;
-  if (!file_) {
-    file_ = FileDescriptor(memfd_create("hecto-state", MFD_CLOEXEC));
-    if (!file_ || !service_.keep(kName, file_.get())) return;
-  }
-  const std::string text = to_text(state);
-  // Cut first: a run that ends in between leaves nothing that could be taken for whole.
-  const bool written =
-      ftruncate(file_.get(), 0) == 0 &&
-      pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  if (written) kept_ = state;
+  if (!service_.keeps() || kept_ == state || !have_files()) return;
+  RunState next = state;
+  next.count = count_ + 1;
+  const std::string text = to_text(next);
+  if (text.size() > kMostBytes) return;
+  // Cut first: what is half written could be taken for whole by nobody.
+  const int file = files_[next.count % files_.size()].get();
+  const bool written = ftruncate(file, 0) == 0 && pwrite(file, text.data(), text.size(), 0) ==
+                                                      static_cast<ssize_t>(text.size());
+  if (!written) return;
+  count_ = next.count;
+  kept_ = state;
 }
 
 }  // namespace hecto::router

@@ -1,10 +1,11 @@
 // What a run leaves to the next one of the same service, beside its twins: what it wrote into Linux,
 // so that the next takes back what its file says no more, and what it forwarded by.
 //
-// Kept as text in a memory file that the service manager holds ("state"); a run that was cut off
-// while it wrote leaves none. Control only.
+// Kept as text in two memory files that the service manager holds ("state-0", "state-1"), written in
+// turn: one that was cut off while it was written leaves the other. Control only.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct RunState {
   // A line a port and an interface: names and numbers. The same numbers mean the same in both runs.
   std::vector<std::string> numbers;
   std::vector<SaNumbers> sas;  // of the file's and the API's SAs
+  uint64_t count = 0;          // of writings
   std::string tables;          // the run whose tables are whole (Tables::run()); empty: none's
 
   bool operator==(const RunState&) const = default;
@@ -63,8 +65,11 @@ class RunStateKeeper {
   void keep(const RunState& state);
 
  private:
+  bool have_files();
+
   ServiceManager& service_;
-  FileDescriptor file_;
+  std::array<FileDescriptor, 2> files_;
+  uint64_t count_ = 0;  // of the newest
   std::optional<RunState> before_, kept_;
   bool damaged_ = false;
 };

@@ -231,6 +231,7 @@ unsigned Worker::rest(unsigned empty_polls) noexcept {
       rte_pause();
       return 0;
     case RestStep::kPause:
+      refresh();  // its port may have gone since this thread was quiescent
       cpu_.pause(rest.us);
       return 0;
     case RestStep::kSleep:

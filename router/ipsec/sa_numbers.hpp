@@ -1,6 +1,6 @@
 // Where the sequence numbers and windows of SAs stand that nobody else remembers: those of the file
-// and the API. With the same keys a number that is given out twice is a nonce that is used twice (RFC
-// 4106 §2), and a window that begins anew takes what was sent before.
+// and the API. A peer drops what comes with a number again, and a window that begins anew takes what
+// was sent before. (Nonces have a random part of each process, too: Sa::iv_mask.)
 //
 // Values only. A fingerprint says nothing of the keys: 64 bits of SHA-256.
 #pragma once
@@ -13,9 +13,10 @@
 namespace hecto::router {
 
 struct SaNumbers {
-  // More than one SA sends within the second or two until the numbers are written down again: what
-  // is written down lies ahead by so much. Without ESN 256 starts of that kind use them up.
-  static constexpr uint64_t kReserve = 1 << 24;
+  // More than one SA sends until the numbers are written down again, a second or two, or until a
+  // watchdog ends a control that stands still: what is written down lies ahead by so much. Without ESN
+  // 128 starts of that kind use them up.
+  static constexpr uint64_t kReserve = 1 << 25;
 
   SaId id;
   uint64_t fingerprint = 0;      // of transform and keys

@@ -135,6 +135,19 @@ void SaTable::continue_left(SaState& state, uint64_t print) const {
   }
 }
 
+// For an SA with these keys that comes back, in this process or the next.
+void SaTable::remember(const SaEntry& entry) {
+  if (entry.state.origin == RouteOrigin::kLinux) return;
+  const SaUsage usage = usage_of(*entry.sa);
+  const SaId& id = entry.state.id;
+  std::erase_if(left_, [&](const SaNumbers& one) {
+    return one.id == id && one.fingerprint == entry.fingerprint;
+  });
+  if (left_.size() == kMostLeft) left_.erase(left_.begin());
+  left_.push_back(
+      {id, entry.fingerprint, usage.sequence + SaHistory::kSequenceMargin, usage.replay_top});
+}
+
 std::vector<SaNumbers> SaTable::numbers() const {
   std::vector<SaNumbers> all;
   for (const auto& [id, entry] : entries_) {
@@ -142,7 +155,12 @@ std::vector<SaNumbers> SaTable::numbers() const {
     const SaUsage usage = usage_of(*entry.sa);
     all.push_back({id, entry.fingerprint, usage.sequence, usage.replay_top});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  for (const SaNumbers& left : left_) {
+    const auto at = entries_.find(left.id);
+    if (at == entries_.end() || at->second.fingerprint != left.fingerprint) all.push_back(left);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.id < b.id; });
   return all;
 }
 
@@ -165,7 +183,7 @@ Result<bool> SaTable::put(SaState state) {
     history_.resume(state, options_.now_s());
   const bool ours = state.origin != RouteOrigin::kLinux;
   const uint64_t print = ours ? fingerprint(state.transform, state.keys) : 0;
-  if (ours && !there) continue_left(state, print);
+  if (ours && !same_keys) continue_left(state, print);
   std::shared_ptr<const esp::Keys> keys = esp::keep_keys(state.keys);
   if (keys == nullptr)
     return fail(fmt::format("SA {}: no memory for its keys", to_string(state.id)), ENOMEM);
@@ -180,7 +198,10 @@ Result<bool> SaTable::put(SaState state) {
     count(entry, usage_of(*entry.sa));
     templates_.remove(entry);
     peers_.remove(entry.state.source);
-    if (same_keys) copy_use(*entry.sa, **made);
+    if (same_keys)
+      copy_use(*entry.sa, **made);
+    else
+      remember(entry);
     retire(std::move(entry.sa));
   }
   entry.keys = std::move(keys);
@@ -237,6 +258,7 @@ void SaTable::remove(Map::iterator at) {
   sad_.remove(entry.state.id);
   peers_.remove(entry.state.source);
   history_.record(entry.state, *entry.sa, options_.now_s());
+  remember(entry);
   templates_.remove(entry);
   retire(std::move(entry.sa));
   entries_.erase(at);

@@ -48,8 +48,8 @@ class SaTable {
   void begin_resync() { ++generation_; }
   size_t end_resync();
 
-  // Of SAs that are not Linux's, which keeps those itself. `left`: by the process before; an SA with
-  // these keys goes on behind them.
+  // Of SAs that are not Linux's, which keeps those itself, also of the last that went. `left`: by the
+  // process before; an SA with these keys goes on behind them.
   std::vector<SaNumbers> numbers() const;
   void continue_from(std::vector<SaNumbers> left) { left_ = std::move(left); }
 
@@ -81,6 +81,7 @@ class SaTable {
 
   Result<std::unique_ptr<esp::Sa>> make(const SaState& state);
   void continue_left(SaState& state, uint64_t print) const;
+  void remember(const SaEntry& entry);
   void remove(Map::iterator at);
   void count(SaEntry& entry, const SaUsage& usage);
   void retire(std::unique_ptr<esp::Sa> sa);
@@ -92,7 +93,8 @@ class SaTable {
   esp::Peers peers_;  // of the SAs in entries_
   Map entries_;
   SaHistory history_;
-  std::vector<SaNumbers> left_;
+  static constexpr size_t kMostLeft = 1024;
+  std::vector<SaNumbers> left_;  // of SAs that are not there, or not with these keys; oldest first
   std::vector<std::unique_ptr<esp::Sa>> removed_;
   std::vector<uint32_t> free_numbers_;
   uint32_t next_number_ = 0;

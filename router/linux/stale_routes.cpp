@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "router/linux/decode_route.hpp"
@@ -47,16 +48,19 @@ bool alike(const Route& wanted, const Route& there) {
                              there.next_hops.begin(), there.next_hops.end(), same);
 }
 
-bool is_kept(const Message& message, std::span<const Route> keep) {
+using ByPrefix = std::multimap<IpPrefix, const Route*>;
+
+bool is_kept(const Message& message, const ByPrefix& keep) {
   if (keep.empty()) return false;
   RouteEvent there;
   if (decode_route(message, there) != Decoded::kEvent) return false;
-  return std::any_of(keep.begin(), keep.end(),
-                     [&](const Route& wanted) { return alike(wanted, there.route); });
+  const auto [first, last] = keep.equal_range(there.route.prefix);
+  return std::any_of(first, last,
+                     [&](const auto& wanted) { return alike(*wanted.second, there.route); });
 }
 
-Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol,
-                     std::span<const Route> keep, Bodies& found) {
+Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol, const ByPrefix& keep,
+                     Bodies& found) {
   DumpPhase phase{MessageKind::kOther, RTM_GETROUTE, family, RT_TABLE_MAIN};
   phase.protocol = protocol;
   if (auto started = reader.start(phase); !started) return started;
@@ -97,9 +101,11 @@ Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t 
                                          std::span<const Route> keep) {
   auto reader = DumpReader::open(space);
   if (!reader) return tl::unexpected(reader.error());
+  ByPrefix wanted;
+  for (const Route& route : keep) wanted.emplace(route.prefix, &route);
   Bodies found;
   for (const uint8_t family : {AF_INET, AF_INET6})
-    if (auto done = collect(*reader, family, protocol, keep, found); !done)
+    if (auto done = collect(*reader, family, protocol, wanted, found); !done)
       return tl::unexpected(done.error());
   if (found.empty()) return 0;
   auto exchange = NetlinkExchange::open(space);

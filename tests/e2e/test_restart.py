@@ -17,6 +17,9 @@ from test_ipsec import gateways
 from test_routing_daemons import V4_ROUTES, V6_ROUTES, Frr, bird
 
 
+STATE = ["state-0", "state-1"]
+
+
 @pytest.fixture
 def bed(lab):
     bed = make_pair(lab, start=False)
@@ -61,7 +64,7 @@ def test_nobody_in_linux_hears_of_it(bed, kill):
     router.linux_sh("ip route add 198.51.100.0/24 via 10.2.0.1 proto bgp")
     router.linux_sh("ip route add 203.0.113.0/24 nexthop via 10.2.0.1 nexthop via 10.1.0.1")
     before, routes = links(router), router.linux_sh("ip route")
-    assert bed.service.kept() == ["state", "twin-a0", "twin-b0"]
+    assert bed.service.kept() == [*STATE, "twin-a0", "twin-b0"]
     with_monitor = Monitor(router)
     for _ in range(2):
         bed.service.restart(kill)
@@ -112,7 +115,7 @@ def test_a_port_that_the_file_has_no_more_goes(bed):
     bed.router.write(dict(bed.config, ports={"a0": PORTS["a0"]}))
     bed.service.restart()
     wait_for(lambda: "b0" not in links(bed.router), 5, "its twin is gone")
-    assert bed.service.kept() == ["state", "twin-a0"]
+    assert bed.service.kept() == [*STATE, "twin-a0"]
     bed.router.write(bed.config)
     bed.service.restart()
     bed.a.ping("10.2.0.1")
@@ -123,10 +126,10 @@ def test_a_port_that_a_reload_removes_and_brings_back(bed):
     router.write(dict(bed.config, ports={"a0": PORTS["a0"]}))
     router.cli("reload")
     assert "b0" not in links(router)
-    wait_for(lambda: bed.service.kept() == ["state", "twin-a0"], 5, "it is kept no more")
+    wait_for(lambda: bed.service.kept() == [*STATE, "twin-a0"], 5, "it is kept no more")
     router.write(bed.config)
     router.cli("reload")
-    wait_for(lambda: bed.service.kept() == ["state", "twin-a0", "twin-b0"], 5, "kept")
+    wait_for(lambda: bed.service.kept() == [*STATE, "twin-a0", "twin-b0"], 5, "kept")
     before = links(router)
     bed.service.restart(kill=True)
     assert links(router) == before
@@ -151,8 +154,8 @@ def test_twins_that_others_took_away_meanwhile(bed):
 def test_damaged_state_is_said_and_the_rest_goes_on(bed):
     bed.service.stop()
     with bed.service.lock:
-        fd = bed.service.store["state"]
-    os.ftruncate(fd, 40)
+        for name in STATE:
+            os.ftruncate(bed.service.store[name], 40)
     bed.service.start()
     assert "is damaged" in bed.router.log()
     bed.a.ping("10.2.0.1")
@@ -199,9 +202,9 @@ def hugepages():
         HUGE.write_text(before)
 
 
-def contents(service, name):
+def state_of(service):
     with service.lock:
-        return os.pread(service.store[name], 1 << 20, 0).decode()
+        return "".join(os.pread(service.store[name], 1 << 20, 0).decode() for name in STATE)
 
 
 def add_routes(router, count):
@@ -219,7 +222,7 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     router = bed.router
     add_routes(router, 100_000)
     bed.b.sh("ip address add 20.0.0.1/32 dev lo")
-    wait_for(lambda: "tables" in contents(bed.service, "state"), 10, "its tables are left")
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
     assert any(name.startswith("table-") for name in bed.service.kept())
     before = sorted(bed.service.kept())
     with Stream(bed.a, bed.b, ["20.0.0.1", "20.0.0.2"]) as stream:

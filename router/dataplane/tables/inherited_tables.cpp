@@ -70,10 +70,12 @@ Result<std::shared_ptr<const InheritedTables>> InheritedTables::take(
 }
 
 InheritedTables::~InheritedTables() {
-  for (const auto& [name, block] : blocks_) {
+  for (const auto& [name, block] : blocks_)
     if (block.data != nullptr) munmap(const_cast<void*>(block.data), block.bytes);
-    service_.forget(name);
-  }
+}
+
+void InheritedTables::forget() const {
+  for (const auto& [name, block] : blocks_) service_.forget(name);
 }
 
 Result<void> InheritedTables::map(const std::string& name, FileDescriptor file) {

@@ -28,7 +28,9 @@ class InheritedTables {
                                                              const std::string& run,
                                                              const std::vector<int>& sockets,
                                                              uint32_t groups);
-  ~InheritedTables();  // and the service manager's hold of them
+  ~InheritedTables();
+  // Nobody needs them after this process: the service manager lets go of them, too.
+  void forget() const;
   InheritedTables(const InheritedTables&) = delete;
   InheritedTables& operator=(const InheritedTables&) = delete;
 

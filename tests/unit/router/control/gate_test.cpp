@@ -53,5 +53,15 @@ TEST_F(GateTest, ClosesWhereAPolicyMayHaveBeenLostAndOpensWithTheNextFullSet) {
   EXPECT_EQ(lines_.size(), 2u);
 }
 
+TEST_F(GateTest, AfterARestartItOpensByTheTablesOfTheRunBeforeAndNotWithoutThem) {
+  EXPECT_FALSE(at(0, {false, false, true, true})) << "policies are never inherited";
+  EXPECT_TRUE(at(0, {false, true, true, true}));
+  EXPECT_NE(lines_.back().find("run before"), std::string::npos);
+  EXPECT_FALSE(at(1, {false, true, true, false})) << "a port has changed: they are used no more";
+  EXPECT_NE(lines_.back().find("until all routes are read"), std::string::npos);
+  EXPECT_TRUE(at(2, {true, true, true, false}));
+  EXPECT_TRUE(at(3, {false, true, true, false})) << "a later reading does not close it";
+}
+
 }  // namespace
 }  // namespace hecto::router::test

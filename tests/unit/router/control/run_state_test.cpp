@@ -22,6 +22,7 @@ RunState some_state() {
   sa.replay_sequence = 7;
   state.sas = {sa};
   state.tables = "17a";
+  state.count = 9;
   state.numbers = {"0 wan0 wan0 1 0 02:00:00:00:00:01"};
   return state;
 }

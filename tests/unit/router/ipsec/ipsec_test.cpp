@@ -340,6 +340,26 @@ TEST_F(IpsecTest, AnSaOfTheFileGoesOnBehindTheNumbersOfTheProcessBefore) {
   EXPECT_GE(inbound(0x100)->sequence.load(), 5000u);
 }
 
+TEST_F(IpsecTest, NumbersOfAnSaThatWentOrHadOtherKeysMeanwhileAreNotForgotten) {
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100, 1)));
+  inbound(0x100)->sequence = 77;
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100, 2)));  // another key, and back
+  EXPECT_EQ(inbound(0x100)->sequence.load(), 0u);
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100, 1)));
+  EXPECT_GE(inbound(0x100)->sequence.load(), 77u);
+
+  inbound(0x100)->sequence = 500'000;
+  ASSERT_TRUE(ipsec->remove_sa({ip(kThere), 0x100}, RouteOrigin::kFile));
+  const std::vector<SaNumbers> left = ipsec->sa_numbers();
+  make();
+  ipsec->continue_from(left);
+  const std::vector<SaNumbers> still = ipsec->sa_numbers();  // a process that never has it
+  make();
+  ipsec->continue_from(still);
+  ASSERT_TRUE(ipsec->add_sa(sa_of_the_file(0x100, 1)));
+  EXPECT_GE(inbound(0x100)->sequence.load(), 500'000u);
+}
+
 TEST_F(IpsecTest, AFingerprintTellsKeysAndTransformsApart) {
   const SaState one = sa_state(0x100), other = sa_state(0x100, 1, 2);
   EXPECT_EQ(fingerprint(one.transform, one.keys), fingerprint(one.transform, one.keys));
