@@ -1,7 +1,8 @@
 // Any bytes as a configuration: refused in words, or a configuration that survives being written
-// out and read again.
+// out and read again. Keys of SAs are not written out: with such it is only written.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "config/file/load.hpp"
@@ -14,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (config.error().empty()) std::abort();
     return 0;
   }
-  auto again = parse(to_yaml(*config), config->file);
+  const std::string written = to_yaml(*config);
+  if (!config->ipsec.sas.empty()) return 0;
+  auto again = parse(written, config->file);
   if (!again || !(*again == *config)) std::abort();
   return 0;
 }
