@@ -30,6 +30,9 @@ void check_hugepages(const Machine& machine, Findings& findings) {
     finding.costs = "hectod takes ordinary pages, and packets miss the TLB";
     if (need.page_bytes == 0) {
       finding.mend = "a kernel with CONFIG_HUGETLBFS";
+    } else if (!need.fits()) {
+      finding.mend = fmt::format("a file that wants less: the node has {} MiB of memory",
+                                 need.memory_bytes >> 20);
     } else {
       const std::string pages = std::to_string(need.target(running));
       finding.mend = fmt::format("echo {} > {}", pages, need.file);

@@ -10,7 +10,18 @@
 namespace hecto::config {
 namespace {
 
+// "Node 0 MemTotal:  16384 kB", or without the node where there is no NUMA.
+uint64_t memory_of(const MachineFiles& files, int socket) {
+  auto text = files.text(fmt::format("/sys/devices/system/node/node{}/meminfo", socket));
+  if (!text && socket == 0) text = files.text("/proc/meminfo");
+  const size_t at = text ? text->find("MemTotal:") : std::string::npos;
+  uint64_t kilobytes = 0;
+  if (at != std::string::npos) std::sscanf(text->c_str() + at, "MemTotal: %lu", &kilobytes);
+  return kilobytes * 1024;
+}
+
 void read_sizes(const MachineFiles& files, HugepageNeed& need) {
+  need.memory_bytes = memory_of(files, need.socket);
   std::string folder = fmt::format("/sys/devices/system/node/node{}/hugepages", need.socket);
   // A kernel without NUMA has one count for the whole machine.
   if (!files.exists(folder) && need.socket == 0) folder = "/sys/kernel/mm/hugepages";

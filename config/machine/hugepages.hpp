@@ -14,6 +14,10 @@ struct HugepageNeed {
   uint64_t page_bytes = 0;      // of the size to reserve more of; 0: the kernel has none
   std::string file;             // its nr_hugepages
   uint64_t reserved = 0;        // what that says now
+  uint64_t memory_bytes = 0;    // of the node; 0: not known
+
+  // Else the kernel would take all the memory there is for them, and not have enough.
+  bool fits() const { return memory_bytes == 0 || wanted_bytes <= memory_bytes / 8 * 7; }
 
   uint64_t there_bytes(bool router_runs) const { return router_runs ? reserved_bytes : free_bytes; }
   // What to write into the file for `wanted_bytes`.

@@ -13,12 +13,18 @@ void reserve(MachineFiles& files, const HugepageNeed& need, Prepared& out) {
       out.failed.push_back("the kernel has no hugepages: hectod takes ordinary pages");
     return;
   }
+  if (!need.fits()) {
+    out.failed.push_back(
+        fmt::format("node {}: {} MiB of hugepages are wanted of {} MiB of memory: none are taken",
+                    need.socket, need.wanted_bytes >> 20, need.memory_bytes >> 20));
+    return;
+  }
   if (auto done = files.write(need.file, std::to_string(target)); !done) {
     out.failed.push_back(done.error().message);
     return;
   }
   // The kernel takes what it can, and says nothing.
-  uint64_t now = files.number(need.file).value_or(0);
+  const uint64_t now = files.number(need.file).value_or(0);
   out.done.push_back(fmt::format("node {}: {} hugepages of {} KiB, had {}", need.socket, now,
                                  need.page_bytes >> 10, need.reserved));
   if (now < target)

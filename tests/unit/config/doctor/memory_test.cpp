@@ -28,6 +28,16 @@ TEST_F(DoctorMemory, FindsTooFewHugepages) {
   EXPECT_FALSE(finds("hugepages")) << "the router has them";
 }
 
+TEST_F(DoctorMemory, ReservesNothingThatTheNodeHasNoMemoryFor) {
+  configure(kTwoSoftware, plain_box(4));
+  pages(10, 4);
+  tree.file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:   32768 kB\n");
+  EXPECT_THAT(found("hugepages").mend, HasSubstr("the node has 32 MiB of memory"));
+  EXPECT_TRUE(found("hugepages").changes.empty());
+  tree.file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:   33554432 kB\n");
+  EXPECT_EQ(found("hugepages").changes.size(), 1u);
+}
+
 TEST_F(DoctorMemory, HugepagesAreAProblemForNicsByVfio) {
   configure(kTwoNics, box("two_socket_smt.xml"));
   EXPECT_EQ(found("hugepages").severity, Severity::kProblem);

@@ -40,6 +40,16 @@ class Prepare : public ::testing::Test {
   const Placement placement = placed(config, box("two_socket_smt.xml"));
 };
 
+TEST_F(Prepare, TakesNoHugepagesThatTheNodeHasNoMemoryFor) {
+  kernel.file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:       65536 kB\n");
+  const Prepared out = run();
+  ASSERT_FALSE(out.failed.empty());
+  EXPECT_THAT(out.failed.front(), HasSubstr("node 0: "));
+  EXPECT_THAT(out.failed.front(), HasSubstr(" of 64 MiB of memory: none are taken"));
+  EXPECT_EQ(kernel.number(file(0, 2048, "nr_hugepages")), 0u);
+  EXPECT_GT(kernel.number(file(1, 2048, "nr_hugepages")), 0u) << "that node's memory is not known";
+}
+
 TEST_F(Prepare, ReservesWhatThePlanTakesOnEachSocketAndBindsTheFilesDevices) {
   const Prepared prepared = run();
   EXPECT_THAT(prepared.failed, IsEmpty());
