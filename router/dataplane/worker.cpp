@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
@@ -12,6 +13,12 @@
 #include "router/dataplane/tables/inherited_tables.hpp"
 
 namespace hecto::router {
+namespace {
+
+// By port: drivers change a mask that all its queues share (DPDK's l3fwd-power guards it likewise).
+std::array<rte_spinlock_t, kMaxPorts> g_interrupt_masks;
+
+}  // namespace
 
 Worker::Worker(const Options& options)
     : options_(options),
@@ -194,8 +201,11 @@ void Worker::sleep(uint32_t us) noexcept {
 
 void Worker::ask_for_interrupts(bool on) noexcept {
   for (const ReceiveQueue& queue : view_->queues)
-    if (queue.interrupts)
+    if (queue.interrupts) {
+      rte_spinlock_lock(&g_interrupt_masks[queue.port]);
       (on ? rte_eth_dev_rx_intr_enable : rte_eth_dev_rx_intr_disable)(queue.port, queue.queue);
+      rte_spinlock_unlock(&g_interrupt_masks[queue.port]);
+    }
 }
 
 // What came before somebody was there to wake this thread is looked for once more. The snapshot may
