@@ -206,14 +206,14 @@ allow(r"from the router's MAC", "^nothing$", "",
       "| from the router's own MAC | – | takes it | drops it, `looped` |")
 
 
-def said_to(bed, frame):
+def said_to(bed, frame, **how):
     """What came of a frame that is sent alone, in order, without what routers say unasked."""
-    return sorted((wire, plain(data)) for wire, data in alone(bed, frame) if not is_noise(data))
+    return sorted((wire, plain(data)) for wire, data in alone(bed, frame, **how) if not is_noise(data))
 
 
-def alone(bed, frame):
+def alone(bed, frame, **how):
     bed.send(frame)
-    return bed.collect()
+    return bed.collect(**how)
 
 
 def judge(result, frame, here, there):
