@@ -35,6 +35,7 @@ def test_ipv4_without_df_is_fragmented(lab):
     pair = make_pair(lab, ports=SMALL)
     pair.b.sh("ip link set e0 mtu 1400")
     pair.a.ping("10.2.0.1", count=1, ok=False)
+    wait_for(lambda: pair.router.has_neighbor("10.2.0.1"), 5, "none is punted for want of its neighbor")
     pair.a.ping("10.2.0.1", "-M", "dont", "-s", "1460", count=3)
     assert pair.router.punted("too_big") >= 3
 

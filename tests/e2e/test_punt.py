@@ -1,7 +1,7 @@
 """What goes to Linux, in classes: sessions live while their neighbor floods the router.
 
-HECTO_FLOOD_SECONDS is how long each flood takes (10), HECTO_FLOOD_KPPS what each must reach (0: what
-this machine gives, which the test prints).
+HECTO_FLOOD_SECONDS is how long each flood takes (5: longer than the session's hold time), HECTO_FLOOD_KPPS what each
+must reach (0: what this machine gives, which the test prints).
 """
 
 import json
@@ -20,7 +20,7 @@ from lab import SLOWER, sh, wait_for
 from test_routing_daemons import Frr
 from wire import Wire
 
-SECONDS = float(os.environ.get("HECTO_FLOOD_SECONDS", 10))
+SECONDS = float(os.environ.get("HECTO_FLOOD_SECONDS", 5))
 LEAST_KPPS = float(os.environ.get("HECTO_FLOOD_KPPS", 0))
 PORTS = {
     "a0": {"device": "va", "addresses": ["10.1.0.254/24", "fd00:1::fe/64"]},
@@ -37,7 +37,7 @@ protocol bfd {
 }
 protocol bgp b4 {
   local 10.2.0.1 as 65002; neighbor 10.2.0.254 as 65001; connect delay time 1;
-  hold time 9; keepalive time 3;
+  hold time 3; keepalive time 1;
   ipv4 { import none; export none; };
 }
 """
@@ -46,7 +46,7 @@ router bgp 65001
  bgp router-id 10.2.0.254
  no bgp ebgp-requires-policy
  neighbor 10.2.0.1 remote-as 65002
- neighbor 10.2.0.1 timers 3 9
+ neighbor 10.2.0.1 timers 1 3
  neighbor 10.2.0.1 timers connect 1
 bfd
  peer 10.2.0.1 local-address 10.2.0.254 interface b0
