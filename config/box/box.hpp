@@ -98,6 +98,7 @@ struct Box {
   std::vector<BoxNic> nics;
   std::vector<BoxGpu> gpus;
   BoxBudget budget;
+  std::string cloud;  // the NIC that says that it is one's; empty: none does
   bool ddio = true;
   bool slots_known = true;         // the free ones, too
   Constants constants;             // with the box's own

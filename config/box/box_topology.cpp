@@ -111,10 +111,7 @@ void note_assumptions(const Topology& topology, Box& box) {
   const auto cloud = std::ranges::find_if(
       topology.nics, [](const Nic& nic) { return nic.vendor == 0x1d0f || nic.vendor == 0x1ae0; });
   if (cloud != topology.nics.end())
-    box.notes.push_back(fmt::format(
-        "{} is a cloud's: its provider bounds the packets and bits of the instance, which nothing "
-        "here tells; say them with --what-if budget.mpps=N and --what-if budget.gbit_s=N.",
-        cloud->interface.empty() ? cloud->pci : cloud->interface));
+    box.cloud = cloud->interface.empty() ? cloud->pci : cloud->interface;
 }
 
 void add_nic(const Topology& topology, const std::string& card,

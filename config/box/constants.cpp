@@ -53,7 +53,9 @@ Constants Constants::on_cpu(double factor) const {
 
 bool Constants::has_table_cycles() const {
   return std::ranges::any_of(constants_table(), [&](const ConstantInfo& row) {
-    return row.section == "stages" && is_cycles(row) && !is_set(row.id);
+    const bool forwarding = row.section == "stages" || row.id == Constant::kNicRxCycles ||
+                            row.id == Constant::kNicTxCycles;
+    return forwarding && is_cycles(row) && !is_set(row.id);
   });
 }
 

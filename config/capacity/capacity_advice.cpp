@@ -313,6 +313,14 @@ class Advisor {
       lines_.push_back(
           fmt::format("Kernel interfaces (AF_XDP, AF_PACKET), much slower than these figures: {}",
                       fmt::join(kernel, " ")));
+    const BoxBudget& budget = box_.budget;
+    if (!box_.cloud.empty() && !budget.mpps && !budget.gbit_s && !budget.in_gbit_s &&
+        !budget.out_gbit_s)
+      lines_.push_back(fmt::format(
+          "{} is a cloud's, whose provider bounds packets and bits of the instance, in and out "
+          "together; nothing here tells them. Say them: --what-if budget.mpps=N --what-if "
+          "budget.gbit_s=N",
+          box_.cloud));
   }
 
   const Box& box_;

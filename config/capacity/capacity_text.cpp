@@ -86,18 +86,19 @@ std::string range(const Point& point) {
 // Which CPU the figures are of; the reference's own need no words.
 std::string cpu_note(const Box& box) {
   const CpuFamily& family = cpu_family(box.cpu);
-  const std::string factor = fmt::format("{:g} times its cycles a packet (from {:g} to {:g})",
-                                         family.likely, family.low, family.high);
+  const std::string factor =
+      fmt::format("{:g} times the reference's cycles a packet (from {:g} to {:g})", family.likely,
+                  family.low, family.high);
   if (family.reference) return "";
   if (!family.known)
     return fmt::format(
-        "{}, so that it is taken as the reference, Sapphire Rapids, with a wide range, {}.",
+        "{}, so it is taken as the reference, Sapphire Rapids, with a wide range, {}.",
         box.cpu.empty() ? "The box does not name its CPU"
-                        : fmt::format("Nothing is known here of a CPU {}", box.cpu),
+                        : fmt::format("Nothing is known here of a CPU \"{}\"", box.cpu),
         factor);
   return fmt::format(
-      "The CPU is {}, not the reference, Sapphire Rapids, and taken as {}. "
-      "`hecto-bench calibrate` measures it.",
+      "The CPU is {}, not the reference, Sapphire Rapids; what was not measured on it is taken as "
+      "{}. `hecto-bench calibrate` measures it.",
       family.name, factor);
 }
 

@@ -157,6 +157,15 @@ TEST(Budget, CountsInAndOutTogether) {
               1e-9);
 }
 
+TEST(Budget, IsAskedForInACloudThatTellsNone) {
+  Topology t = with_nic(126);
+  t.nics[0].vendor = 0x1d0f;
+  Box box = box_of(t);
+  EXPECT_TRUE(planned(box, t).advises("--what-if budget.mpps=N"));
+  box.budget.mpps = 4;
+  EXPECT_FALSE(planned(box, t).advises("--what-if budget.mpps=N"));
+}
+
 TEST(Budget, RefusesWhatItIsNot) {
   const auto wrong = parse_box("cores: 4\nghz: 3\nbudget: {pps: 4}\n", "b.yaml");
   ASSERT_FALSE(wrong);
