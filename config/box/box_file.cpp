@@ -6,24 +6,27 @@
 #include <bit>
 #include <map>
 
-#include "config/box/box.hpp"
+#include "config/box/box_parts.hpp"
 #include "config/box/pcie.hpp"
 
 namespace hecto::config {
 namespace {
 
 constexpr size_t kMostCards = 64;
+constexpr uint64_t kMostNodes = 64;
 constexpr unsigned kMostPorts = 64;  // of a configuration
 
-constexpr std::string_view kKeys[] = {"name",   "sockets", "cores",      "threads",     "ghz",
-                                      "memory", "ddio",    "pcie_lanes", "intersocket", "hubs",
-                                      "slots",  "nics",    "gpus",       "constants"};
+constexpr std::string_view kKeys[] = {"name",       "cpu",         "sockets",  "nodes",  "cores",
+                                      "l3_cores",   "threads",     "ghz",      "memory", "ddio",
+                                      "pcie_lanes", "intersocket", "hubs",     "slots",  "nics",
+                                      "gpus",       "budget",      "constants"};
 constexpr std::string_view kMemoryKeys[] = {"channels", "mt_s"};
 constexpr std::string_view kIntersocketKeys[] = {"gbyte_s", "links"};
 constexpr std::string_view kHubKeys[] = {"socket"};
 constexpr std::string_view kSlotKeys[] = {"socket", "hub", "gen", "lanes"};
-constexpr std::string_view kNicKeys[] = {"slot", "socket", "ports", "gbit_s",
-                                         "mpps", "gen",    "lanes", "pci"};
+constexpr std::string_view kNicKeys[] = {"slot", "socket", "ports", "gbit_s", "mpps",
+                                         "gen",  "lanes",  "pci",   "id"};
+constexpr std::string_view kBudgetKeys[] = {"mpps", "gbit_s", "in_gbit_s", "out_gbit_s"};
 constexpr std::string_view kGpuKeys[] = {"slot"};
 
 template <typename Part>
@@ -40,12 +43,15 @@ class Reading {
 
   void run() {
     if (const Value* name = fields_.get("name")) box_.name = name->text("words").value_or("");
+    if (const Value* cpu = fields_.get("cpu"))
+      box_.cpu = cpu->text("its model, as /proc/cpuinfo has it").value_or("");
     read_sockets();
     read_intersocket();
     read_hubs();
     read_slots();
     read_nics();
     read_gpus();
+    read_budget();
     if (const Value* ddio = fields_.get("ddio")) box_.ddio = ddio->boolean().value_or(true);
     if (const Value* constants = fields_.get("constants"))
       read_constants(*constants, fmt::format("{}: constants", box_.source), box_.constants);
@@ -57,10 +63,16 @@ class Reading {
   }
 
   void read_sockets() {
-    const uint64_t sockets = whole(fields_.get("sockets"), 1, 8, 1);
+    packages_ = whole(fields_.get("sockets"), 1, 8, 1);
+    const Value* nodes_of_one = fields_.get("nodes");
+    const uint64_t nodes = whole(nodes_of_one, 1, 8, 1);
     BoxSocket socket;
-    socket.cores = static_cast<unsigned>(
+    const auto cores = static_cast<unsigned>(
         whole(fields_.need("cores", "the cores of a socket, as cores: 32"), 1, 512, 1));
+    if (nodes_of_one != nullptr && cores % nodes != 0)
+      nodes_of_one->refuse(fmt::format("does not divide {} cores; use one that does", cores));
+    socket.cores = std::max(1u, cores / static_cast<unsigned>(nodes));
+    socket.l3_cores = static_cast<unsigned>(whole(fields_.get("l3_cores"), 1, 512, 0));
     socket.threads = static_cast<unsigned>(whole(fields_.get("threads"), 1, 8, 1));
     if (const Value* ghz = fields_.need("ghz", "what all cores hold under load, as ghz: 2.6"))
       socket.ghz = ghz->number(0.1, 10).value_or(1);
@@ -70,10 +82,12 @@ class Reading {
       const Value* mt_s = of.need("mt_s", "as mt_s: 4800");
       if (channels != nullptr && mt_s != nullptr)
         socket.memory_gbyte_s = static_cast<double>(channels->integer(1, 32).value_or(1)) *
-                                mt_s->number(100, 50000).value_or(100) * 8 / 1000;
+                                mt_s->number(100, 50000).value_or(100) * 8 / 1000 /
+                                static_cast<double>(nodes);
     }
-    for (uint64_t i = 0; i < sockets; ++i) {
+    for (uint64_t i = 0; i < packages_ * nodes; ++i) {
       socket.id = static_cast<int>(i);
+      socket.package = static_cast<int>(i / nodes);
       box_.sockets.push_back(socket);
     }
   }
@@ -81,7 +95,7 @@ class Reading {
   void read_intersocket() {
     const Value* link = fields_.get("intersocket");
     if (link == nullptr) return;
-    if (box_.sockets.size() == 1)
+    if (packages_ == 1)
       link->complain("a box of one socket has no such link; remove it, or say sockets: 2");
     const Fields of(*link, kIntersocketKeys, "as {gbyte_s: 48, links: 3}");
     if (const Value* rate = of.need("gbyte_s", "each direction of a link, as gbyte_s: 48"))
@@ -91,7 +105,7 @@ class Reading {
 
   std::optional<size_t> socket_named(const Value* value) {
     if (value == nullptr) return std::nullopt;
-    const auto number = value->integer(0, 7);
+    const auto number = value->integer(0, kMostNodes - 1);
     if (!number) return std::nullopt;
     if (*number < box_.sockets.size()) return *number;
     value->refuse(fmt::format(
@@ -147,14 +161,15 @@ class Reading {
       slot.lanes = width(lanes, 1);
       slot.gbit_s = link_gbit_s(gt_s_of_generation(slot.gen), slot.lanes);
       slot.link = link_words(gt_s_of_generation(slot.gen), slot.lanes);
-      uint64_t& used = in_use[{slot.hub.has_value(), slot.hub.value_or(slot.socket)}];
+      const int package = box_.sockets[slot.socket].package;
+      uint64_t& used =
+          in_use[{slot.hub.has_value(), slot.hub.value_or(static_cast<size_t>(package))}];
       used += slot.lanes;
       if (lanes != nullptr && lanes_of_one != 0 && used > lanes_of_one)
         lanes->complain(fmt::format(
             "{} lanes in use with this slot, {} has {}; use fewer or narrower slots, or raise "
             "pcie_lanes",
-            used,
-            slot.hub ? "hub " + box_.hubs[*slot.hub].name : fmt::format("socket {}", slot.socket),
+            used, slot.hub ? "hub " + box_.hubs[*slot.hub].name : fmt::format("socket {}", package),
             lanes_of_one));
       box_.slots.push_back(std::move(slot));
     }
@@ -167,12 +182,35 @@ class Reading {
     return width;
   }
 
+  // What the card's PCI ids tell; null without them.
+  const NicModel* read_id(const Value* value, BoxNic& nic) {
+    if (value == nullptr) return nullptr;
+    const auto text = value->text("vendor and device, as \"8086:1592\"");
+    if (!text) return nullptr;
+    const auto id = parse_pci_id(*text);
+    if (!id) {
+      value->refuse("are no PCI ids; use vendor and device as `lspci -n` has them, \"8086:1592\"");
+      return nullptr;
+    }
+    const NicModel* model = find_nic_model(id->vendor, id->device);
+    if (model == nullptr) {
+      box_.notes.push_back(
+          fmt::format("{}: nothing is known here of a NIC {}; its ports, gbit_s and mpps count.",
+                      nic.name, *text));
+      return nullptr;
+    }
+    apply_model(*model, nic);
+    return model;
+  }
+
   // The slower of slot and card.
-  void set_link(const Fields& of, BoxNic& nic) {
+  void set_link(const Fields& of, const NicModel* model, BoxNic& nic) {
     if (!nic.slot) return;
     const BoxSlot& slot = box_.slots[*nic.slot];
-    const auto gen = static_cast<unsigned>(whole(of.get("gen"), 1, 6, slot.gen));
-    const unsigned lanes = width(of.get("lanes"), slot.lanes);
+    const bool told = model != nullptr && model->lanes > 0;
+    const auto gen =
+        static_cast<unsigned>(whole(of.get("gen"), 1, 6, told ? model->gen : slot.gen));
+    const unsigned lanes = width(of.get("lanes"), told ? model->lanes : slot.lanes);
     const double gt_s = gt_s_of_generation(std::min(gen, slot.gen));
     nic.link_gbit_s = link_gbit_s(gt_s, std::min(lanes, slot.lanes));
     nic.link = link_words(gt_s, std::min(lanes, slot.lanes));
@@ -205,8 +243,10 @@ class Reading {
       nic.name = entry.key;
       nic.slot = take_slot(in_slot, entry.key);
       nic.socket = nic.slot ? box_.slots[*nic.slot].socket : socket_named(on_socket).value_or(0);
-      set_link(of, nic);
-      const auto ports = static_cast<unsigned>(whole(of.get("ports"), 1, 8, 1));
+      const NicModel* model = read_id(of.get("id"), nic);
+      set_link(of, model, nic);
+      const auto ports = static_cast<unsigned>(
+          whole(of.get("ports"), 1, 8, model == nullptr ? 1 : std::max(1u, model->ports)));
       all_ports += ports;
       if (all_ports > kMostPorts)
         entry.value.complain(
@@ -215,8 +255,13 @@ class Reading {
       for (unsigned port = 0; port < ports; ++port)
         nic.pci.push_back(fmt::format("0000:{:02x}:00.{}", box_.nics.size() + 1, port));
       if (const Value* pci = of.get("pci")) read_addresses(*pci, nic);
-      if (const Value* rate = of.need("gbit_s", "the wire's rate of a port, as gbit_s: 100"))
-        nic.gbit_s = rate->number(0.1, 1600).value_or(1);
+      const bool rate_told = model != nullptr && model->gbit_s > 0;
+      const Value* rate = rate_told
+                              ? of.get("gbit_s")
+                              : of.need("gbit_s", "the wire's rate of a port, as gbit_s: 100");
+      if (rate != nullptr) nic.gbit_s = rate->number(0.1, 1600).value_or(1);
+      nic.rate_known = rate != nullptr || !rate_told || model->one_rate;
+      if (!nic.rate_known) box_.notes.push_back(most_of_id(*model, nic));
       if (const Value* mpps = of.get("mpps")) nic.mpps = mpps->number(0.001, 100000);
       box_.nics.push_back(std::move(nic));
     }
@@ -239,8 +284,22 @@ class Reading {
     }
   }
 
+  void read_budget() {
+    const Value* budget = fields_.get("budget");
+    if (budget == nullptr) return;
+    const Fields of(*budget, kBudgetKeys, "as {mpps: 5, gbit_s: 50}");
+    auto read = [&](std::string_view key, std::optional<double>& into) {
+      if (const Value* value = of.get(key)) into = value->number(0.001, 100000);
+    };
+    read("mpps", box_.budget.mpps);
+    read("gbit_s", box_.budget.gbit_s);
+    read("in_gbit_s", box_.budget.in_gbit_s);
+    read("out_gbit_s", box_.budget.out_gbit_s);
+  }
+
   Fields fields_;
   Box& box_;
+  uint64_t packages_ = 1;
   std::map<size_t, std::string> cards_;  // by slot
 };
 

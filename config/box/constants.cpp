@@ -23,6 +23,10 @@ std::vector<std::string_view> names() {
   return out;
 }
 
+bool is_cycles(const ConstantInfo& row) {
+  return row.unit.starts_with("cycles/");
+}
+
 }  // namespace
 
 Constants::Constants() {
@@ -38,6 +42,21 @@ void Constants::set(Constant constant, double value, std::string source) {
 std::string_view Constants::source(Constant constant) const {
   const auto set = sources_.find(constant);
   return set == sources_.end() ? info(constant).source : std::string_view(set->second);
+}
+
+Constants Constants::on_cpu(double factor) const {
+  Constants out = *this;
+  for (const ConstantInfo& row : constants_table())
+    if (is_cycles(row) && !is_set(row.id)) out.values_[static_cast<size_t>(row.id)] *= factor;
+  return out;
+}
+
+bool Constants::has_table_cycles() const {
+  return std::ranges::any_of(constants_table(), [&](const ConstantInfo& row) {
+    const bool forwarding = row.section == "stages" || row.id == Constant::kNicRxCycles ||
+                            row.id == Constant::kNicTxCycles;
+    return forwarding && is_cycles(row) && !is_set(row.id);
+  });
 }
 
 std::optional<std::string> refused_value(Constant constant, double value) {

@@ -51,6 +51,7 @@ enum class Constant : uint8_t {
   kEspPacketCycles,
   kEspByteCycles,
   kRemoteAccessCycles,
+  kNodeAccessCycles,
   kMemorySocketGbyteS,
   kMemoryBandwidthEfficiency,
   kMemoryLatencyLocalNs,
@@ -115,6 +116,10 @@ class Constants {
   void set(Constant constant, double value, std::string source);
   bool is_set(Constant constant) const { return sources_.count(constant) != 0; }
   std::string_view source(Constant constant) const;
+  // With the table's cycles times `factor`, for another CPU; what was set stays.
+  Constants on_cpu(double factor) const;
+  // Whether some of the cycles are the table's, and a CPU's factor counts.
+  bool has_table_cycles() const;
 
  private:
   std::array<double, kConstants> values_;

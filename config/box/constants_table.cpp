@@ -68,6 +68,8 @@ constexpr ConstantInfo kTable[] = {
 
   {kRemoteAccessCycles, "remote_access_cycles", 40, kMany, "cycles/packet", "memory",
    "more per packet whose mbuf and frame lie on another socket, with prefetch (e)"},
+  {kNodeAccessCycles, "node_access_cycles", 12, kMany, "cycles/packet", "memory",
+   "the same on another NUMA node of the same package (SNC, NPS) (e)"},
   {kMemorySocketGbyteS, "memory_socket_gbyte_s", 60, kMany, "GB/s", "memory",
    "in use, of a socket whose channels the box does not tell (e): measure it"},
   {kMemoryBandwidthEfficiency, "memory_bandwidth_efficiency", 0.8, 1, "share", "memory",

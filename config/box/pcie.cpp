@@ -35,10 +35,10 @@ Directions read(const Constants& c, double bytes) {
 }
 
 // Fetched and written back in batches; the driver writes the tail pointer.
-Directions descriptor(const Constants& c, double writeback_batch) {
-  Directions out = read(c, c[kPcieDescriptorBytes] * c[kPcieDescriptorFetchBatch]) *
-                   (1 / c[kPcieDescriptorFetchBatch]);
-  out.to_memory += write(c, c[kPcieDescriptorBytes] * writeback_batch) / writeback_batch;
+Directions descriptor(const Constants& c, double bytes, double writeback_batch) {
+  Directions out =
+      read(c, bytes * c[kPcieDescriptorFetchBatch]) * (1 / c[kPcieDescriptorFetchBatch]);
+  out.to_memory += write(c, bytes * writeback_batch) / writeback_batch;
   out.from_memory += (c[kPcieDoorbellBytes] + c[kPcieWriteHeaderBytes]) / c[kPcieDoorbellBatch];
   return out;
 }
@@ -51,16 +51,28 @@ Directions& Directions::operator+=(const Directions& other) {
   return *this;
 }
 
-Directions link_bytes_received(const Constants& c, double frame_bytes) {
-  Directions out = descriptor(c, c[kPcieRxWritebackBatch]);
+Directions link_bytes_received(const Constants& c, double frame_bytes,
+                               std::optional<double> descriptor_bytes) {
+  Directions out =
+      descriptor(c, descriptor_bytes.value_or(c[kPcieDescriptorBytes]), c[kPcieRxWritebackBatch]);
   out.to_memory += write(c, data_bytes(frame_bytes));
   return out;
 }
 
-Directions link_bytes_transmitted(const Constants& c, double frame_bytes) {
-  Directions out = descriptor(c, c[kPcieTxWritebackBatch]);
+Directions link_bytes_transmitted(const Constants& c, double frame_bytes,
+                                  std::optional<double> descriptor_bytes) {
+  Directions out =
+      descriptor(c, descriptor_bytes.value_or(c[kPcieDescriptorBytes]), c[kPcieTxWritebackBatch]);
   out += read(c, data_bytes(frame_bytes));
   return out;
+}
+
+Directions link_bytes_written(const Constants& c, double bytes) {
+  return {write(c, bytes), 0};
+}
+
+Directions link_bytes_read(const Constants& c, double bytes) {
+  return read(c, bytes);
 }
 
 Directions hub_bytes_received(const Constants& c, double frame_bytes) {

@@ -2,6 +2,7 @@
 // after Neugebauer et al., "Understanding PCIe performance for end host networking" (SIGCOMM 2018).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "config/box/constants.hpp"
@@ -16,9 +17,16 @@ struct Directions {
   Directions operator*(double factor) const { return {to_memory * factor, from_memory * factor}; }
 };
 
-// Bytes on the link, for a frame of so many bytes with FCS (which the NIC keeps).
-Directions link_bytes_received(const Constants& constants, double frame_bytes);
-Directions link_bytes_transmitted(const Constants& constants, double frame_bytes);
+// Bytes on the link, for a frame of so many bytes with FCS (which the NIC keeps). Descriptors are
+// the constants' where the NIC's own are not known.
+Directions link_bytes_received(const Constants& constants, double frame_bytes,
+                               std::optional<double> descriptor_bytes = {});
+Directions link_bytes_transmitted(const Constants& constants, double frame_bytes,
+                                  std::optional<double> descriptor_bytes = {});
+
+// Of one DMA: what a device writes to memory, or reads from it.
+Directions link_bytes_written(const Constants& constants, double bytes);
+Directions link_bytes_read(const Constants& constants, double bytes);
 
 // Bytes behind the link, in an I/O hub: TLP headers end at the link, and whole cache lines move.
 Directions hub_bytes_received(const Constants& constants, double frame_bytes);

@@ -12,11 +12,16 @@
 #include <fstream>
 #include <memory>
 
+#include "config/box/cpu_families.hpp"
+#include "config/box/topology_xml.hpp"
+#include "config/file/reader.hpp"
+
 namespace hecto::config {
 namespace {
 
 constexpr unsigned kNetworkClass = 0x02;  // PCI base class: network controller
-constexpr unsigned k3dClass = 0x0302;     // PCI class: 3D controller, a GPU without a display
+constexpr unsigned kEthernetClass = 0x0200;
+constexpr unsigned k3dClass = 0x0302;  // PCI class: 3D controller, a GPU without a display
 
 struct Destroy {
   void operator()(hwloc_topology* t) const { hwloc_topology_destroy(t); }
@@ -44,6 +49,13 @@ int socket_of(hwloc_topology_t t, hwloc_const_nodeset_t nodes) {
   return node == nullptr ? 0 : static_cast<int>(node->os_index);
 }
 
+// Which of the objects of a type the object lies in.
+std::optional<int> number_of(hwloc_topology_t t, hwloc_obj_type_t type, hwloc_obj_t obj) {
+  hwloc_obj_t above = hwloc_get_ancestor_obj_by_type(t, type, obj);
+  if (above == nullptr) return std::nullopt;
+  return static_cast<int>(above->logical_index);
+}
+
 void read_cores(hwloc_topology_t t, hwloc_const_cpuset_t affinity, Topology& out) {
   hwloc_obj_type_t type =
       hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
@@ -62,23 +74,28 @@ void read_cores(hwloc_topology_t t, hwloc_const_cpuset_t affinity, Topology& out
     core.cpu = threads.front();
     core.siblings.assign(threads.begin() + 1, threads.end());
     core.socket = socket_of(t, obj->nodeset);
+    core.package = number_of(t, HWLOC_OBJ_PACKAGE, obj).value_or(-1);
+    core.l3 = number_of(t, HWLOC_OBJ_L3CACHE, obj).value_or(-1);
     out.cores.push_back(std::move(core));
   }
   std::sort(out.cores.begin(), out.cores.end(),
             [](const Core& a, const Core& b) { return a.cpu < b.cpu; });
 }
 
-// The socket whose cores are all that the device is near to; -1 when those of several are.
+// The lowest socket of the package whose cores are all that the device is near to; -1 when those
+// of several packages are.
 int nic_socket(hwloc_topology_t t, hwloc_obj_t device, const Topology& topology) {
   hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(t, device);
   if (near == nullptr || near->cpuset == nullptr) return -1;
-  int socket = -1;
+  const Core* lowest = nullptr;
   for (const Core& core : topology.cores) {
     if (hwloc_bitmap_isset(near->cpuset, core.cpu) == 0) continue;
-    if (socket >= 0 && socket != core.socket) return -1;
-    socket = core.socket;
+    if (lowest != nullptr &&
+        package_of(topology, lowest->socket) != package_of(topology, core.socket))
+      return -1;
+    if (lowest == nullptr || core.socket < lowest->socket) lowest = &core;
   }
-  return socket;
+  return lowest == nullptr ? -1 : lowest->socket;
 }
 
 std::string words_of(hwloc_obj_t device) {
@@ -103,6 +120,9 @@ void read_nics(hwloc_topology_t t, bool here, Topology& out) {
     nic.pci = place;
     nic.name = words_of(obj);
     nic.socket = nic_socket(t, obj, out);
+    nic.vendor = pci.vendor_id;
+    nic.device = pci.device_id;
+    nic.ethernet = pci.class_id == kEthernetClass;
     if (pci.linkspeed > 0) nic.pcie_gbit_s = pci.linkspeed * 8.0;  // hwloc counts GB/s
     out.nics.push_back(std::move(nic));
   }
@@ -171,12 +191,26 @@ void read_l3(hwloc_topology_t t, Topology& out) {
       out.l3_bytes += obj->attr->cache.size;
 }
 
+// A virtual machine often has "Intel(R) Xeon(R) Processor": its CPUID model tells more. ARM's have a
+// part number instead of a name, 0xd0c of a Neoverse N1.
+void name_cpu(hwloc_obj_t package, std::string& model) {
+  if (package == nullptr || cpu_family(model).known) return;
+  const char* number = hwloc_obj_get_info_by_name(package, "CPUModelNumber");
+  const char* vendor = hwloc_obj_get_info_by_name(package, "CPUVendor");
+  const char* part = hwloc_obj_get_info_by_name(package, "CPUPart");
+  if (number != nullptr && vendor != nullptr && std::string_view(vendor) == "GenuineIntel")
+    model += fmt::format("{}(CPUID model {})", model.empty() ? "" : " ", number);
+  else if (part != nullptr && model.empty())
+    model = fmt::format("ARM part {}", part);
+}
+
 // "Intel(R) Xeon(R) Gold 6430 CPU @ 2.10GHz" tells its clock; of others the kernel does, here.
 void read_clock(hwloc_topology_t t, bool here, Topology& out) {
   for (hwloc_obj_t obj : {hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0), hwloc_get_root_obj(t)}) {
     const char* model = obj == nullptr ? nullptr : hwloc_obj_get_info_by_name(obj, "CPUModel");
     if (model != nullptr && out.cpu_model.empty()) out.cpu_model = model;
   }
+  name_cpu(hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0), out.cpu_model);
   double ghz = 0;
   const size_t at = out.cpu_model.rfind("@ ");
   if (at != std::string::npos && std::sscanf(out.cpu_model.c_str() + at, "@ %lfGHz", &ghz) == 1 &&
@@ -191,23 +225,24 @@ void read_clock(hwloc_topology_t t, bool here, Topology& out) {
       out.ghz = mhz / 1000;
 }
 
-tl::expected<Topology, std::string> read(const std::string* xml_file) {
-  const std::string source = xml_file == nullptr ? "this machine" : *xml_file;
+tl::expected<Topology, std::string> read(const std::string* xml, const std::string& source) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return tl::unexpected(source + ": hwloc does not start");
   Handle t(raw);
-  if (xml_file != nullptr && hwloc_topology_set_xml(raw, xml_file->c_str()) != 0)
-    return tl::unexpected(fmt::format(
-        "{}: not an hwloc XML export; write one with `lstopo --whole-io box.xml`", source));
+  if (xml != nullptr &&
+      hwloc_topology_set_xmlbuffer(raw, xml->c_str(), static_cast<int>(xml->size() + 1)) != 0)
+    return tl::unexpected(source + ": " + std::string(kNoExport));
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) != 0)
     return tl::unexpected(
-        fmt::format("{}: hwloc cannot read it: {}", source, std::strerror(errno)));
+        xml == nullptr
+            ? fmt::format("{}: hwloc cannot read it: {}", source, std::strerror(errno))
+            : fmt::format("{}: hwloc finds something in it that cannot be; {}", source, kAgain));
 
   Topology out;
   out.source = source;
   hwloc_cpuset_t affinity = nullptr;
-  if (xml_file == nullptr) {
+  if (xml == nullptr) {
     affinity = hwloc_bitmap_alloc();
     if (affinity != nullptr && hwloc_get_cpubind(raw, affinity, HWLOC_CPUBIND_PROCESS) != 0) {
       hwloc_bitmap_free(affinity);
@@ -220,11 +255,11 @@ tl::expected<Topology, std::string> read(const std::string* xml_file) {
   std::sort(out.sockets.begin(), out.sockets.end());
   out.sockets.erase(std::unique(out.sockets.begin(), out.sockets.end()), out.sockets.end());
   if (out.sockets.empty()) return tl::unexpected(source + ": no core in it");
-  read_nics(raw, xml_file == nullptr, out);
-  read_memory(raw, xml_file == nullptr, out);
+  read_nics(raw, xml == nullptr, out);
+  read_memory(raw, xml == nullptr, out);
   read_l3(raw, out);
-  read_clock(raw, xml_file == nullptr, out);
-  if (xml_file == nullptr) read_hugepages(out);
+  read_clock(raw, xml == nullptr, out);
+  if (xml == nullptr) read_hugepages(out);
   return out;
 }
 
@@ -253,12 +288,41 @@ void read_hugepages(Topology& topology, const std::string& sys) {
   }
 }
 
+tl::expected<std::string, std::string> export_topology() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return tl::unexpected(std::string("hwloc does not start"));
+  Handle t(raw);
+  hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  char* xml = nullptr;
+  int bytes = 0;
+  if (hwloc_topology_load(raw) != 0 || hwloc_topology_export_xmlbuffer(raw, &xml, &bytes, 0) != 0)
+    return tl::unexpected(fmt::format("hwloc: {}", std::strerror(errno)));
+  std::string out(xml);
+  hwloc_free_xmlbuffer(raw, xml);
+  return out;
+}
+
 tl::expected<Topology, std::string> read_topology() {
-  return read(nullptr);
+  return read(nullptr, "this machine");
+}
+
+tl::expected<Topology, std::string> parse_topology(const std::string& xml,
+                                                   const std::string& source) {
+  const auto readable = readable_xml(xml, source);
+  if (!readable) return tl::unexpected(readable.error());
+  return read(&*readable, source);
 }
 
 tl::expected<Topology, std::string> read_topology(const std::string& xml_file) {
-  return read(&xml_file);
+  const auto text = read_file(xml_file);
+  if (!text) return tl::unexpected(text.error().front());
+  return parse_topology(*text, xml_file);
+}
+
+int package_of(const Topology& topology, int socket) {
+  for (const Core& core : topology.cores)
+    if (core.socket == socket && core.package >= 0) return core.package;
+  return socket;
 }
 
 }  // namespace hecto::config

@@ -154,6 +154,7 @@ class Picture {
         std::max(load(ResourceKind::kIntersocket, s - 1), load(ResourceKind::kIntersocket, s));
     const double from = columns_[s - 1].middle() + wide / 2, y = kSocketY + kSocketHigh / 2;
     line(from, y, x, y, between);
+    if (box_.sockets[s - 1].package == socket.package) return;
     text((from + x) / 2, y - 10,
          box_.intersocket_gbyte_s ? fmt::format("{:g} GB/s", *box_.intersocket_gbyte_s) : "link");
     text((from + x) / 2, y + 20, between < 0 ? "" : percent(between));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/imix.hpp"
+#include "config/box/cpu_families.hpp"
 #include "config/capacity/loads.hpp"
 #include "config/placement/placement_parts.hpp"
 
@@ -79,7 +80,8 @@ void add_points(const Box& box, const Setup& setup, const Loads& loads, Experime
     point.traffic = traffic;
     point.size = size;
     point.line_mpps = line_gbit_s * 1000 / each.size->wire_bits();
-    point.cores_needed = loads.cores_for(each, point.line_mpps);
+    point.cores_by_socket = loads.cores_for(each, point.line_mpps);
+    for (unsigned cores : point.cores_by_socket) point.cores_needed += cores;
     points.push_back(std::move(point));
   }
 }
@@ -103,10 +105,16 @@ std::string_view name_of(Traffic traffic) noexcept {
 }
 
 std::string_view name_of(ResourceKind kind) noexcept {
-  constexpr std::string_view kNames[] = {
-      "cores",    "wires",  "NIC packet rates",      "PCIe links",
-      "I/O hubs", "memory", "links between sockets", "PCIe of GPUs",
-      "GPUs"};
+  constexpr std::string_view kNames[] = {"cores",
+                                         "wires",
+                                         "NIC packet rates",
+                                         "PCIe links",
+                                         "I/O hubs",
+                                         "memory",
+                                         "links between sockets",
+                                         "PCIe of GPUs",
+                                         "GPUs",
+                                         "the cloud's budget"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -128,13 +136,15 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
                const Placement& placement) {
   Setup setup;
   setup.cores.assign(box.sockets.size(), 0);
-  std::map<std::string, int> polled_from;
+  std::map<std::string, std::map<size_t, double>> queues;  // by port and socket
   std::set<const Core*> busy;
   for (const WorkerPlacement& worker : placement.workers) {
+    if (worker.queues.empty()) continue;
     const bool first = busy.insert(core_of(topology, worker.cpu)).second;
     setup.cores[position(box.sockets, worker.socket)] +=
         first ? 1 : box.constants[Constant::kSmtGain];
-    for (const QueuePlacement& queue : worker.queues) polled_from[queue.port] = worker.socket;
+    for (const QueuePlacement& queue : worker.queues)
+      ++queues[queue.port][position(box.sockets, worker.socket)];
   }
   const auto located = locate(config, topology, {});
   for (size_t i = 0; i < config.ports.size(); ++i) {
@@ -142,9 +152,11 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
     port.name = config.ports[i].name;
     port.kernel = config.ports[i].kind == DeviceKind::kKernel;
     port.socket = position(box.sockets, placement.ports[i].socket);
-    const auto polled = polled_from.find(port.name);
-    port.polled_from =
-        polled == polled_from.end() ? port.socket : position(box.sockets, polled->second);
+    double sum = 0;
+    for (const auto& [socket, count] : queues[port.name]) sum += count;
+    for (const auto& [socket, count] : queues[port.name])
+      port.polled_from.push_back({socket, count / sum});
+    if (port.polled_from.empty()) port.polled_from.push_back({port.socket, 1});
     for (size_t n = 0; n < box.nics.size() && located[i].nic != nullptr; ++n) {
       const auto& pci = box.nics[n].pci;
       if (std::find(pci.begin(), pci.end(), located[i].nic->pci) == pci.end()) continue;
@@ -156,19 +168,41 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
   return setup;
 }
 
-Capacity capacity_of(const Box& box, const Setup& setup) {
+bool cpu_counts(const Box& box) {
+  return box.constants.has_table_cycles();
+}
+
+namespace {
+
+Capacity capacity_on(const Box& as_it_is, double factor, const Setup& setup) {
+  Box box = as_it_is;
+  box.constants = as_it_is.constants.on_cpu(factor);
   const Loads loads(box, setup);
   Capacity out;
   out.resources = loads.resources();
   if (setup.ports.empty()) return out;
-  std::set<size_t> sockets;
-  for (const UsedPort& port : setup.ports) sockets.insert(port.socket);
+  std::set<int> packages;
+  for (const UsedPort& port : setup.ports) packages.insert(box.sockets[port.socket].package);
   add_points(box, setup, loads, Experiment::kReceive, {}, out.points);
   add_points(box, setup, loads, Experiment::kTransmit, {}, out.points);
   for (Experiment experiment : {Experiment::kForwardLocal, Experiment::kForwardAcross}) {
-    if (experiment == Experiment::kForwardAcross && sockets.size() < 2) continue;
+    if (experiment == Experiment::kForwardAcross && packages.size() < 2) continue;
     for (Traffic traffic : {Traffic::kIpv4, Traffic::kIpv6, Traffic::kIpsec})
       add_points(box, setup, loads, experiment, traffic, out.points);
+  }
+  return out;
+}
+
+}  // namespace
+
+Capacity capacity_of(const Box& box, const Setup& setup) {
+  const CpuFamily& family = cpu_family(box.cpu);
+  Capacity out = capacity_on(box, family.likely, setup);
+  const Capacity slow = capacity_on(box, family.high, setup);
+  const Capacity fast = capacity_on(box, family.low, setup);
+  for (size_t i = 0; i < out.points.size(); ++i) {
+    out.points[i].mpps_low = slow.points[i].mpps;
+    out.points[i].mpps_high = fast.points[i].mpps;
   }
   return out;
 }

@@ -30,7 +30,8 @@ enum class ResourceKind : uint8_t {
   kMemory,
   kIntersocket,
   kGpuLink,
-  kGpu
+  kGpu,
+  kBudget
 };
 
 std::string_view name_of(Experiment experiment) noexcept;  // "forward_local"
@@ -54,15 +55,21 @@ const std::array<PacketSize, kSizes>& packet_sizes() noexcept;
 struct UsedPort {
   std::string name;
   std::optional<size_t> nic;  // position in Box::nics; none: a port in memory
-  size_t socket = 0;          // positions in Box::sockets: where its packets lie,
-  size_t polled_from = 0;     // and where its workers are
-  double gbit_s = 0;          // 0: in memory, no wire
-  bool kernel = false;        // through a kernel interface
+  size_t socket = 0;          // position in Box::sockets where its packets lie
+  // Where its workers are, with the share of its queues that they poll.
+  struct Poller {
+    size_t socket = 0;
+    double share = 1;
+  };
+  std::vector<Poller> polled_from;
+  double gbit_s = 0;    // 0: in memory, no wire
+  bool kernel = false;  // through a kernel interface
 };
 
 struct Setup {
   std::vector<UsedPort> ports;
-  std::vector<double> cores;  // the workers' worth, by position in Box::sockets
+  // The worth of the workers that have a queue, by position in Box::sockets.
+  std::vector<double> cores;
 };
 
 Setup setup_of(const Box& box, const Config& config, const Topology& topology,
@@ -80,13 +87,15 @@ struct Point {
   Experiment experiment;
   std::optional<Traffic> traffic;  // none for receive and transmit, where it does not matter
   size_t size = 0;                 // position in packet_sizes()
-  double mpps = 0;
+  double mpps = 0;                 // likely; the CPU's range gives the next two
+  double mpps_low = 0, mpps_high = 0;
   double gbit_s = 0;
   size_t bottleneck = 0;         // position in Capacity::resources
   std::vector<double> headroom;  // by resource: times `mpps` that it would carry; 0: not used
   double line_mpps = 0;          // all wires full; 0: there are none
   unsigned cores_needed = 0;     // for that
-  bool gpu = false;              // look-up (IPv4, IPv6) or ESP on the GPUs
+  std::vector<unsigned> cores_by_socket;
+  bool gpu = false;  // look-up (IPv4, IPv6) or ESP on the GPUs
 };
 
 struct Capacity {
@@ -97,6 +106,9 @@ struct Capacity {
 
 Capacity capacity_of(const Box& box, const Setup& setup);
 
+// Whether the CPU's factor and range count: not where calibration or box tell all cycles.
+bool cpu_counts(const Box& box);
+
 // What to do about it, one line each.
 std::vector<std::string> advice(const Box& box, const Setup& setup, const Capacity& capacity);
 
@@ -104,6 +116,13 @@ std::vector<std::string> advice(const Box& box, const Setup& setup, const Capaci
 // lines of advice behind "!".
 std::string describe(const Box& box, const Setup& setup, const Capacity& capacity, size_t size,
                      Traffic traffic);
+
+// One box beside another, a row for each experiment and some sizes; without their plans.
+struct Compared {
+  std::string name;  // heads a column
+  const Capacity* capacity;
+};
+std::string describe_both(const Compared& one, const Compared& other);
 
 // A picture of the box, each part coloured by its load at that point. Complete SVG.
 std::string draw(const Box& box, const Setup& setup, const Capacity& capacity, const Point& point);

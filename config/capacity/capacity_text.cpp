@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "config/box/cpu_families.hpp"
 #include "config/capacity/capacity.hpp"
 #include "config/placement/columns.hpp"
 
@@ -14,7 +15,7 @@ constexpr size_t kLabelColumns = 22;
 constexpr size_t kCellColumns = 9;
 
 char letter(ResourceKind kind) {
-  constexpr char kLetters[] = "cwnphmslg";
+  constexpr char kLetters[] = "cwnphmslgb";
   return kLetters[static_cast<size_t>(kind)];
 }
 
@@ -22,7 +23,8 @@ std::string label(const Box& box, const Point& point) {
   if (!point.traffic) return std::string(name_of(point.experiment));
   constexpr std::string_view kNames[] = {"IPv4", "IPv6", "IPsec"};
   const std::string_view name = kNames[static_cast<size_t>(*point.traffic)];
-  if (box.sockets.size() == 1) return fmt::format("{} forwarding", name);
+  if (box.sockets.front().package == box.sockets.back().package)
+    return fmt::format("{} forwarding", name);
   return fmt::format(
       "{} {}", name,
       point.experiment == Experiment::kForwardLocal ? "within a socket" : "across sockets");
@@ -72,6 +74,34 @@ std::string legend(const Capacity& capacity) {
   return fmt::format("{}{}\n", out, gpu ? " * with the GPUs." : "");
 }
 
+// "3.1-4.6", of the CPU's range.
+std::string range(const Point& point) {
+  auto whole = [](double value) {
+    return value < 9.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
+  };
+  const std::string low = whole(point.mpps_low), high = whole(point.mpps_high);
+  return low == high ? low : low + "-" + high;
+}
+
+// Which CPU the figures are of; the reference's own need no words.
+std::string cpu_note(const Box& box) {
+  const CpuFamily& family = cpu_family(box.cpu);
+  const std::string factor =
+      fmt::format("{:g} times the reference's cycles a packet (from {:g} to {:g})", family.likely,
+                  family.low, family.high);
+  if (family.reference) return "";
+  if (!family.known)
+    return fmt::format(
+        "{}, so it is taken as the reference, Sapphire Rapids, with a wide range, {}.",
+        box.cpu.empty() ? "The box does not name its CPU"
+                        : fmt::format("Nothing is known here of a CPU \"{}\"", box.cpu),
+        factor);
+  return fmt::format(
+      "The CPU is {}, not the reference, Sapphire Rapids; what was not measured on it is taken as "
+      "{}. `hecto-bench calibrate` measures it.",
+      family.name, factor);
+}
+
 // The tightest resource of each kind.
 std::string headroom(const Capacity& capacity, const Point& point) {
   std::map<ResourceKind, size_t> tightest;
@@ -119,6 +149,11 @@ std::string describe(const Box& box, const Setup& setup, const Capacity& capacit
   out += '\n';
   out += heading("Mpps");
   out += rows(box, capacity, [](const Point& point) { return number(point.mpps); });
+  if (cpu_counts(box)) {
+    out += '\n';
+    out += heading("Mpps, low-high");
+    out += rows(box, capacity, range);
+  }
   if (wires > 0) {
     double cores = 0;
     for (double each : setup.cores) cores += each;
@@ -129,12 +164,15 @@ std::string describe(const Box& box, const Setup& setup, const Capacity& capacit
     out += fmt::format("Cores at work in this plan: {:g}.\n", cores);
   }
   if (const Point* point = capacity.find(Experiment::kForwardLocal, traffic, size)) {
-    out += fmt::format("\n{}, {}: {} Mpps, {} Gb/s. Each alone would carry, Mpps:\n",
+    out += fmt::format("\n{}, {}: likely {} Mpps{}, {} Gb/s. Each alone would carry, Mpps:\n",
                        label(box, *point), size_words(size), number(point->mpps),
+                       cpu_counts(box) ? fmt::format(" ({})", range(*point)) : "",
                        number(point->gbit_s));
     out += headroom(capacity, *point);
   }
   out += "\n";
+  if (const std::string note = cpu_note(box); cpu_counts(box) && !note.empty())
+    out += fmt::format("! {}\n", wrapped(note));
   for (const std::string& note : box.notes) out += fmt::format("! {}\n", wrapped(note));
   for (const std::string& line : advice(box, setup, capacity))
     out += fmt::format("! {}\n", wrapped(line));

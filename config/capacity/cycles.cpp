@@ -40,7 +40,7 @@ PacketCycles cycles_per_packet(const Constants& constants, const PacketWork& wor
   add(kCopyByteL3Cycles, work.copied_bytes * beyond_l2);
   // Half for each side that copies.
   add(kRefillPortCycles, beyond_l1 * work.copies / 2);
-  if (work.crossing) add(kRemoteAccessCycles);
+  if (work.crossing) add(work.near ? kNodeAccessCycles : kRemoteAccessCycles);
   if (work.work != Work::kForward) return out;
 
   const bool ipv6 = work.traffic == Traffic::kIpv6;

@@ -23,6 +23,7 @@ struct PacketWork {
   double copied_bytes = 0;  // by the memory ports that this work uses, all of them together
   unsigned copies = 0;      // and how often: 1 for a copy on receive alone, 2 for both
   bool crossing = false;    // the packet lies on another socket than the worker
+  bool near = false;        // if so: on one of the same package
 };
 
 struct Term {

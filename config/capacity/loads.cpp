@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace hecto::config {
 namespace {
@@ -88,12 +89,21 @@ Loads::Loads(const Box& box, const Setup& setup) : box_(box), setup_(setup), c_(
   for (size_t s = 0; s < sockets; ++s)
     memory_.push_back(
         add(fmt::format("memory of socket {}", box.sockets[s].id), ResourceKind::kMemory, s));
+  std::map<std::pair<int, int>, size_t> links;  // by packages
   for (size_t from = 0; from < sockets; ++from)
-    for (size_t to = 0; to < sockets; ++to)
-      intersocket_.push_back(from == to ? kNone
-                                        : add(fmt::format("link of socket {} to {}",
-                                                          box.sockets[from].id, box.sockets[to].id),
-                                              ResourceKind::kIntersocket, from));
+    for (size_t to = 0; to < sockets; ++to) {
+      const std::pair packages(box.sockets[from].package, box.sockets[to].package);
+      if (packages.first == packages.second) {
+        intersocket_.push_back(kNone);
+        continue;
+      }
+      const auto [at, fresh] = links.emplace(packages, 0);
+      if (fresh)
+        at->second = add(fmt::format("link of socket {} to {}", packages.first, packages.second),
+                         ResourceKind::kIntersocket, from);
+      intersocket_.push_back(at->second);
+    }
+  add_budget();
   for (size_t g = 0; g < box.gpus.size(); ++g) {
     const std::string& name = box.gpus[g].name;
     gpus_.push_back({add(name + " PCIe to memory", ResourceKind::kGpuLink, g),
@@ -102,26 +112,54 @@ Loads::Loads(const Box& box, const Setup& setup) : box_(box), setup_(setup), c_(
   }
 }
 
+// What the box does not have is kNone, as of NICs.
+void Loads::add_budget() {
+  auto added = [&](const std::optional<double>& limit, const char* name) {
+    return limit ? add(name, ResourceKind::kBudget, kAll) : kNone;
+  };
+  budget_packets_ = added(box_.budget.mpps, "budget of packets");
+  budget_both_ = added(box_.budget.gbit_s, "budget of bits");
+  budget_in_ = added(box_.budget.in_gbit_s, "budget of bits in");
+  budget_out_ = added(box_.budget.out_gbit_s, "budget of bits out");
+}
+
+void Loads::load_budget(const Packet& packet, double frame_bytes,
+                        std::vector<double>& loads) const {
+  // A cloud counts frames, without preamble and gap.
+  const double gbit = packet.share * gbit_s(frame_bytes);
+  auto load = [&](size_t resource, double amount, const std::optional<double>& limit) {
+    if (limit) loads[resource] += amount / *limit;
+  };
+  for (const bool in : {true, false}) {
+    if ((in ? packet.in : packet.out) == nullptr) continue;
+    load(budget_packets_, packet.share, box_.budget.mpps);
+    load(budget_both_, gbit, box_.budget.gbit_s);
+    load(in ? budget_in_ : budget_out_, gbit, in ? box_.budget.in_gbit_s : box_.budget.out_gbit_s);
+  }
+}
+
 size_t Loads::add(std::string name, ResourceKind kind, size_t place) {
   resources_.push_back({std::move(name), kind, place});
   return resources_.size() - 1;
 }
 
-// To the other ports of its socket, or of all others, in proportion to their rates; back out of
+// To the other ports of its package, or of all others, in proportion to their rates; back out of
 // the only port where it has no neighbor.
 void Loads::forward_from(size_t in, double share, bool across, std::vector<Packet>& out) const {
   const UsedPort& from = setup_.ports[in];
   double sum = 0;
   auto weight = [&](size_t i) {
     const UsedPort& to = setup_.ports[i];
-    if ((to.socket != from.socket) != across) return 0.0;
-    return weights_[i];
+    const bool crosses = box_.sockets[to.socket].package != box_.sockets[from.socket].package;
+    return crosses == across ? weights_[i] : 0.0;
   };
   for (size_t i = 0; i < setup_.ports.size(); ++i) sum += weight(i);
   if (sum == 0) return;
   for (size_t i = 0; i < setup_.ports.size(); ++i)
-    if (weight(i) > 0)
-      out.push_back({share * weight(i) / sum, &from, &setup_.ports[i], from.polled_from});
+    for (const UsedPort::Poller& poller : from.polled_from)
+      if (weight(i) > 0)
+        out.push_back(
+            {share * poller.share * weight(i) / sum, &from, &setup_.ports[i], poller.socket});
 }
 
 std::vector<Loads::Packet> Loads::packets(const Case& each) const {
@@ -129,10 +167,11 @@ std::vector<Loads::Packet> Loads::packets(const Case& each) const {
   for (size_t i = 0; i < setup_.ports.size(); ++i) {
     const UsedPort& port = setup_.ports[i];
     const double share = weights_[i];
-    if (each.experiment == Experiment::kReceive)
-      out.push_back({share, &port, nullptr, port.polled_from});
-    else if (each.experiment == Experiment::kTransmit)
-      out.push_back({share, nullptr, &port, port.polled_from});
+    const bool receive = each.experiment == Experiment::kReceive;
+    if (receive || each.experiment == Experiment::kTransmit)
+      for (const UsedPort::Poller& poller : port.polled_from)
+        out.push_back({share * poller.share, receive ? &port : nullptr, receive ? nullptr : &port,
+                       poller.socket});
     else
       forward_from(i, share, each.experiment == Experiment::kForwardAcross, out);
   }
@@ -152,8 +191,12 @@ double Loads::core_us(const Case& each, const Packet& packet, double frame_bytes
   work.work = each.experiment == Experiment::kReceive    ? Work::kReceive
               : each.experiment == Experiment::kTransmit ? Work::kTransmit
                                                          : Work::kForward;
-  for (const UsedPort* at : {packet.in, packet.out})
-    work.crossing |= at != nullptr && at->socket != packet.worker_socket;
+  work.near = true;
+  for (const UsedPort* at : {packet.in, packet.out}) {
+    if (at == nullptr || at->socket == packet.worker_socket) continue;
+    work.crossing = true;
+    work.near &= box_.sockets[at->socket].package == box_.sockets[packet.worker_socket].package;
+  }
   double cycles = cycles_per_packet(c_, work).sum;
   if (each.gpu) {
     if (each.traffic == Traffic::kIpsec)
@@ -189,8 +232,8 @@ void Loads::add_nic(const Packet& packet, double frame_bytes, std::vector<double
         packet.share * gbit_s(frame_bytes + kWireOverhead_bytes) / wires;
     if (nic.mpps) loads[in ? at.packets_in : at.packets_out] += packet.share / *nic.mpps;
     if (!nic.slot) continue;
-    const Directions bytes =
-        in ? link_bytes_received(c_, frame_bytes) : link_bytes_transmitted(c_, frame_bytes);
+    const Directions bytes = in ? link_bytes_received(c_, frame_bytes, nic.rx_descriptor_bytes)
+                                : link_bytes_transmitted(c_, frame_bytes, nic.tx_descriptor_bytes);
     const double link = nic.link_gbit_s * c_[kPcieLinkEfficiency];
     loads[at.to_memory] += packet.share * gbit_s(bytes.to_memory) / link;
     loads[at.from_memory] += packet.share * gbit_s(bytes.from_memory) / link;
@@ -202,10 +245,10 @@ void Loads::add_nic(const Packet& packet, double frame_bytes, std::vector<double
 }
 
 void Loads::add_crossing(size_t from, size_t to, double bytes, std::vector<double>& loads) const {
-  if (from == to) return;
+  const size_t at = intersocket_[from * box_.sockets.size() + to];
+  if (at == kNone) return;
   const double link = box_.intersocket_gbyte_s.value_or(c_[kIntersocketGbyteS]);
-  loads[intersocket_[from * box_.sockets.size() + to]] +=
-      gbyte_s(bytes) * c_[kIntersocketOverhead] / (link * c_[kIntersocketUse]);
+  loads[at] += gbyte_s(bytes) * c_[kIntersocketOverhead] / (link * c_[kIntersocketUse]);
 }
 
 // Half of what forwarding costs falls to each of receive and transmit. Packets stay where they were
@@ -271,23 +314,24 @@ std::vector<double> Loads::of(const Case& each) const {
           packet.share * core_us(each, packet, part.bytes) / setup_.cores[packet.worker_socket];
       add_nic(packet, part.bytes, loads);
       add_memory(packet, part.bytes, loads);
+      load_budget(packet, part.bytes, loads);
       if (each.gpu) add_gpu(each, packet, part.bytes, loads);
     }
   }
   return loads;
 }
 
-unsigned Loads::cores_for(const Case& each, double mpps) const {
+std::vector<unsigned> Loads::cores_for(const Case& each, double mpps) const {
   std::vector<double> cores(box_.sockets.size(), 0);
   for (const PacketSize::Part& part : each.size->parts)
     if (part.share > 0)
       for (const Packet& packet : packets(each))
         cores[packet.worker_socket] +=
             mpps * packet.share * part.share * core_us(each, packet, part.bytes);
-  unsigned sum = 0;
+  std::vector<unsigned> out;
   // A whole number that rounding left a little above itself stays one.
-  for (double each_socket : cores) sum += static_cast<unsigned>(std::ceil(each_socket - 1e-9));
-  return sum;
+  for (double socket : cores) out.push_back(static_cast<unsigned>(std::ceil(socket - 1e-9)));
+  return out;
 }
 
 }  // namespace hecto::config

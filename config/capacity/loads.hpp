@@ -24,18 +24,20 @@ class Loads {
   const std::vector<Resource>& resources() const { return resources_; }
   // Share of each resource that 1 Mpps over all ports takes.
   std::vector<double> of(const Case& each) const;
-  // Cores that this rate takes, each socket's rounded up.
-  unsigned cores_for(const Case& each, double mpps) const;
+  // Cores that this rate takes, by socket, rounded up.
+  std::vector<unsigned> cores_for(const Case& each, double mpps) const;
 
  private:
   struct Packet;  // one way of a packet through the box, with its share of all packets
 
   size_t add(std::string name, ResourceKind kind, size_t place);
   std::vector<Packet> packets(const Case& each) const;
+  void add_budget();
+  void load_budget(const Packet& packet, double frame_bytes, std::vector<double>& loads) const;
   void forward_from(size_t in, double share, bool across, std::vector<Packet>& out) const;
   double core_us(const Case& each, const Packet& packet, double frame_bytes) const;
   void add_nic(const Packet& packet, double frame_bytes, std::vector<double>& loads) const;
-  void add_hub(size_t socket_slot, Directions bytes, std::vector<double>& loads) const;
+  void add_hub(size_t slot, Directions bytes, std::vector<double>& loads) const;
   void add_memory(const Packet& packet, double frame_bytes, std::vector<double>& loads) const;
   void add_gpu(const Case& each, const Packet& packet, double frame_bytes,
                std::vector<double>& loads) const;
@@ -47,7 +49,8 @@ class Loads {
   const Constants& c_;
   std::vector<double> weights_;  // each port's share of all packets
   std::vector<Resource> resources_;
-  // Positions in resources_, by socket, NIC, hub or GPU; intersocket_ by from * sockets + to.
+  // Positions in resources_, by socket, NIC, hub or GPU; intersocket_ by from * sockets + to, the
+  // same for all sockets of two packages.
   struct Nic {
     size_t wire_in, wire_out, packets_in, packets_out, to_memory, from_memory;
   };
@@ -58,6 +61,7 @@ class Loads {
   std::vector<Nic> nics_;
   std::vector<Gpu> gpus_;
   size_t hubs_to_memory_ = 0, hubs_both_ = 0;
+  size_t budget_packets_, budget_both_, budget_in_, budget_out_;
 };
 
 }  // namespace hecto::config

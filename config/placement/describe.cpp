@@ -74,12 +74,25 @@ std::string port_table(const Placement& placement, const Config& config,
   return out;
 }
 
+// Where a package has several sockets: which.
+std::string packages_text(const Topology& topology) {
+  std::map<int, std::vector<unsigned>> sockets;
+  for (int socket : topology.sockets)
+    sockets[package_of(topology, socket)].push_back(static_cast<unsigned>(socket));
+  if (sockets.size() == topology.sockets.size()) return "";
+  std::vector<std::string> parts;
+  for (const auto& [package, nodes] : sockets)
+    parts.push_back(fmt::format("package {}: {}", package, ranges(nodes)));
+  return cut(fmt::format("sockets  {}", fmt::join(parts, ", ")), kColumns) + "\n";
+}
+
 }  // namespace
 
 std::string describe(const Placement& placement, const Config& config, const Topology& topology) {
   auto located = locate(config, topology, {});
   std::string out = port_table(placement, config, located);
 
+  out += packages_text(topology);
   std::map<int, std::vector<unsigned>> cores;
   for (const WorkerPlacement& worker : placement.workers)
     cores[worker.socket].push_back(worker.cpu);

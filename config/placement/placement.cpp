@@ -31,6 +31,7 @@ class Planner {
       return tl::unexpected(fmt::format(
           "{} has no core that this process may use; widen its affinity mask", topology_.source));
     serve_ports();
+    lend_sockets();
     choose_workers();
     if (workers_.size() > kMaxWorkers)
       return tl::unexpected(
@@ -103,14 +104,13 @@ class Planner {
   }
 
   // Which socket's workers poll each port, and how many workers that gives work to. A NIC is
-  // served where it sits, if there is any core; what has no place goes where the others are, and
-  // spreads.
+  // served where it sits, if there is any core, else in its package; what has no place goes where
+  // the others are, and spreads.
   void serve_ports() {
     serving_.assign(located_.size(), 0);
     for (size_t i = 0; i < located_.size(); ++i) {
       if (located_[i].socket < 0) continue;
-      bool there = candidates_.contains(located_[i].socket);
-      serving_[i] = there ? located_[i].socket : candidates_.begin()->first;
+      serving_[i] = served_from(located_[i].socket);
       need_[serving_[i]] += wanted_queues(located_[i]);
     }
     if (need_.empty() && config_.workers.empty()) need_[candidates_.begin()->first] = 0;
@@ -127,6 +127,43 @@ class Planner {
     }
   }
 
+  int served_from(int socket) const {
+    if (candidates_.contains(socket)) return socket;
+    const int package = package_of(topology_, socket);
+    for (const auto& [other, cpus] : candidates_)
+      if (package_of(topology_, other) == package) return other;
+    return candidates_.begin()->first;
+  }
+
+  // Sockets without a port help those of their package that have more queues than cores, first the
+  // one that lacks most.
+  void lend_sockets() {
+    std::map<int, size_t> lacking;
+    for (const auto& [socket, queues] : need_)
+      if (queues > candidates_[socket].size())
+        lacking[socket] = queues - candidates_[socket].size();
+    for (const auto& [socket, cpus] : candidates_) {
+      if (auto need = need_.find(socket); need != need_.end() && need->second > 0) continue;
+      const int package = package_of(topology_, socket);
+      auto most = lacking.end();
+      for (auto each = lacking.begin(); each != lacking.end(); ++each)
+        if (each->second > 0 && package_of(topology_, each->first) == package &&
+            (most == lacking.end() || each->second > most->second))
+          most = each;
+      if (most == lacking.end()) continue;
+      const size_t taken = std::min(cpus.size(), most->second);
+      lent_to_[socket] = most->first;
+      need_[socket] = taken;
+      most->second -= taken;
+    }
+  }
+
+  // Of the socket that serves the port: its own, or lent to it.
+  bool serves(const WorkerPlacement& worker, int socket) const {
+    const auto lent = lent_to_.find(worker.socket);
+    return worker.socket == socket || (lent != lent_to_.end() && lent->second == socket);
+  }
+
   static size_t wanted_queues(const Located& located) {
     size_t queues = located.port->rx_queues ? *located.port->rx_queues
                                             : (located.hardware ? kMaxAutoQueues : size_t{1});
@@ -141,12 +178,56 @@ class Planner {
         auto need = need_.find(socket);
         count = need == need_.end() ? 0 : std::min(count, std::max<size_t>(need->second, 1));
       }
-      Cpus chosen(cpus.begin(), cpus.begin() + static_cast<ptrdiff_t>(count));
+      Cpus chosen = count < cpus.size() ? in_few_caches(socket, cpus, count) : cpus;
       std::sort(chosen.begin(), chosen.end());
       for (unsigned cpu : chosen) workers_.push_back({0, cpu, socket, {}});
     }
     if (config_.workers.empty() && workers_.size() > kMaxWorkers) workers_.resize(kMaxWorkers);
     for (size_t i = 0; i < workers_.size(); ++i) workers_[i].id = static_cast<unsigned>(i);
+  }
+
+  int l3_of(unsigned cpu) const { return core_of(topology_, cpu)->l3; }
+
+  // As many of the socket's cpus, such that each port's queues find a last-level cache of their own
+  // where one is large enough: the smallest that is.
+  Cpus in_few_caches(int socket, const Cpus& cpus, size_t count) const {
+    std::map<int, Cpus> free;
+    for (unsigned cpu : cpus) free[l3_of(cpu)].push_back(cpu);
+    Cpus out;
+    for (size_t i = 0; i < located_.size(); ++i) {
+      const size_t queues = wanted_queues(located_[i]);
+      if (serving_[i] != socket || out.size() + queues > count) continue;
+      Cpus* best = nullptr;
+      for (auto& [l3, left] : free)
+        if (left.size() >= queues && (best == nullptr || left.size() < best->size())) best = &left;
+      if (best == nullptr) continue;
+      out.insert(out.end(), best->begin(), best->begin() + static_cast<ptrdiff_t>(queues));
+      best->erase(best->begin(), best->begin() + static_cast<ptrdiff_t>(queues));
+    }
+    for (unsigned cpu : cpus)
+      if (out.size() < count && std::find(out.begin(), out.end(), cpu) == out.end())
+        out.push_back(cpu);
+    return out;
+  }
+
+  // The last-level cache whose workers can poll that many queues, one each, and poll the fewest
+  // now; the smallest of equals. -1: none can.
+  int roomy_cache(const std::vector<WorkerPlacement*>& workers,
+                  const std::map<unsigned, size_t>& load, size_t queues) const {
+    std::map<int, std::vector<size_t>> loads;
+    for (const WorkerPlacement* worker : workers) {
+      const auto at = load.find(worker->id);
+      loads[l3_of(worker->cpu)].push_back(at == load.end() ? 0 : at->second);
+    }
+    int best = -1;
+    std::pair<size_t, size_t> least(SIZE_MAX, SIZE_MAX);
+    for (auto& [l3, of_workers] : loads) {
+      if (l3 < 0 || of_workers.size() < queues) continue;
+      std::sort(of_workers.begin(), of_workers.end());
+      const std::pair busy(queues == 0 ? 0 : of_workers[queues - 1], of_workers.size());
+      if (busy < least) best = l3, least = busy;
+    }
+    return best;
   }
 
   // The lowest thread of a core without workers, else the lowest without a worker, else shared.
@@ -180,15 +261,17 @@ class Planner {
       const Located& located = located_[i];
       std::vector<WorkerPlacement*> here;
       for (WorkerPlacement& worker : workers_)
-        if (worker.socket == serving_[i]) here.push_back(&worker);
+        if (serves(worker, serving_[i])) here.push_back(&worker);
       if (here.empty())
         for (WorkerPlacement& worker : workers_) here.push_back(&worker);
       size_t queues = wanted_queues(located);
       if (located.hardware && !located.port->rx_queues) queues = std::min(queues, here.size());
       std::map<unsigned, size_t> of_port;
+      const int l3 = roomy_cache(here, load, queues);
       for (size_t q = 0; q < queues; ++q) {
         auto rank = [&](const WorkerPlacement* w) {
-          return std::tuple(of_port[w->id], load[w->id], w->id);
+          return std::tuple(of_port[w->id], load[w->id], w->socket != serving_[i],
+                            l3 >= 0 && l3_of(w->cpu) != l3, w->id);
         };
         WorkerPlacement* best = *std::min_element(
             here.begin(), here.end(), [&](auto* a, auto* b) { return rank(a) < rank(b); });
@@ -209,6 +292,7 @@ class Planner {
   std::map<int, Cpus> candidates_;
   std::map<int, size_t> need_;  // receive queues by serving socket
   std::vector<int> serving_;    // by port
+  std::map<int, int> lent_to_;  // sockets whose workers help another of their package
   std::vector<WorkerPlacement> workers_;
   Placement out_;
 };

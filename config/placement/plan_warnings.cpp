@@ -14,6 +14,8 @@ namespace hecto::config {
 namespace {
 
 constexpr uint64_t kPage_bytes = 2ull << 20;
+// Of a link over its wire: below it, descriptors and headers of short packets fill the link first.
+constexpr double kHeadroom = 2;
 
 using Lines = std::vector<std::string>;
 
@@ -56,9 +58,11 @@ void warn_place(const Located& located, const PortPlacement& placed, const Topol
     return;
   }
   std::set<int> pollers;
+  const int package = package_of(topology, located.socket);
   for (const WorkerPlacement& worker : placement.workers)
     for (const QueuePlacement& queue : worker.queues)
-      if (queue.port == name && worker.socket != located.socket) pollers.insert(worker.socket);
+      if (queue.port == name && package_of(topology, worker.socket) != package)
+        pollers.insert(worker.socket);
   if (!pollers.empty())
     lines.push_back(
         fmt::format("{} is on socket {}, which has no worker: its queues are polled "
@@ -95,21 +99,30 @@ void warn_pcie(const Located& located, Lines& lines) {
         fmt::format("{} sits on {} of {:.0f} Gb/s, below the port's {:.0f} Gb/s. Move "
                     "it to a faster slot.",
                     name, where, *have, *nic.gbit_s));
-  else if (known && nic.pcie_max_gt_s && nic.pcie_max_lanes &&
+  else if (known && nic.pcie_max_gt_s && nic.pcie_max_lanes && nic.gbit_s &&
+           *have < kHeadroom * *nic.gbit_s &&
            *have < 0.99 * link_gbit_s(*nic.pcie_max_gt_s, *nic.pcie_max_lanes))
-    lines.push_back(fmt::format("{} sits on {} and could use {}. Move it to such a slot.", name,
-                                where, link_words(*nic.pcie_max_gt_s, *nic.pcie_max_lanes)));
+    lines.push_back(fmt::format(
+        "{} sits on {} of {:.0f} Gb/s, little above the port's {:.0f} Gb/s, and could use {}. Move "
+        "it to such a slot.",
+        name, where, *have, *nic.gbit_s, link_words(*nic.pcie_max_gt_s, *nic.pcie_max_lanes)));
 }
 
-void warn_crossing(const std::vector<Located>& located, Lines& lines) {
-  std::map<int, std::vector<std::string>> by_socket;
+void warn_crossing(const std::vector<Located>& located, const Topology& topology, Lines& lines) {
+  std::map<int, std::vector<std::string>> by_package;
+  std::set<int> packages;
+  for (int socket : topology.sockets) packages.insert(package_of(topology, socket));
+  const char* what = packages.size() == topology.sockets.size() ? "socket" : "package";
   for (const Located& l : located)
-    if (l.socket >= 0) by_socket[l.socket].push_back(l.port->name);
-  if (by_socket.size() < 2) return;
+    if (l.socket >= 0) {
+      const int package = package_of(topology, l.socket);
+      by_package[what[0] == 's' ? l.socket : package].push_back(l.port->name);
+    }
+  if (by_package.size() < 2) return;
   std::vector<std::string> parts;
-  for (const auto& [socket, names] : by_socket)
-    parts.push_back(fmt::format("{} (socket {})", fmt::join(names, " "), socket));
-  lines.push_back(fmt::format("Traffic between {} crosses sockets.", fmt::join(parts, " and ")));
+  for (const auto& [number, names] : by_package)
+    parts.push_back(fmt::format("{} ({} {})", fmt::join(names, " "), what, number));
+  lines.push_back(fmt::format("Traffic between {} crosses {}s.", fmt::join(parts, " and "), what));
 }
 
 std::string reserve_command(const Topology& topology, size_t index, uint64_t pages) {
@@ -158,7 +171,7 @@ void add_warnings(const Config& config, const Topology& topology,
     warn_queues(located[i], placement.ports[i], placement, lines);
     warn_pcie(located[i], lines);
   }
-  warn_crossing(located, lines);
+  warn_crossing(located, topology, lines);
   warn_memory(config, topology, placement, lines);
 }
 

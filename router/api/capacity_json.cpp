@@ -10,6 +10,7 @@ json box_json(const config::Box& box) {
   json sockets = json::array();
   for (const config::BoxSocket& socket : box.sockets)
     sockets.push_back({{"id", socket.id},
+                       {"package", socket.package},
                        {"cores", socket.cores},
                        {"threads", socket.threads},
                        {"ghz", socket.ghz}});
@@ -28,8 +29,10 @@ json box_json(const config::Box& box) {
     gpus.push_back({{"name", gpu.name},
                     {"slot", box.slots[gpu.slot].name},
                     {"link", box.slots[gpu.slot].link}});
-  return {{"source", box.source},    {"name", box.name},        {"sockets", std::move(sockets)},
-          {"nics", std::move(nics)}, {"gpus", std::move(gpus)}, {"notes", box.notes}};
+  return {{"source", box.source},    {"name", box.name},
+          {"cpu", box.cpu},          {"sockets", std::move(sockets)},
+          {"nics", std::move(nics)}, {"gpus", std::move(gpus)},
+          {"notes", box.notes}};
 }
 
 json capacity_json(const config::Box& box, const config::Setup& setup,
@@ -46,6 +49,8 @@ json capacity_json(const config::Box& box, const config::Setup& setup,
                 {"size", size.name},
                 {"frame_bytes", size.mean_bytes()},
                 {"mpps", point.mpps},
+                {"mpps_low", point.mpps_low},
+                {"mpps_high", point.mpps_high},
                 {"gbps", point.gbit_s},
                 {"bottleneck", capacity.resources[point.bottleneck].name},
                 {"headroom", std::move(headroom)},

@@ -255,9 +255,16 @@ void add_files(CLI::App& app, Arguments& a) {
   add_option(plan, "FILE", a.object, " ",
              "the configuration; without one, every port of the box's NICs");
   add_option(plan, "--box", a.box, "FILE",
-             "plans for the box that a short YAML file describes (docs/measuring.md)");
+             "plans for the box of a file: a short YAML (docs/measuring.md), what\n"
+             "--collect or `lstopo box.xml` wrote");
   add_option(plan, "--topology", a.topology, "XML",
              "plans for another box: the file that its `lstopo box.xml` wrote");
+  add_option(plan, "--collect", a.collect, "FILE",
+             "writes what a plan must know of this machine, for --box elsewhere\n"
+             "(-: to stdout); as root of the memory modules, too");
+  add_option(plan, "--what-if", a.what_if, "KEY=VALUE",
+             "changes the box first, and compares: cores=16, wan.gbit_s=200, cpu=\"Zen 5\"");
+  add_option(plan, "--against", a.against, "FILE", "compares with the box of another file");
   add_option(plan, "--calibration", a.calibration, "FILE",
              "constants as `hecto-bench calibrate` measured them");
   add_option(plan, "--size", a.size, "N",

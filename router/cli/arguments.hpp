@@ -26,6 +26,8 @@ struct Arguments {
   std::string size = "64";                // plan: what the headroom and the picture show
   std::string traffic = "ipv4";           // plan
   bool explain = false;                   // plan
+  std::string collect, against;           // plan: a file to write, another box
+  std::vector<std::string> what_if;       // plan: KEY=VALUE
   std::string via;                        // load-routes
   std::string confirm;                    // reload: a time, as 5m
   bool elsewhere = false;                 // check

@@ -142,7 +142,7 @@ TEST(BoxOfATopology, JoinsTheFunctionsOfACard) {
   ASSERT_EQ(made.nics.size(), 3u);
   EXPECT_EQ(made.nics[0].name, "ens1f0");
   EXPECT_EQ(made.nics[0].pci, (std::vector<std::string>{"0000:17:00.0", "0000:17:00.1"}));
-  EXPECT_EQ(made.nics[0].gbit_s, 100) << "the most that two ports can have on 252 Gb/s";
+  EXPECT_EQ(made.nics[0].gbit_s, 200) << "the most that a ConnectX-6 comes with";
   EXPECT_FALSE(made.nics[0].rate_known);
   EXPECT_NEAR(made.nics[0].link_gbit_s, 252, 1);
   EXPECT_EQ(made.sockets[1].cores, 8u);

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 namespace hecto::config {
 namespace {
@@ -73,6 +75,98 @@ TEST(Topology, ReadsThisMachine) {
   bool any_allowed = false;
   for (const Core& core : t->cores) any_allowed |= core.allowed;
   EXPECT_TRUE(any_allowed);
+}
+
+TEST(Topology, TellsPackagesFromNodes) {
+  const Topology t = box("nodes_of_packages.xml");
+  EXPECT_EQ(t.sockets, (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(package_of(t, 0), package_of(t, 1));
+  EXPECT_EQ(package_of(t, 2), package_of(t, 3));
+  EXPECT_NE(package_of(t, 0), package_of(t, 2));
+  std::set<int> caches;
+  for (const Core& core : t.cores) caches.insert(core.l3);
+  EXPECT_EQ(caches.size(), 8u);
+  ASSERT_EQ(t.nics.size(), 3u);
+  EXPECT_EQ(t.nics[0].socket, 0) << "near to a package: its lowest node";
+  EXPECT_EQ(package_of(box("two_socket_smt.xml"), 1), 1);
+}
+
+TEST(Topology, ReadsIdsAndClassesOfNics) {
+  const Topology t = box("nodes_of_packages.xml");
+  EXPECT_EQ(t.nics[0].vendor, 0x8086);
+  EXPECT_EQ(t.nics[0].device, 0x1592);
+  EXPECT_TRUE(t.nics[0].ethernet);
+  EXPECT_FALSE(t.nics[2].ethernet);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string export_text(const std::string& name) {
+  std::ifstream file(HECTO_SOURCE_ROOT "/tests/unit/config/box/data/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// As hwloc 3 writes it: another version, sets of bits for devices, one more number in pci_type,
+// infos and localities behind the root.
+std::string as_hwloc3(std::string text) {
+  text = replaced(text, "version=\"2.0\"", "version=\"3.0\"");
+  text = replaced(text, "hwloc2.dtd", "hwloc.dtd");
+  text = replaced(text, "osdev_type=\"2\"", "osdev_type=\"16\"");
+  text = replaced(text, "] 00\"", "] 00 00\"");
+  return replaced(text, "</topology>",
+                  "<info name=\"OSName\" value=\"Linux\"/>\n"
+                  "<pci_locality domain=\"0\"/>\n</topology>");
+}
+
+TEST(Topology, ReadsAnExportOfHwloc3AsThatOfHwloc2) {
+  const std::string text = export_text("two_socket_smt.xml"), newer = as_hwloc3(text);
+  ASSERT_NE(newer.find("osdev_type=\"16\""), std::string::npos);
+  const auto two = parse_topology(text, "b.xml"), three = parse_topology(newer, "b.xml");
+  ASSERT_TRUE(two) << two.error();
+  ASSERT_TRUE(three) << three.error();
+  EXPECT_EQ(three->cores.size(), two->cores.size());
+  EXPECT_EQ(three->sockets, two->sockets);
+  ASSERT_EQ(three->nics.size(), two->nics.size());
+  for (size_t i = 0; i < two->nics.size(); ++i) {
+    EXPECT_EQ(three->nics[i].interface, two->nics[i].interface);
+    EXPECT_EQ(three->nics[i].socket, two->nics[i].socket);
+    EXPECT_EQ(three->nics[i].pcie_gbit_s, two->nics[i].pcie_gbit_s);
+  }
+}
+
+TEST(Topology, RefusesEachBadExportWithItsRemedy) {
+  const std::string text = export_text("two_socket_smt.xml");
+  auto refusal = [](const std::string& xml) {
+    const auto read = parse_topology(xml, "b.xml");
+    EXPECT_FALSE(read);
+    return read ? "" : read.error();
+  };
+  EXPECT_EQ(refusal(" \n"), "b.xml: is empty; write it again with `lstopo box.xml`");
+  EXPECT_EQ(
+      refusal(text.substr(0, 2000)),
+      "b.xml: ends after 2000 bytes, within the export; copy it again, or write it again with "
+      "`lstopo box.xml`");
+  EXPECT_EQ(refusal(replaced(text, "version=\"2.0\"", "version=\"4.1\"")),
+            "b.xml: is of hwloc 4.1, and 1 to 3 can be read here; write it with `lstopo "
+            "--export-xml-flags 2 box.xml`");
+  EXPECT_EQ(refusal("<html></html>"),
+            "b.xml: not an hwloc XML export; write one with `lstopo box.xml`");
+  EXPECT_EQ(refusal("<topology version=\"2.0\"></topology>"),
+            "b.xml: hwloc finds something in it that cannot be; write it again with `lstopo "
+            "box.xml`");
+}
+
+// However it is cut or changed: a topology or a line, never a crash.
+TEST(Topology, SurvivesExportsThatAreCutAnywhere) {
+  const std::string text = export_text("nodes_of_packages.xml");
+  for (size_t length = 0; length < text.size(); length += 97) {
+    const auto read = parse_topology(text.substr(0, length) + "</topology>", "b.xml");
+    EXPECT_TRUE(read || read.error().find("b.xml: ") == 0) << length;
+  }
 }
 
 TEST(Topology, RefusesWhatIsNoExport) {

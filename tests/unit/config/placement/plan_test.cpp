@@ -108,7 +108,12 @@ TEST(Pcie, WarnsOfASlotSlowerThanThePortOrTheCard) {
   nic.pcie_max_lanes = 16;
   EXPECT_EQ(placed(config, t).warnings,
             std::vector<std::string>{
-                "lan0 sits on PCIe 3.0 x8 and could use PCIe 4.0 x16. Move it to such a slot."});
+                "lan0 sits on PCIe 3.0 x8 of 63 Gb/s, little above the port's 40 Gb/s, and could "
+                "use PCIe 4.0 x16. Move it to such a slot."});
+  nic.gbit_s = 10;
+  EXPECT_TRUE(placed(config, t).warnings.empty()) << "such a link does not bind";
+  nic.gbit_s.reset();
+  EXPECT_TRUE(placed(config, t).warnings.empty()) << "nor does one whose wire is not known";
 }
 
 TEST(Resolved, WritesWhatAutoBecameAndPlacesTheSameAgain) {

@@ -340,6 +340,46 @@ std::string shipped(const std::string& box) {
   return "--box '" HECTO_SOURCE_ROOT "/config/boxes/" + box + ".yaml'";
 }
 
+TEST_F(HectoTest, PlansFromWhatAnotherMachineCollected) {
+  const std::string file = write("box7.yaml", "");
+  const Outcome collected = run("plan --collect '" + file + "'");
+  EXPECT_EQ(collected.code, 0) << collected.err;
+  EXPECT_EQ(collected.out.rfind(file + ": ", 0), 0u) << collected.out;
+  EXPECT_EQ(run("plan --collect -").out.rfind("# Written by `hecto plan --collect`", 0), 0u);
+  EXPECT_EQ(run("plan --collect /none/box.yaml").code, 1);
+  const Outcome explained = run("plan --explain --box '" + file + "'");
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  const std::string cut = write("cut.yaml", "collected: 1\nnics: {}\n");
+  const Outcome refused = run("plan --box '" + cut + "'");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("is cut: its hwloc part does not end"), std::string::npos)
+      << refused.err;
+  const Outcome empty = run("plan --box '" + write("empty.xml", "<topology>") + "'");
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_NE(empty.err.find("within the export; copy it again"), std::string::npos) << empty.err;
+}
+
+TEST_F(HectoTest, ComparesABoxWithAnotherAndWithItselfChanged) {
+  const Outcome changed = run("plan " + shipped("server-1s-2x100g") + " --what-if cores=4");
+  EXPECT_EQ(changed.code, 0) << changed.err;
+  EXPECT_NE(changed.out.find("as it is"), std::string::npos);
+  EXPECT_NE(changed.out.find("\nIPv4 forwarding 64 B "), std::string::npos);
+  const std::string other = shipped("lanman2010");
+  const Outcome both = run("plan " + shipped("server-1s-2x100g") + " --against" + other.substr(5));
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_NE(both.out.find("hubs both ways"), std::string::npos);
+  for (const std::string& out : {changed.out, both.out})
+    for (size_t at = 0; at < out.size(); at = out.find('\n', at) + 1)
+      EXPECT_LE(display_width(out.substr(at, out.find('\n', at) - at)), kWidth);
+  const json answer =
+      json::parse(run("plan --json " + shipped("server-1s-2x100g") + " --what-if cores=4").out);
+  EXPECT_EQ(answer["box"]["sockets"][0]["cores"], 4);
+  EXPECT_EQ(answer["compared"]["box"]["sockets"][0]["cores"], 32);
+  EXPECT_EQ(run("plan " + other + " --what-if colour=red").code, 2);
+  EXPECT_EQ(run("plan " + other + " --what-if cores=4 --against /none.yaml").code, 2);
+  EXPECT_EQ(run("plan " + other + " --against /none.yaml").code, 1);
+}
+
 TEST_F(HectoTest, PlansTheCapacityOfABox) {
   const Outcome plan = run("plan " + shipped("lanman2010"));
   EXPECT_EQ(plan.code, 0) << plan.err;
