@@ -116,8 +116,12 @@ inline uint64_t any_of(const uint8_t* bytes, size_t count) noexcept {
 }
 
 // Ones' complement sums of words that are not all 0, which a right one folds to 0xffff.
+// That is divisible by 0xffff, asked for by its inverse: compilers divide where they take code for
+// cold.
 constexpr bool folds_to_ones(uint64_t sum) noexcept {
-  return sum % 0xffff == 0;
+  constexpr uint64_t kInverse = 0xfffefffefffeffff;
+  static_assert(kInverse * 0xffff == 1);
+  return sum * kInverse <= UINT64_MAX / 0xffff;
 }
 
 // Addresses and ports as they were sent, and a tag whose balance holds.
@@ -130,15 +134,16 @@ template <bool kIpv6, bool kShort>
     if (load64_native(ip + 8) != source6_ || load32_native(ip + 16) != source6_magic_ ||
         load32_native(ip + 20) != sent.source_low ||
         load64_native(ip + 24) != load64_native(sent.destination) ||
-        load64_native(ip + 32) != load64_native(sent.destination + 8))
+        load64_native(ip + 32) != load64_native(sent.destination + 8)) [[unlikely]]
       return false;
     if constexpr (kShort) return true;
-    if (load32_native(ip + 40) != sent.ports) return false;
+    if (load32_native(ip + 40) != sent.ports) [[unlikely]]
+      return false;
     sum = sent.varying;
   } else {
     const Ipv4Record& sent = records4_[record];
     if (load32_native(ip + 12) != sent.source || load32_native(ip + 16) != sent.destination ||
-        load32_native(ip + 20) != sent.ports)
+        load32_native(ip + 20) != sent.ports) [[unlikely]]
       return false;
     sum = sent.varying;
   }
@@ -156,16 +161,19 @@ template <bool kIpv6, bool kShort>
   const uint8_t* ip = arrived.bytes + arrived.l3;
   if (load64_native(ip) != shape.head || arrived.where != where_ || kShort != shape.short_tag ||
       arrived.length != uint32_t{arrived.l3} + shape.ip_bytes || arrived.at_hand != arrived.length)
+      [[unlikely]]
     return false;
   if constexpr (!kIpv6)
     if (load16_native(ip + 8) != shape.ttl_protocol ||
         !folds_to_ones(uint64_t{shape.ipv4_sum} + records4_[record].header_sum +
-                       load16_native(ip + 10)))
+                       load16_native(ip + 10))) [[unlikely]]
       return false;
   constexpr unsigned kTag = tag_offset<kIpv6, kShort>();
   if constexpr (!kShort)
-    if (load32_native(ip + kTag - 4) != shape.udp) return false;
-  if (!is_packet<kIpv6, kShort>(ip, record) || other_mac(arrived.bytes, record) != 0) return false;
+    if (load32_native(ip + kTag - 4) != shape.udp) [[unlikely]]
+      return false;
+  if (!is_packet<kIpv6, kShort>(ip, record) || other_mac(arrived.bytes, record) != 0) [[unlikely]]
+    return false;
   return any_of(ip + kTag + (kShort ? kShortTag_bytes : kTag_bytes), shape.zeros) == 0;
 }
 
@@ -186,20 +194,20 @@ class PacketCursor {
   }
   Place find(uint64_t sequence) const noexcept {
     if (sequence == next_) [[likely]]
-      return at_;
+      return {record_, place_};
     return {(sequence - first_) % records_, (sequence - first_) % places_};
   }
   // It was this one, and stands there.
   void pass(uint64_t sequence, Place place) noexcept {
     next_ = sequence + 1;
-    at_.record = place.record + 1 == records_ ? 0 : place.record + 1;
-    at_.place = place.place + 1 == places_ ? 0 : place.place + 1;
+    record_ = place.record + 1 == records_ ? 0 : place.record + 1;
+    place_ = place.place + 1 == places_ ? 0 : place.place + 1;
   }
 
  private:
   uint64_t first_ = 0, next_ = 0;
-  size_t records_ = 1, places_ = 1;
-  Place at_;
+  // Apart: the two in one load would have to wait for both stores of the packet before.
+  size_t record_ = 0, records_ = 1, place_ = 0, places_ = 1;
 };
 
 }  // namespace hecto::bench
