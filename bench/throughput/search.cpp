@@ -356,9 +356,8 @@ std::vector<std::string> notes(const SearchResult& result, const SearchOptions& 
                       goal.goal.name, goal.pps / 1e6, goal.refuted_pps / 1e6));
     if (goal.limit == Limit::kGenerator)
       lines.push_back(fmt::format(
-          "{}: the generator is the limit: at the {:.3f} Mpps that it or the line offers the "
-          "device "
-          "still carries; give the generator CPUs of its own (--generator-cpus), or a faster line",
+          "{}: the generator is the limit: the device carries the {:.3f} Mpps that it or the line "
+          "offers; give it CPUs of its own (--generator-cpus), or a faster line",
           goal.goal.name, result.max_pps / 1e6));
     if (goal.limit == Limit::kNothing && goal.complete)
       lines.push_back(fmt::format("{}: the device loses packets at every rate down to {:.0f} pps",

@@ -165,8 +165,9 @@ Result<void> Throughput::start_router() {
   router_ = std::move(*process);
   for (const unsigned family : options_.families) {
     const auto& table = routes_.of(family_of(family));
-    next_hops_[family] = next_hops_of(table, router.next_hops,
-                                      options_.blackout ? churned(table) : decltype(routes_.v4){});
+    std::vector<lookup::IpPrefix> changing;
+    if (options_.blackout) changing = churned(table);
+    next_hops_[family] = next_hops_of(table, router.next_hops, changing);
   }
   if (options_.blackout)
     tell_unchecked(
