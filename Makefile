@@ -57,7 +57,7 @@ house:
 	@tests/house.py
 	@tests/docs_links.py
 
-test: build
+test: build | $(BUILD)/python/MLRsearch
 	@tests/run.py $(BUILD) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')
 
 test-asan: $(BUILD_ASAN)/build.ninja
@@ -141,6 +141,12 @@ $(BUILD)/build.ninja: | deps
 	@echo 'configuring $(BUILD) …'
 	@meson setup $(BUILD) $(MESON_ARGS) >/dev/null || \
 	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+# MLRsearch's own search, beside which ours is tested (tests/e2e/test_search.py); without PyPI that is
+# left out, and says so.
+$(BUILD)/python/MLRsearch: | $(BUILD)/build.ninja
+	@/usr/bin/python3 -m pip install --quiet --retries 0 --timeout 10 --root-user-action=ignore \
+	  --no-deps --target $(BUILD)/python MLRsearch==1.2.1 || echo 'no MLRsearch: its test is left out'
 
 $(BUILD_ASAN)/build.ninja: | deps
 	@meson setup $(BUILD_ASAN) -Db_sanitize=address,undefined -Dbuildtype=debugoptimized \

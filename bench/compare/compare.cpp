@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <fstream>
 
 #include "bench/compare/trial.hpp"
 #include "bench/lib/json_file.hpp"
@@ -58,8 +60,16 @@ std::vector<std::string> notes(const CompareResult& result) {
     if (!peer.peer->tried)
       lines.push_back(
           fmt::format("{}: started as its documentation says; not tried by us", peer.peer->name));
-    for (const Compared& size : peer.sizes)
+    for (const Compared& size : peer.sizes) {
       if (!size.mpps.empty()) noise = std::max(noise, spread(size.mpps));
+      for (const std::string& line : size.wrong.lines())
+        lines.push_back(fmt::format("{}, {} bytes: {}", peer.peer->name, size.size, line));
+      if (result.options.rate == "max" && size.generator_was_the_limit())
+        lines.push_back(
+            fmt::format("{}, {} bytes: the generator is the limit: nothing was lost, no queue was "
+                        "full; it may do more, give --generator-cpu a core of its own",
+                        peer.peer->name, size.size));
+    }
   }
   if (result.interrupted) lines.push_back("partial: interrupted");
   if (noise > kNoisySpread)
@@ -69,7 +79,21 @@ std::vector<std::string> notes(const CompareResult& result) {
                     "cores, or raise --rounds; compare none that lie closer than this",
                     noise * 100));
   for (const std::string& line : result.left_out) lines.push_back("left out: " + line);
+  if (!result.missing.empty())
+    lines.push_back(
+        fmt::format("partial: asked for and not measured: {}; install it, or leave it "
+                    "out of --peers",
+                    fmt::join(result.missing, ", ")));
   return lines;
+}
+
+// What is there already, in case that the rest does not come.
+void keep(const CompareResult& result) {
+  const std::string& file = result.options.json;
+  if (file.empty() || file == "-") return;
+  json partial = to_json(result);
+  partial["partial"] = true;
+  std::ofstream(file + ".partial") << partial.dump(2) << '\n';
 }
 
 void measure(CompareResult& result) {
@@ -82,14 +106,39 @@ void measure(CompareResult& result) {
         fmt::print(stderr, "{}: {}\n", peer.peer->name, done.error().message);
         peer.failures.push_back(done.error().message);
       }
+      keep(result);
     }
 }
 
 }  // namespace
 
+bool Compared::generator_was_the_limit() const {
+  constexpr double kHeldBack = 0.01, kLost = 0.001;
+  return !held_back.empty() && median(held_back) < kHeldBack &&
+         static_cast<double>(lost) <= kLost * static_cast<double>(sent);
+}
+
+Result<void> add_counts(Compared& compared, const json& counts) {
+  const double seconds = counts.at("seconds"), sent = counts.at("sent"),
+               received = counts.at("received");
+  const double bytes = counts.at("sent_bytes").get<double>() / sent;
+  compared.sent += counts.at("sent").get<uint64_t>();
+  compared.lost += counts.at("lost").get<uint64_t>();
+  const WrongCounts wrong = wrong_counts(counts.at("wrong"));
+  compared.wrong.add(wrong);
+  if (received == 0)
+    return fail(fmt::format("nothing of {} packets of {} bytes came back{}{}", sent, compared.size,
+                            wrong.total() > 0 ? " as it should: " : "", wrong.text()));
+  compared.mpps.push_back(received / seconds / 1e6);
+  compared.gbps.push_back(received * bytes * 8 / seconds / 1e9);
+  compared.held_back.push_back(counts.at("held_back"));
+  return {};
+}
+
 bool CompareResult::partial() const {
-  return interrupted || std::any_of(peers.begin(), peers.end(),
-                                    [](const PeerResult& peer) { return !peer.failures.empty(); });
+  return interrupted || !missing.empty() ||
+         std::any_of(peers.begin(), peers.end(),
+                     [](const PeerResult& peer) { return !peer.failures.empty(); });
 }
 
 Result<CompareResult> choose_peers(const CompareOptions& options) {
@@ -107,6 +156,7 @@ Result<CompareResult> choose_peers(const CompareOptions& options) {
         std::find(options.peers.begin(), options.peers.end(), peer.name) == options.peers.end())
       continue;
     auto programs = find_peer(peer);
+    const size_t left_out = result.left_out.size();
     if (std::find(peer.ports.begin(), peer.ports.end(), kind) == peer.ports.end()) {
       result.left_out.push_back(fmt::format("{}: has no {} ports; use --ports {}", peer.name,
                                             options.ports,
@@ -115,9 +165,12 @@ Result<CompareResult> choose_peers(const CompareOptions& options) {
       result.left_out.push_back(fmt::format("{}: {}", peer.name, programs.error().message));
     } else {
       PeerResult entry{&peer, *programs, {}, {}};
-      for (const std::string& size : options.sizes) entry.sizes.push_back({size, {}, {}, 0, 0});
+      for (const std::string& size : options.sizes)
+        entry.sizes.push_back({size, {}, {}, 0, 0, {}, {}});
       result.peers.push_back(std::move(entry));
     }
+    if (!options.peers.empty() && result.left_out.size() > left_out)
+      result.missing.push_back(peer.name);
   }
   if (result.peers.empty())
     return fail(fmt::format("nobody to compare: {}", fmt::join(result.left_out, "; ")));
@@ -142,6 +195,7 @@ json to_json(const CompareResult& result) {
               {"partial", result.partial()},
               {"notes", notes(result)},
               {"left_out", result.left_out},
+              {"missing", result.missing},
               {"peers", json::array()}};
   for (const PeerResult& peer : result.peers) {
     json entry = {{"name", peer.peer->name},   {"what", peer.peer->what},
@@ -152,7 +206,9 @@ json to_json(const CompareResult& result) {
                                 {"mpps", summary_json(size.mpps)},
                                 {"gbps", summary_json(size.gbps)},
                                 {"sent", size.sent},
-                                {"lost", size.lost}});
+                                {"lost", size.lost},
+                                {"wrong", to_json(size.wrong)},
+                                {"held_back", summary_json(size.held_back)}});
     out["peers"].push_back(std::move(entry));
   }
   return out;
@@ -202,6 +258,7 @@ int compare(const CompareOptions& options) {
   if (options.json != "-") fmt::print("{}", to_text(*result));
   if (auto written = write_json(options.json, to_json(*result)); !written)
     return complain(written.error());
+  if (!options.json.empty()) std::remove((options.json + ".partial").c_str());
   return result->partial() ? 1 : 0;
 }
 

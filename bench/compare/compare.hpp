@@ -11,6 +11,7 @@
 
 #include "bench/compare/peer.hpp"
 #include "bench/lib/statistics.hpp"
+#include "bench/traffic/verdict.hpp"
 
 namespace hecto::bench {
 
@@ -33,6 +34,10 @@ struct Compared {
   std::string size;
   std::vector<double> mpps, gbps;  // that came back, one of each round that succeeded
   uint64_t sent = 0, lost = 0;     // over all rounds
+  WrongCounts wrong;               // of the lost ones, over all rounds
+  std::vector<double> held_back;   // part of the packets that a full queue kept back, by rounds
+  // Nothing was lost and no queue was full: it might do more than the generator.
+  bool generator_was_the_limit() const;
 };
 
 struct PeerResult {
@@ -48,6 +53,7 @@ struct CompareResult {
   unsigned control_cpu = 0, generator_cpu = 0, worker_cpu = 0;
   std::vector<PeerResult> peers;
   std::vector<std::string> left_out;  // not installed, or not on these ports: one line each
+  std::vector<std::string> missing;   // names of those of them that were asked for
   bool interrupted = false;
   bool partial() const;
 };
@@ -59,8 +65,10 @@ nlohmann::json to_json(const CompareResult& result);
 std::string to_text(const CompareResult& result);
 
 // The generator's file.
-std::string traffic_yaml(const CompareOptions& options, const PeerBed& bed,
+std::string traffic_yaml(const CompareOptions& options, const Peer& peer, const PeerBed& bed,
                          const std::string& size);
+// Takes over what the generator has counted in one round. An error: nothing came back as it should.
+Result<void> add_counts(Compared& compared, const nlohmann::json& counts);
 
 int compare(const CompareOptions& options);
 

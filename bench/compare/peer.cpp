@@ -56,7 +56,11 @@ Words eal_words(const PeerBed& bed, const std::string& program, const char* name
                  fmt::format("--file-prefix=hecto-compare-{}-{}", name, getpid()),
                  "--vdev=" + vdev(bed, 0),
                  "--vdev=" + vdev(bed, 1)};
-  if (!bed.hugepages) words.insert(words.end(), {"--no-huge", "-m", "512"});
+  // Hugepages need no mounted hugetlbfs that way.
+  if (bed.hugepages)
+    words.push_back("--in-memory");
+  else
+    words.insert(words.end(), {"--no-huge", "-m", "512"});
   return words;
 }
 
@@ -176,13 +180,23 @@ std::string PeerBed::next_hop() const {
 const std::vector<Peer>& all_peers() {
   constexpr auto kMemif = PortKind::kMemif, kVeth = PortKind::kVeth;
   static const std::vector<Peer> peers = {
-      {"hecto", "routes, all checks", {"hectod"}, "hecto", {kMemif, kVeth}, true, hecto},
+      {"hecto",
+       "routes, all checks",
+       {"hectod"},
+       "hecto",
+       {kMemif, kVeth},
+       true,
+       Forwards::kRouter,
+       Forwards::kRouter,
+       hecto},
       {"testpmd-io",
        "moves packets, looks at nothing",
        {"dpdk-testpmd"},
        "dpdk-dev",
        {kMemif, kVeth},
        true,
+       Forwards::kWire,
+       Forwards::kWire,
        [](const PeerBed& bed, const Words& programs) { return testpmd(bed, programs, "io"); }},
       {"testpmd-mac",
        "writes MAC addresses, no look-up",
@@ -190,13 +204,17 @@ const std::vector<Peer>& all_peers() {
        "dpdk-dev",
        {kMemif, kVeth},
        true,
+       Forwards::kRewrite,
+       Forwards::kRewrite,
        [](const PeerBed& bed, const Words& programs) { return testpmd(bed, programs, "mac"); }},
       {"l3fwd",
-       "look-up, one MAC a port, no neighbors",
+       "look-up, one MAC a port, no neighbors; IPv6 without hop limit",
        {"dpdk-l3fwd"},
        "no Debian package; examples/l3fwd of DPDK 24.03 or later",
        {kMemif, kVeth},
        false,
+       Forwards::kRouter,
+       Forwards::kRewrite,
        l3fwd},
       {"vpp",
        "routes",
@@ -204,6 +222,8 @@ const std::vector<Peer>& all_peers() {
        "no Debian package; fd.io's vpp and vpp-plugin-core",
        {kMemif},
        false,
+       Forwards::kRouter,
+       Forwards::kRouter,
        vpp},
       {"grout",
        "routes",
@@ -211,6 +231,8 @@ const std::vector<Peer>& all_peers() {
        "no Debian package; the project's grout",
        {kMemif, kVeth},
        false,
+       Forwards::kRouter,
+       Forwards::kRouter,
        grout},
       {"linux",
        "the kernel routes, on the sender's core",
@@ -218,6 +240,8 @@ const std::vector<Peer>& all_peers() {
        "iproute2, procps",
        {kVeth},
        true,
+       Forwards::kRouter,
+       Forwards::kRouter,
        linux_kernel}};
   return peers;
 }

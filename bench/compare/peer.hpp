@@ -41,13 +41,21 @@ struct Launch {
   std::vector<std::filesystem::path> files;     // that tell that it is ready for `after`
 };
 
+// What a peer makes of a packet: the stream's `expect` in the generator's file.
+enum class Forwards : uint8_t {
+  kRouter,   // TTL counted down, MAC address of the next hop
+  kRewrite,  // MAC address alone
+  kWire,     // nothing
+};
+
 struct Peer {
   std::string name;
   std::string what;                   // for the table: what it does with a packet
   std::vector<std::string> programs;  // all are needed
   std::string package;                // what brings them
   std::vector<PortKind> ports;
-  bool tried;  // by us, on a machine that had it
+  bool tried;           // by us, on a machine that had it
+  Forwards ipv4, ipv6;  // what it does with each family
   // `programs` are their paths. Writes its files into the bed's folder.
   std::function<Launch(const PeerBed& bed, const std::vector<std::string>& programs)> launch;
 };

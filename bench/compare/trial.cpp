@@ -81,7 +81,7 @@ class Trial {
   Result<json> generate(const std::string& size) {
     const CompareOptions& options = setting_.options;
     const double seconds = options.seconds;
-    std::ofstream(bed_.folder / "traffic.yaml") << traffic_yaml(options, bed_, size);
+    std::ofstream(bed_.folder / "traffic.yaml") << traffic_yaml(options, peer_, bed_, size);
     const fs::path result = bed_.folder / "result.json", told = bed_.folder / "generator.log";
     Words words = {fs::read_symlink("/proc/self/exe"),
                    "generate",
@@ -184,8 +184,13 @@ class Trial {
 
 }  // namespace
 
-std::string traffic_yaml(const CompareOptions& options, const PeerBed& bed,
+std::string traffic_yaml(const CompareOptions& options, const Peer& peer, const PeerBed& bed,
                          const std::string& size) {
+  const Forwards forwards = options.family == 4 ? peer.ipv4 : peer.ipv6;
+  const std::string expect = forwards == Forwards::kWire
+                                 ? "wire"
+                                 : fmt::format("{{hops: {}, destination_mac: \"{}\"}}",
+                                               forwards == Forwards::kRouter ? 1 : 0, kNextHopMac);
   std::ofstream routes(bed.folder / "destinations");
   for (const std::string& prefix : bed.prefixes) routes << prefix << '\n';
   std::string yaml = "ports:\n";
@@ -196,11 +201,12 @@ std::string traffic_yaml(const CompareOptions& options, const PeerBed& bed,
                       "  {}: {{device: \"net_memif{},role=client,id=0,socket={}/{}.sock,"
                       "socket-abstract=no,rsize=11,bsize=2048\"}}\n",
                       name, name[0] - 'a', bed.folder.string(), side);
-  return yaml + fmt::format(
-                    "streams:\n  there: {{from: a, to: b, family: ipv{}, size: {}, flows: 256, "
-                    "destination_mac: \"{}\", destinations: {{routes: \"{}/destinations\", "
-                    "count: 16384}}}}\n",
-                    options.family, size, kPeerMac, bed.folder.string());
+  return yaml +
+         fmt::format(
+             "streams:\n  there: {{from: a, to: b, family: ipv{}, size: {}, flows: 256, "
+             "expect: {}, destination_mac: \"{}\", destinations: {{routes: \"{}/destinations\", "
+             "count: 16384}}}}\n",
+             options.family, size, expect, kPeerMac, bed.folder.string());
 }
 
 Result<void> measure_peer(const CompareResult& setting, PeerResult& peer,
@@ -211,15 +217,7 @@ Result<void> measure_peer(const CompareResult& setting, PeerResult& peer,
     if (auto started = trial.start(peer.programs); !started) return started;
     const auto counts = trial.generate(compared.size);
     if (!counts) return tl::unexpected(counts.error());
-    const double seconds = counts->at("seconds"), sent = counts->at("sent"),
-                 received = counts->at("received");
-    const double bytes = counts->at("sent_bytes").get<double>() / sent;
-    compared.sent += counts->at("sent").get<uint64_t>();
-    compared.lost += counts->at("lost").get<uint64_t>();
-    if (received == 0)
-      return fail(fmt::format("nothing of {} packets of {} bytes came back", sent, compared.size));
-    compared.mpps.push_back(received / seconds / 1e6);
-    compared.gbps.push_back(received * bytes * 8 / seconds / 1e9);
+    if (auto added = add_counts(compared, *counts); !added) return added;
   }
   return {};
 }

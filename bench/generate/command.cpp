@@ -64,6 +64,7 @@ json describe(const GenerateOptions& options, const TrafficSpec& spec, const Gen
   out["file"] = options.file;
   out["asked"] = {{"rate", to_string(spec.rate)}, {"pps", pps}, {"seconds", spec.seconds}};
   out["timestamps"] = spec.timestamps;
+  out["not_checked"] = generator.unchecked();
   for (const Generator::PortInfo& port : generator.ports())
     out["ports"].push_back({{"name", port.name},
                             {"device", port.device},
@@ -94,6 +95,7 @@ int generate(GenerateOptions options) {
   const auto done = (*generator)->run({*pps, spec->seconds, options.settle_seconds});
   const TrialResult& result = (*generator)->last();
   if (options.json != "-") fmt::print("{}", trial_table(result));
+  for (const std::string& line : (*generator)->unchecked()) fmt::print(stderr, "{}\n", line);
   json out = describe(options, *spec, **generator, *pps, result);
   // What fell short of its rate is a result like others.
   const std::string problem = done ? shortfall(result, *pps) : done.error().message;

@@ -68,7 +68,11 @@ std::string trial_table(const TrialResult& result) {
   if (result.refused > 0) text += fmt::format("; refused by ports {}", result.refused);
   if (result.foreign > 0) text += fmt::format("; of others {}", result.foreign);
   if (result.interrupted) text += "; partial: interrupted";
-  return text + "\n";
+  text += "\n";
+  for (const StreamResult& stream : result.streams)
+    for (const std::string& line : stream.wrong.lines())
+      text += fmt::format("wrong: {}: {}\n", stream.name, line);
+  return text;
 }
 
 json to_json(const Histogram& histogram) {
@@ -87,18 +91,26 @@ json to_json(const StreamResult& stream) {
               {"received", stream.received},
               {"lost", stream.lost()},
               {"duplicated", stream.duplicated},
-              {"reordered", stream.reordered}};
+              {"reordered", stream.reordered},
+              {"wrong", to_json(stream.wrong)}};
   if (stream.latency_ns.count() > 0) out["latency_ns"] = to_json(stream.latency_ns);
   if (stream.jitter_ns.count() > 0) out["jitter_ns"] = to_json(stream.jitter_ns);
   return out;
 }
 
 json to_json(const TrialResult& result) {
-  json out = {{"seconds", result.seconds},     {"wanted", result.wanted},
-              {"sent", result.sent},           {"refused", result.refused},
-              {"received", result.received},   {"lost", result.lost()},
-              {"foreign", result.foreign},     {"sent_bytes", result.sent_bytes},
-              {"sent_pps", result.sent_pps()}, {"partial", result.interrupted},
+  json out = {{"seconds", result.seconds},
+              {"wanted", result.wanted},
+              {"sent", result.sent},
+              {"refused", result.refused},
+              {"received", result.received},
+              {"lost", result.lost()},
+              {"foreign", result.foreign},
+              {"sent_bytes", result.sent_bytes},
+              {"sent_pps", result.sent_pps()},
+              {"held_back", result.held_back},
+              {"wrong", to_json(result.wrong)},
+              {"partial", result.interrupted},
               {"streams", json::array()}};
   for (const StreamResult& stream : result.streams) out["streams"].push_back(to_json(stream));
   return out;

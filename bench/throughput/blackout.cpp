@@ -16,6 +16,15 @@ using std::chrono::steady_clock;
 
 constexpr double kSettle_s = 1;  // at most: what is under way when somebody else has the CPU
 
+constexpr size_t kChurnRoutes = 1000;
+
+std::vector<lookup::IpPrefix> churned(const std::vector<lookup::IpPrefix>& table) {
+  std::vector<lookup::IpPrefix> chosen;
+  for (size_t i = 0; i < std::min(kChurnRoutes, table.size()); ++i)
+    chosen.push_back(table[i * table.size() / kChurnRoutes]);
+  return chosen;
+}
+
 Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double seconds,
                                   const std::string& change, unsigned cpu,
                                   const MakeChanges& make_changes) {

@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "bench/traffic/trial.hpp"
+#include "lookup/prefix.hpp"
 
 namespace hecto::bench {
 
@@ -22,6 +24,9 @@ struct Blackout {
                        : 0;
   }
 };
+
+// Those whose routes come and go: spread over the table.
+std::vector<lookup::IpPrefix> churned(const std::vector<lookup::IpPrefix>& table);
 
 // One round of changes, called again and again from another thread that runs on `cpu`; it gives how
 // many they were. Its error, or the runner's, is the error of all.

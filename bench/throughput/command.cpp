@@ -24,6 +24,10 @@ void describe_device(CLI::App& command, ThroughputOptions& options) {
                   "of --dut none: FROM,TO; FROM TO where a device has commas of its own")
       ->expected(1, 2);
   command.add_option("--mac", options.mac, "of --dut none: MAC address that frames are sent to");
+  command
+      .add_option("--expect", options.expect,
+                  "of --dut none: router, or wire: packets come back as they were sent [router]")
+      ->check(CLI::IsMember({"router", "wire"}));
   command.add_option("--traffic", options.traffic, "of --dut none: a traffic file with the ports");
   command.add_option("--hectod", options.router.program, "the program; default: beside this one");
   command.add_option("--workers", options.workers)

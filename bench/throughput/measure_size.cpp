@@ -14,9 +14,23 @@
 namespace hecto::bench {
 namespace {
 
-constexpr size_t kChurnRoutes = 1000;  // a round of the churn: so many come and go again
-constexpr double kBackToBack_s = 2;    // the longest burst (RFC 2544 §26.4: at least 2 s)
+constexpr double kBackToBack_s = 2;  // the longest burst (RFC 2544 §26.4: at least 2 s)
 constexpr unsigned kRepetitions = 5;
+
+// Sums what came back wrong over all trials of a size.
+class WrongCounter : public TrialRunner {
+ public:
+  WrongCounter(TrialRunner& runner, WrongCounts& into) : runner_(runner), into_(into) {}
+  Result<TrialResult> run(const TrialRequest& request) override {
+    auto result = runner_.run(request);
+    if (result) into_.add(result->wrong);
+    return result;
+  }
+
+ private:
+  TrialRunner& runner_;
+  WrongCounts& into_;
+};
 
 // Fills `into` until an error or a signal ends it.
 class SizeMeasurement {
@@ -68,23 +82,23 @@ class SizeMeasurement {
   }
   void loss() {
     if (stopped()) return;
-    auto rows = loss_curve(runner_, size_.search->max_pps, options_.search.final_trial_s);
-    if (!rows) return stop(rows.error().message);
-    size_.loss_curve = std::move(*rows);
+    auto done =
+        loss_curve(runner_, size_.search->max_pps, options_.search.final_trial_s, size_.loss_curve);
+    if (!done) stop(done.error().message);
   }
   void bursts() {
     if (stopped()) return;
-    auto found = back_to_back(runner_, size_.search->max_pps, kBackToBack_s, kRepetitions);
-    if (!found) return stop(found.error().message);
-    size_.back_to_back = *found;
+    BackToBack found;
+    auto done = back_to_back(runner_, size_.search->max_pps, kBackToBack_s, kRepetitions, found);
+    if (!done) stop(done.error().message);
+    if (found.repetitions > 0) size_.back_to_back = found;
   }
   void blackouts(double pps, const std::vector<lookup::IpPrefix>& table, unsigned control_cpu) {
     if (router_ == nullptr || pps <= 0) return;
     const auto family = size_.family == 4 ? lookup::Family::kIpv4 : lookup::Family::kIpv6;
     std::string list;
-    for (size_t i = 0; i < std::min(kChurnRoutes, table.size()); ++i)
-      list += fmt::format("{} via {}\n", table[i * table.size() / kChurnRoutes].to_string(),
-                          next_hop(family, 1));
+    for (const lookup::IpPrefix& prefix : churned(table))
+      list += fmt::format("{} via {}\n", prefix.to_string(), next_hop(family, 1));
     blackout("routes", pps, control_cpu, [&]() -> Result<uint64_t> {
       const auto come = router_->change_routes("POST", list);
       if (!come) return come;
@@ -164,7 +178,8 @@ std::optional<RouterCounters> since(const std::optional<RouterCounters>& before,
 void measure_size(TrialRunner& trials, RouterProcess* router, const ThroughputOptions& options,
                   double load_pps, const std::vector<lookup::IpPrefix>& table, unsigned control_cpu,
                   SizeResult& size) {
-  WatchedRunner runner(trials, router);
+  WatchedRunner watched(trials, router);
+  WrongCounter runner(watched, size.wrong);
   SizeMeasurement measurement(runner, router, options, size);
   const auto before = router ? router->counters() : std::nullopt;
   CpuWait wait(router ? std::vector<pid_t>{getpid(), router->pid()} : std::vector<pid_t>{getpid()});
@@ -189,6 +204,8 @@ void measure_size(TrialRunner& trials, RouterProcess* router, const ThroughputOp
     if (options.blackout && !measurement.stopped())
       measurement.blackouts(load_pps, table, control_cpu);
   }
+  const auto wrong = size.wrong.lines();
+  size.notes.insert(size.notes.end(), wrong.begin(), wrong.end());
   const auto waited = wait.lines();
   size.notes.insert(size.notes.end(), waited.begin(), waited.end());
   if (router) size.counters = since(before, router->counters());

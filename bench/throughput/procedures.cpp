@@ -82,8 +82,8 @@ Result<LoadedResult> measure_loaded(TrialRunner& runner, double pps, double seco
   return loaded;
 }
 
-Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, double seconds) {
-  std::vector<LossRow> rows;
+Result<void> loss_curve(TrialRunner& runner, double max_pps, double seconds,
+                        std::vector<LossRow>& rows) {
   unsigned lossless = 0;
   for (unsigned tenths = 10; tenths > 0 && lossless < 2; --tenths) {
     LossRow row;
@@ -91,7 +91,7 @@ Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, dou
     row.pps = std::floor(max_pps * row.part);
     const auto result = runner.run({row.pps, seconds, kSettle_s});
     if (!result) return tl::unexpected(result.error());
-    if (result->interrupted) break;
+    if (result->interrupted) return fail("interrupted");
     row.offered_pps = offered_pps(*result);
     if (result->offered() > 0)
       row.loss_ratio =
@@ -99,24 +99,26 @@ Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, dou
     lossless = lost_of(*result) == 0 ? lossless + 1 : 0;
     rows.push_back(row);
   }
-  return rows;
+  return {};
 }
 
-Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
-                                unsigned repetitions) {
-  BackToBack result;
+Result<void> back_to_back(TrialRunner& runner, double pps, double longest_s, unsigned repetitions,
+                          BackToBack& result) {
   result.pps = pps;
   const auto longest = std::max<uint64_t>(1, static_cast<uint64_t>(pps * longest_s));
   result.least = longest;
-  for (; result.repetitions < repetitions; ++result.repetitions) {
+  double sum = 0;
+  while (result.repetitions < repetitions) {
     const auto frames = longest_burst(runner, pps, longest);
     if (!frames) return tl::unexpected(frames.error());
+    sum += static_cast<double>(*frames);
+    ++result.repetitions;
+    result.frames = sum / result.repetitions;
     result.least = std::min(result.least, *frames);
     result.most = std::max(result.most, *frames);
-    result.frames += static_cast<double>(*frames) / repetitions;
+    result.unlimited = result.least == longest;
   }
-  result.unlimited = result.least == longest;
-  return result;
+  return {};
 }
 
 SoakResult soak(TrialRunner& runner, double pps, double seconds, double interval_s,

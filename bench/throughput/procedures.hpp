@@ -59,7 +59,9 @@ struct LossRow {
   double loss_ratio = 0;
 };
 // From the maximum down by tenths, until two rates in a row lose nothing.
-Result<std::vector<LossRow>> loss_curve(TrialRunner& runner, double max_pps, double seconds);
+// What was measured is in `rows`, also after an error.
+Result<void> loss_curve(TrialRunner& runner, double max_pps, double seconds,
+                        std::vector<LossRow>& rows);
 
 struct BackToBack {
   double frames = 0;  // mean of the longest bursts without loss
@@ -68,9 +70,10 @@ struct BackToBack {
   double pps = 0;          // that bursts came with
   bool unlimited = false;  // none was lost of the longest burst that is tried
 };
-// Bursts at `pps` of at most `longest_s`.
-Result<BackToBack> back_to_back(TrialRunner& runner, double pps, double longest_s,
-                                unsigned repetitions);
+// Bursts at `pps` of at most `longest_s`. `result` has the repetitions that were done, also after an
+// error.
+Result<void> back_to_back(TrialRunner& runner, double pps, double longest_s, unsigned repetitions,
+                          BackToBack& result);
 
 struct SoakInterval {
   double at_s = 0;  // its end

@@ -95,16 +95,17 @@ void add_search(json& out, const SearchResult& search, double frame_bytes) {
                              {"offered_pps", trial.offered_pps},
                              {"forwarded_pps", trial.forwarded_pps},
                              {"loss_ratio", trial.loss_ratio},
+                             {"wrong", trial.wrong},
                              {"seconds", trial.seconds},
                              {"short_of_load", trial.short_of_load}});
 }
 
 json size_json(const SizeResult& size) {
-  json out = {{"family", size.family},           {"size", size.size},
-              {"frame_bytes", size.frame_bytes}, {"trials", json::array()},
-              {"latency", json::array()},        {"loss_curve", json::array()},
-              {"blackout", json::array()},       {"notes", size.notes},
-              {"partial", size.partial},         {"error", nullptr}};
+  json out = {
+      {"family", size.family},     {"size", size.size},           {"frame_bytes", size.frame_bytes},
+      {"trials", json::array()},   {"latency", json::array()},    {"loss_curve", json::array()},
+      {"blackout", json::array()}, {"notes", size.notes},         {"partial", size.partial},
+      {"error", nullptr},          {"wrong", to_json(size.wrong)}};
   if (size.error) out["error"] = *size.error;
   if (size.search) add_search(out, *size.search, size.frame_bytes);
   for (const LoadedResult& row : size.loaded) out["latency"].push_back(loaded_json(row));
@@ -188,6 +189,7 @@ nlohmann::json to_json(const ThroughputResult& result) {
               {"generator_cpus", result.generator_cpus},
               {"worker_cpus", result.worker_cpus},
               {"control_cpu", result.control_cpu},
+              {"not_checked", result.not_checked},
               {"results", json::array()},
               {"partial", result.partial},
               {"error", nullptr}};

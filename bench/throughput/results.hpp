@@ -26,6 +26,7 @@ struct SizeResult {
   std::vector<Blackout> blackouts;
   std::optional<SoakResult> soak;
   std::optional<RouterCounters> counters;  // since the size before
+  WrongCounts wrong;                       // of all trials
   std::vector<std::string> notes;
   std::optional<std::string> error;  // that ended it
   bool partial = false;
@@ -44,7 +45,8 @@ struct ThroughputResult {
   std::vector<unsigned> generator_cpus, worker_cpus;
   unsigned control_cpu = 0;
   std::vector<SizeResult> sizes;
-  std::optional<std::string> error;  // that ended the whole run
+  std::vector<std::string> not_checked;  // of the packets that came back, and why
+  std::optional<std::string> error;      // that ended the whole run
   bool partial = false;
 };
 

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <memory>
 
 #include "bench/lib/route_list.hpp"
 #include "bench/lib/synthetic_table.hpp"
+#include "lookup/radix_tree.hpp"
 #include "router/rib/route_file.hpp"
 
 namespace hecto::bench {
@@ -72,15 +74,55 @@ std::string next_hop(lookup::Family family, unsigned index) {
                                          : fmt::format("2001:db8:2::{:x}", kFirstHost + index);
 }
 
+namespace {
+
+constexpr uint16_t kNotKnown = UINT16_MAX;
+
+// The next hop that write_routes gives the prefix.
+unsigned index_of(const lookup::IpPrefix& prefix, unsigned next_hops) {
+  return router::fnv1a32(prefix.to_string()) % next_hops;
+}
+
+template <typename Address, typename Narrow>
+auto tree_of(const std::vector<lookup::IpPrefix>& prefixes, unsigned next_hops,
+             const std::vector<lookup::IpPrefix>& changing, Narrow narrow) {
+  auto tree = std::make_shared<lookup::RadixTree<Address, uint16_t>>();
+  for (const lookup::IpPrefix& prefix : prefixes)
+    tree->insert(narrow(prefix), static_cast<uint16_t>(index_of(prefix, next_hops)));
+  for (const lookup::IpPrefix& prefix : changing)
+    if (uint16_t* index = tree->find(narrow(prefix))) *index = kNotKnown;
+  return tree;
+}
+
+template <typename Match>
+std::optional<MacAddress> mac_of(const Match& match) {
+  if (!match) return next_hop_mac(0);
+  if (*match->value == kNotKnown) return std::nullopt;
+  return next_hop_mac(*match->value);
+}
+
+}  // namespace
+
+NextHopMac next_hops_of(const std::vector<lookup::IpPrefix>& prefixes, unsigned next_hops,
+                        const std::vector<lookup::IpPrefix>& changing) {
+  if (prefixes.empty()) return {};
+  if (prefixes[0].address.family == lookup::Family::kIpv4) {
+    auto tree = tree_of<lookup::Ipv4Address>(prefixes, next_hops, changing,
+                                             [](const auto& prefix) { return prefix.v4(); });
+    return [tree](const lookup::IpAddress& to) { return mac_of(tree->longest_match(to.v4())); };
+  }
+  auto tree = tree_of<lookup::Ipv6Address>(prefixes, next_hops, changing,
+                                           [](const auto& prefix) { return prefix.v6(); });
+  return [tree](const lookup::IpAddress& to) { return mac_of(tree->longest_match(to.v6())); };
+}
+
 Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
                           const std::filesystem::path& file) {
   std::ofstream out(file);
   for (const auto* prefixes : {&routes.v4, &routes.v6})
-    for (const lookup::IpPrefix& prefix : *prefixes) {
-      const std::string text = prefix.to_string();
-      out << text << " via " << next_hop(prefix.address.family, router::fnv1a32(text) % next_hops)
-          << '\n';
-    }
+    for (const lookup::IpPrefix& prefix : *prefixes)
+      out << prefix.to_string() << " via "
+          << next_hop(prefix.address.family, index_of(prefix, next_hops)) << '\n';
   if (!out.flush()) return fail(file.string() + ": cannot be written");
   return {};
 }

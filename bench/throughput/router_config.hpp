@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "bench/traffic/spec.hpp"
 #include "config/file/config.hpp"
 #include "lookup/prefix.hpp"
 
@@ -45,6 +46,13 @@ inline constexpr MacAddress kRouterMac = {2, 0, 0, 0, 0, 1};  // gen0's
 
 // Next hop `index` of the table.
 std::string next_hop(lookup::Family family, unsigned index);
+inline constexpr MacAddress next_hop_mac(unsigned index) {
+  return {2, 0, 0, 0, 2, static_cast<uint8_t>(index)};
+}
+// Whom the router sends packets to: by the longest of `prefixes` that covers a destination, or the
+// default route's next hop. Of what lies under `changing` it is not known.
+NextHopMac next_hops_of(const std::vector<lookup::IpPrefix>& prefixes, unsigned next_hops,
+                        const std::vector<lookup::IpPrefix>& changing);
 // The table as `hecto load-routes` takes it, each prefix with its own next hop.
 Result<void> write_routes(const RouteSet& routes, unsigned next_hops,
                           const std::filesystem::path& file);

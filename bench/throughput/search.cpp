@@ -104,6 +104,7 @@ bool Search::trial(double pps, double seconds) {
   record.forwarded_pps = static_cast<double>(got->received) / took;
   record.loss_ratio =
       offered > 0 ? std::max(0.0, 1 - static_cast<double>(got->received) / offered) : 0;
+  record.wrong = got->wrong.total();
   record.short_of_load = record.offered_pps < pps * kOfferedEnough;
   result_.trials.push_back(record);
   loads_[pps].push_back(record);
@@ -354,8 +355,10 @@ std::vector<std::string> notes(const SearchResult& result, const SearchOptions& 
                       "machine or the device is not steady",
                       goal.goal.name, goal.pps / 1e6, goal.refuted_pps / 1e6));
     if (goal.limit == Limit::kGenerator)
-      lines.push_back(fmt::format("{}: limited by the generator or the line, not by the device",
-                                  goal.goal.name));
+      lines.push_back(fmt::format(
+          "{}: the generator is the limit: the device carries the {:.3f} Mpps that it or the line "
+          "offers; give it CPUs of its own (--generator-cpus), or a faster line",
+          goal.goal.name, result.max_pps / 1e6));
     if (goal.limit == Limit::kNothing && goal.complete)
       lines.push_back(fmt::format("{}: the device loses packets at every rate down to {:.0f} pps",
                                   goal.goal.name, options.min_pps));

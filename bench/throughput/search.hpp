@@ -49,6 +49,7 @@ struct TrialRecord {
   double offered_pps = 0;
   double forwarded_pps = 0;
   double loss_ratio = 0;  // lost / offered
+  uint64_t wrong = 0;     // of the lost ones: came back, but not as they should
   double seconds = 0;
   bool short_of_load = false;  // the generator did not offer what was asked for
 };

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/lib/json_file.hpp"
@@ -112,6 +113,13 @@ class Throughput {
     std::fputs(text.c_str(), out);
     std::fflush(out);
   }
+  // Once.
+  void tell_unchecked(const std::string& line) {
+    auto& told = result_.not_checked;
+    if (std::find(told.begin(), told.end(), line) != told.end()) return;
+    told.push_back(line);
+    say("! " + line + "\n");
+  }
   Result<void> deal_out_cpus();
   Result<void> start_router();
   Result<void> start_generator();
@@ -122,6 +130,7 @@ class Throughput {
   ThroughputOptions options_;
   ThroughputResult result_;
   RouteSet routes_;
+  std::map<unsigned, NextHopMac> next_hops_;  // of the table, by family
   std::unique_ptr<RouterProcess> router_;
   std::unique_ptr<Generator> generator_;  // its ports are clients of the router's: ends before it
 };
@@ -154,6 +163,16 @@ Result<void> Throughput::start_router() {
   auto process = RouterProcess::start(router, routes_, stop_wanted);
   if (!process) return tl::unexpected(process.error());
   router_ = std::move(*process);
+  for (const unsigned family : options_.families) {
+    const auto& table = routes_.of(family_of(family));
+    std::vector<lookup::IpPrefix> changing;
+    if (options_.blackout) changing = churned(table);
+    next_hops_[family] = next_hops_of(table, router.next_hops, changing);
+  }
+  if (options_.blackout)
+    tell_unchecked(
+        "destination MAC not checked where --blackout changes routes: it may be the old or the new "
+        "one");
   result_.device_version = router_->version();
   result_.table = routes_.name;
   result_.routes4 = routes_.v4.size();
@@ -189,12 +208,15 @@ Result<TrafficSpec> Throughput::spec_of(const std::string& size, unsigned family
   stream.sizes = sizes;
   stream.flows = options_.flows;
   stream.destination_mac = router_ ? kRouterMac : *parse_mac_address(options_.mac);
+  stream.expect.wire = options_.expect == "wire";
   stream.destinations.kind = kind_of(options_.destinations);
   stream.destinations.count = options_.destination_count;
   stream.destinations.prefixes = routes_.of(family_of(family));
   if (stream.destinations.prefixes.empty())
     stream.destinations.prefixes = {
         *lookup::IpPrefix::parse(family == 4 ? "198.19.0.0/16" : "2001:2:0:8000::/49")};
+  if (const auto next_hops = next_hops_.find(family); next_hops != next_hops_.end())
+    stream.expect.next_hop_mac = next_hops->second;
   return spec;
 }
 
@@ -216,11 +238,16 @@ Result<void> Throughput::start_generator() {
     if (auto up = router_->wait_links(stop_wanted); !up) return up;
   // Frames that teach (RFC 2544 §23), until they come through or it is clear that they do not.
   WatchedRunner runner(*generator_, router_.get());
+  WrongCounts wrong;
   for (unsigned i = 0; i < 50 && !stop_wanted; ++i) {
     const auto trial = runner.run({10'000, 0.05, 0.05});
     if (!trial) return tl::unexpected(trial.error());
+    wrong = trial->wrong.total() > trial->sent / 2 ? trial->wrong : WrongCounts{};
     if (trial->received > trial->sent / 2) break;
   }
+  // Where nothing else comes back a search would only find that all is lost.
+  if (const auto lines = wrong.lines(); !lines.empty() && !stop_wanted)
+    return fail(fmt::format("{}", fmt::join(lines, "; ")));
   return {};
 }
 
@@ -238,6 +265,7 @@ Result<void> Throughput::measure(const std::string& size, unsigned family) {
   const auto spec = spec_of(size, family);
   if (!spec) return tl::unexpected(spec.error());
   if (auto done = generator_->use(spec->streams); !done) return done;
+  for (const std::string& line : generator_->unchecked()) tell_unchecked(line);
   double load_pps = 0;
   if (!options_.load.empty()) {
     const auto pps = load_pps_of();
@@ -279,6 +307,8 @@ std::optional<std::string> check(const ThroughputOptions& options) {
       (split_ports(options.ports).size() != 2 || options.mac.empty()))
     return "--dut none wants --ports FROM,TO and the --mac that the device has there, or a "
            "--traffic FILE";
+  if (!options.expect.empty() && (!none || !options.traffic.empty()))
+    return "--expect belongs to --dut none with --ports; in a traffic file it is a stream's key";
   if (none && options.blackout) return "--blackout changes hectod; it cannot with --dut none";
   if (!options.mac.empty() && !parse_mac_address(options.mac))
     return fmt::format("--mac: \"{}\" is no MAC address; use one like 02:00:00:00:00:01",

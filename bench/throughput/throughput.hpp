@@ -15,6 +15,7 @@ struct ThroughputOptions {
   std::vector<std::string> ports;  // of `none`: from, to
   std::string mac;                 // of `none`: what the generator sends to
   std::string traffic;             // of `none`: a traffic file in the place of the two above
+  std::string expect;              // of `none`: router (also when empty), wire
   std::vector<std::string> sizes = {"64", "128", "256", "512", "1024", "1518", "imix"};
   std::vector<unsigned> families = {4, 6};
 

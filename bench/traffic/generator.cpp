@@ -1,18 +1,16 @@
 #include "bench/traffic/generator.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
-#include <set>
-#include <thread>
 
+#include "bench/traffic/frame_check.hpp"
 #include "bench/traffic/frames.hpp"
+#include "bench/traffic/generator_cpus.hpp"
 #include "bench/traffic/port_set.hpp"
+#include "bench/traffic/port_watch.hpp"
 #include "bench/traffic/spec_problems.hpp"
 #include "bench/traffic/station.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -20,67 +18,7 @@
 namespace hecto::bench {
 namespace {
 
-constexpr auto kWatch = std::chrono::milliseconds(50);
 constexpr double kStartDelay_s = 0.001;  // until all lcores are under way
-
-std::vector<unsigned> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<unsigned> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
-
-Result<std::vector<unsigned>> choose_cpus(const GeneratorOptions& options) {
-  if (!options.start_eal && options.cpus.empty()) return std::vector<unsigned>{0};
-  const std::vector<unsigned> allowed = allowed_cpus();
-  if (options.cpus.empty()) return std::vector<unsigned>{allowed.empty() ? 0 : allowed.back()};
-  std::set<unsigned> seen;
-  for (const unsigned cpu : options.cpus) {
-    if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end())
-      return fail(fmt::format("CPU {}: this process may not use it; it has {} to {}", cpu,
-                              allowed.front(), allowed.back()),
-                  EINVAL);
-    if (!seen.insert(cpu).second)
-      return fail(fmt::format("CPU {} is named twice; name it once", cpu), EINVAL);
-  }
-  return options.cpus;
-}
-
-// Looks after the ports while a trial runs, from a thread of its own: a look may take a system
-// call.
-class Watch {
- public:
-  Watch(const PortSet& ports, TrialClock& trial)
-      : thread_([this, &ports, &trial] {
-          std::unique_lock lock(mutex_);
-          while (!wake_.wait_for(lock, kWatch, [this] { return done_; })) {
-            complaint_ = ports.complaint();
-            if (complaint_.empty()) continue;
-            trial.failed.store(true, std::memory_order_relaxed);
-            return;
-          }
-        }) {}
-  // What has happened, or nothing.
-  std::string end() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-    return complaint_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;
-  std::string complaint_;
-  std::thread thread_;
-};
 
 class DpdkGenerator final : public Generator {
  public:
@@ -97,9 +35,12 @@ class DpdkGenerator final : public Generator {
   Result<double> pps(const TrafficRate& rate) const override;
   const TrialResult& last() const override { return last_; }
   std::vector<PortInfo> ports() const override;
+  std::vector<std::string> unchecked() const override;
 
  private:
   Result<void> make_frames(size_t number);
+  void make_check(const StreamSpec& stream, const MacPair& sent);
+  std::optional<MacAddress> station_mac(const StreamSpec& stream) const;
   Result<MacPair> macs_of(const StreamSpec& stream);
   void make_stations();
   void launch(TrialClock& trial);
@@ -112,6 +53,7 @@ class DpdkGenerator final : public Generator {
   std::vector<unsigned> lcores_;
   std::vector<uint64_t> sequences_;  // by stream number, of the next packet
   std::vector<std::unique_ptr<StreamFrames>> frames_;
+  std::vector<std::unique_ptr<FrameCheck>> checks_;  // by stream; null: of a replay
   std::vector<std::unique_ptr<Station>> stations_;
   std::vector<Station*> station_list_;
   TrialResult last_;
@@ -158,7 +100,49 @@ Result<void> DpdkGenerator::make_frames(size_t number) {
     return fail(fmt::format("stream {}: frames of {} bytes; the buffers were made for {}",
                             stream.name, longest, ports_->longest_frame_bytes()),
                 EINVAL);
+  make_check(stream, *macs);
   return {};
+}
+
+// Who has an address there answers for it: a router's next hop.
+std::optional<MacAddress> DpdkGenerator::station_mac(const StreamSpec& stream) const {
+  const size_t to = ports_->index(stream.to);
+  for (const lookup::IpAddress& address : ports_->own(to).addresses)
+    if (address.family == stream.family) return ports_->port(to).mac();
+  return std::nullopt;
+}
+
+void DpdkGenerator::make_check(const StreamSpec& stream, const MacPair& sent) {
+  checks_.emplace_back();
+  if (!stream.replay.empty()) return;
+  Arrival arrival = expected_arrival(stream, sent, station_mac(stream));
+  arrival.from = static_cast<uint16_t>(ports_->index(stream.from));
+  arrival.to = static_cast<uint16_t>(ports_->index(stream.to));
+  checks_.back() = std::make_unique<FrameCheck>(*frames_.back(), arrival);
+}
+
+std::vector<std::string> DpdkGenerator::unchecked() const {
+  std::vector<std::string> no_tag, no_mac, one_port;
+  for (const StreamSpec& stream : spec_.streams) {
+    const Expectation& expect = stream.expect;
+    if (!stream.replay.empty()) {
+      no_tag.push_back(stream.name);
+      continue;
+    }
+    if (stream.from == stream.to && !expect.wire) one_port.push_back(stream.name);
+    if (!expect.wire && !expect.destination_mac && !expect.next_hop_mac && !station_mac(stream))
+      no_mac.push_back(stream.name);
+  }
+  std::vector<std::string> lines;
+  const auto tell = [&](const std::vector<std::string>& streams, std::string_view what) {
+    if (!streams.empty()) lines.push_back(fmt::format("{}: {}", fmt::join(streams, ", "), what));
+  };
+  tell(no_tag, "only the number of frames is checked: a capture's carry no tag");
+  tell(one_port, "egress port not checked: sent and awaited at one port; give from and to");
+  tell(no_mac,
+       "destination MAC not checked: port `to` has no address that a router would ask for; give "
+       "it addresses, or expect: {destination_mac: MAC}");
+  return lines;
 }
 
 // Ports go round the CPUs; a stream is where its port is.
@@ -174,12 +158,19 @@ void DpdkGenerator::make_stations() {
     options.poller = ports_->poller(i);
     stations_.push_back(std::make_unique<Station>(options));
     station_list_.push_back(stations_.back().get());
+    for (size_t k = 0; k < checks_.size(); ++k)
+      if (const FrameCheck* check = checks_[k].get(); check != nullptr) {
+        RxStream& stream = stations_.back()->receivers[k];
+        stream.check = check;
+        stream.cursor = {sequences_[k], check->records(), check->places()};
+      }
   }
   double weights = 0;
   for (const StreamSpec& stream : spec_.streams) weights += stream.weight;
   for (size_t i = 0; i < ports_->size(); ++i) {
     RxPort port;
     port.port = ports_->port(i).id();
+    port.place = static_cast<uint16_t>(i);
     port.own = ports_->own(i);
     for (size_t k = 0; k < spec_.streams.size(); ++k)
       if (frames_[k]->replayed() && ports_->index(spec_.streams[k].to) == i)
@@ -202,6 +193,7 @@ Result<void> DpdkGenerator::use(const std::vector<StreamSpec>& streams) {
   spec_.streams = streams;
   if (const SpecProblems problems = check_traffic(spec_); !problems.empty())
     return fail(problems.front(), EINVAL);
+  checks_.clear();
   frames_.clear();
   for (size_t i = 0; i < spec_.streams.size(); ++i)
     if (auto done = make_frames(i); !done) return done;
@@ -294,7 +286,7 @@ Result<TrialResult> DpdkGenerator::run(const TrialRequest& request) {
   trial.start = rte_rdtsc() + static_cast<uint64_t>(kStartDelay_s * hz);
   trial.end = trial.start + static_cast<uint64_t>(request.seconds * hz);
   for (Station* station : station_list_) station->prepare(trial, sequences_);
-  Watch watch(*ports_, trial);
+  PortWatch watch(*ports_, trial);
   launch(trial);
   const std::string complaint = watch.end();
   collect(trial);
@@ -308,7 +300,7 @@ Result<TrialResult> DpdkGenerator::run(const TrialRequest& request) {
 void DpdkGenerator::collect(const TrialClock& trial) {
   TrialResult& result = last_;
   result.streams.resize(spec_.streams.size());
-  uint64_t ended = trial.start;
+  uint64_t ended = trial.start, held_back = 0;
   for (const Station* station : station_list_) {
     for (const TxStream& stream : station->senders) {
       const uint16_t number = stream.frames->number;
@@ -317,6 +309,7 @@ void DpdkGenerator::collect(const TrialClock& trial) {
       result.sent += stream.sent;
       result.sent_bytes += stream.bytes;
       result.refused += stream.refused;
+      held_back += stream.held_back;
     }
     if (!station->senders.empty()) ended = std::max(ended, station->ended());
     for (const RxPort& port : station->ports) result.foreign += port.foreign;
@@ -326,6 +319,7 @@ void DpdkGenerator::collect(const TrialClock& trial) {
       to.received += from.window.received() + from.replayed;
       to.duplicated += from.window.duplicated();
       to.reordered += from.window.reordered();
+      to.wrong.add(from.wrong);
       to.latency_ns.merge(from.latency_ns);
       to.jitter_ns.merge(from.jitter_ns);
     }
@@ -333,11 +327,15 @@ void DpdkGenerator::collect(const TrialClock& trial) {
   for (size_t i = 0; i < result.streams.size(); ++i) {
     result.streams[i].name = spec_.streams[i].name;
     result.received += result.streams[i].received;
+    result.wrong.add(result.streams[i].wrong);
   }
   result.seconds = static_cast<double>(ended - trial.start) / static_cast<double>(rte_get_tsc_hz());
   result.wanted =
       trial.pps > 0 ? static_cast<uint64_t>(std::llround(trial.pps * result.seconds)) : result.sent;
   result.interrupted = trial.over();
+  if (held_back > 0)
+    result.held_back =
+        static_cast<double>(held_back) / static_cast<double>(held_back + result.sent);
 }
 
 }  // namespace
@@ -348,7 +346,7 @@ Result<std::unique_ptr<Generator>> Generator::create(const TrafficSpec& spec,
                                                      const GeneratorOptions& options) {
   if (const SpecProblems problems = check_traffic(spec); !problems.empty())
     return fail(problems.front(), EINVAL);
-  const auto cpus = choose_cpus(options);
+  const auto cpus = choose_cpus(options.cpus, options.start_eal);
   if (!cpus) return tl::unexpected(cpus.error());
   auto ports = PortSet::open(spec, options, *cpus);
   if (!ports) return tl::unexpected(ports.error());

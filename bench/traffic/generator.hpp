@@ -1,6 +1,7 @@
 // Sends the streams of a TrafficSpec over DPDK ports and receives what comes back: loss,
-// duplicates, order, latency, jitter for each stream. Stateless: what it knows of a packet stands
-// in the packet (tag.hpp), what it knows of a stream is a window of sequence numbers (window.hpp).
+// duplicates, order, latency, jitter for each stream, and what is not as a router sends it.
+// Stateless: what it knows of a packet stands in the packet (tag.hpp), or follows from its number
+// (frame_check.hpp), what it knows of a stream is a window of sequence numbers (window.hpp).
 //
 //   auto spec = make_spec("net_memif0,role=client,...", "net_memif1,role=client,...");
 //   auto generator = Generator::create(spec, {});
@@ -56,6 +57,8 @@ class Generator : public TrialRunner {
     std::vector<std::string> refused;  // what the driver did not do, in sentences
   };
   virtual std::vector<PortInfo> ports() const = 0;
+  // What of the packets that come back cannot be checked, and what would change that: a line each.
+  virtual std::vector<std::string> unchecked() const = 0;
 };
 
 }  // namespace hecto::bench

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,21 @@ struct TrafficDestinations {
   uint32_t count = 1024;
 };
 
+using NextHopMac = std::function<std::optional<MacAddress>(const lookup::IpAddress&)>;
+
+// What a device must have done to a stream's packets. What comes back otherwise is wrong, and lost.
+struct Expectation {
+  bool wire = false;  // nothing: they come as they were sent
+  uint8_t hops = 1;   // counted TTL or hop limit down by so many
+  // Sent them to this one. Default: to the port `to`, where that has an address to be asked for,
+  // else it is not checked.
+  std::optional<MacAddress> destination_mac;
+  std::optional<uint16_t> vlan;  // put them there, 0: into none; default: the stream's
+  // By destination, before `destination_mac`: of a device whose routes are known; none: not checked.
+  NextHopMac next_hop_mac;
+};
+inline constexpr uint8_t kMostHops = 63;  // frames are sent with 64
+
 struct StreamSpec {
   std::string name;
   std::string from, to;  // names of ports; they may be the same one
@@ -60,6 +76,7 @@ struct StreamSpec {
   std::optional<lookup::IpAddress> source;
   TrafficDestinations destinations;
   std::optional<MacAddress> destination_mac;  // default: learned from the port's gateways
+  Expectation expect;
   // Frames of this capture as they are, in place of all above from `sizes` on, except the MAC
   // addresses. They are counted, but carry neither sequence numbers nor time stamps.
   std::string replay;

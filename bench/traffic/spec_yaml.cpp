@@ -26,12 +26,13 @@ constexpr auto kFileKeys =
     std::to_array({"ports"sv, "streams"sv, "rate"sv, "duration"sv, "timestamps"sv});
 constexpr auto kPortKeys = std::to_array({"device"sv, "mtu"sv, "addresses"sv, "gateways"sv, "mac"sv,
                                           "line"sv, "rx_descriptors"sv, "tx_descriptors"sv});
-constexpr auto kStreamKeys =
-    std::to_array({"from"sv, "to"sv, "both_ways"sv, "family"sv, "size"sv, "weight"sv, "vlan"sv,
-                   "flows"sv, "source"sv, "destinations"sv, "destination_mac"sv, "replay"sv});
+constexpr auto kStreamKeys = std::to_array(
+    {"from"sv, "to"sv, "both_ways"sv, "family"sv, "size"sv, "weight"sv, "vlan"sv, "flows"sv,
+     "source"sv, "destinations"sv, "destination_mac"sv, "replay"sv, "expect"sv});
 constexpr auto kFamilyKeys = std::to_array({"size"sv, "source"sv, "destinations"sv});
 constexpr auto kDestinationKeys = std::to_array({"kind"sv, "prefixes"sv, "routes"sv, "count"sv});
 constexpr auto kSizeKeys = std::to_array({"bytes"sv, "weight"sv});
+constexpr auto kExpectKeys = std::to_array({"hops"sv, "destination_mac"sv, "vlan"sv});
 constexpr auto kTraceKeys = std::to_array({"trace"sv});
 
 constexpr config::Enumerator kFamilies[] = {{"ipv4", static_cast<int>(lookup::Family::kIpv4)},
@@ -42,6 +43,10 @@ constexpr config::Enumerator kKinds[] = {{"uniform", static_cast<int>(Destinatio
 constexpr std::string_view kSizeWords =
     "64 to 9022, imix, a list as [{bytes: 64, weight: 7}], or "
     "{trace: FILE}";
+
+constexpr std::string_view kExpectWords =
+    "router, wire, or what a router does, as {hops: 2, destination_mac: 02:00:00:00:00:01, vlan: "
+    "7}";
 
 class SpecReader {
  public:
@@ -165,11 +170,14 @@ class SpecReader {
     if (const Value* where = fields.get("destinations")) read_destinations(*where, stream);
     if (const Value* mac = fields.get("destination_mac"))
       stream.destination_mac = config::read_mac(*mac);
+    if (const Value* expect = fields.get("expect")) read_expectation(*expect, stream.expect);
     if (const Value* file = fields.get("replay")) read_replay(*file, fields, stream);
     spec_.streams.push_back(stream);
     lines_.push_back(lines);
     const Value* both = fields.get("both_ways");
     if (both == nullptr || !both->boolean().value_or(false)) return;
+    if (stream.expect.destination_mac)
+      both->complain("not together with expect: {destination_mac: ...}; name two streams");
     std::swap(stream.from, stream.to);
     stream.name += "-back";
     spec_.streams.push_back(std::move(stream));
@@ -178,7 +186,7 @@ class SpecReader {
 
   void read_replay(const Value& file, const Fields& fields, StreamSpec& stream) const {
     for (const std::string_view key :
-         {"family"sv, "size"sv, "vlan"sv, "flows"sv, "source"sv, "destinations"sv})
+         {"family"sv, "size"sv, "vlan"sv, "flows"sv, "source"sv, "destinations"sv, "expect"sv})
       if (const Value* value = fields.get(key))
         value->complain(
             "not together with replay, which sends the frames of a capture; take one "
@@ -188,6 +196,20 @@ class SpecReader {
     stream.replay = path(*text);
     if (auto capture = read_capture(stream.replay); !capture)
       file.complain(capture.error().message);
+  }
+
+  static void read_expectation(const Value& value, Expectation& expect) {
+    if (value.kind() == config::NodeKind::kScalar) {
+      expect.wire = value.is_word("wire");
+      if (!expect.wire && !value.is_word("router"))
+        value.refuse(fmt::format("is not what comes back; use {}", kExpectWords));
+      return;
+    }
+    const Fields fields(value, kExpectKeys, kExpectWords);
+    config::read_integer(fields.get("hops"), 0, kMostHops, expect.hops);
+    config::read_integer(fields.get("vlan"), 0, 4094, expect.vlan);
+    if (const Value* mac = fields.get("destination_mac"))
+      expect.destination_mac = config::read_mac(*mac);
   }
 
   void read_size(const Value& value, StreamSpec& stream) const {

@@ -46,13 +46,14 @@ Station::Station(const Options& options)
 
 void Station::prepare(const TrialClock& trial, const std::vector<uint64_t>& first) {
   for (TxStream& stream : senders) {
-    stream.sent = stream.refused = stream.bytes = 0;
+    stream.sent = stream.refused = stream.bytes = stream.held_back = 0;
     stream.credit = 0;
     stream.pace = Pace(trial.pps * stream.part, options_.tsc_hz, trial.start, options_.burst);
   }
   for (size_t i = 0; i < receivers.size(); ++i) {
     RxStream& stream = receivers[i];
     stream.window.restart(first[i]);
+    stream.wrong = {};
     stream.latency_ns.clear();
     stream.jitter_ns.clear();
     stream.last_ns = UINT64_MAX;
@@ -190,17 +191,16 @@ void Station::send_due(TrialClock& trial, uint64_t now) noexcept {
     if (stream.credit > next->credit) next = &stream;
   }
   next->credit -= parts;
-  send(*next, options_.burst);
+  next->held_back += options_.burst - send(*next, options_.burst);
 }
 
 template <bool kShort>
-inline void Station::count(RxStream& stream, const Tag& tag, uint64_t now) noexcept {
-  if (!stream.window.take(stream.window.expand(tag.sequence, kShort ? 24 : 32)) ||
-      !options_.timestamps)
-    return;
-  if (tag.time != stream.run_sent || now != stream.run_received) {
+inline void Station::count(RxStream& stream, uint64_t sequence, uint32_t sent,
+                           uint64_t now) noexcept {
+  if (!stream.window.take(sequence) || !options_.timestamps) return;
+  if (sent != stream.run_sent || now != stream.run_received) {
     end_run(stream);
-    stream.run_sent = tag.time;
+    stream.run_sent = sent;
     stream.run_received = now;
     stream.run_short = kShort;
   }
@@ -237,28 +237,57 @@ void Station::end_run(RxStream& stream) noexcept {
     ++port.foreign;
 }
 
+template <bool kIpv6, bool kShort>
+[[gnu::always_inline]] inline void Station::take_ours(const Arrived& arrived, const Tag& tag,
+                                                      uint64_t now) noexcept {
+  RxStream& stream = receivers[tag.stream];
+  const uint64_t sequence = stream.cursor.expand(tag.sequence, kShort ? 24 : 32);
+  const PacketCursor::Place at = stream.cursor.find(sequence);
+  if (!stream.check->matches<kIpv6, kShort>(arrived, at.record, at.place)) [[unlikely]]
+    if (!take_odd<kIpv6, kShort>(stream, arrived, sequence, at)) return;
+  stream.cursor.pass(sequence, at);
+  count<kShort>(stream, sequence, tag.time, now);
+}
+
+// True: it is right after all. A wrong one moves the cursor only when it is surely that packet: what
+// is broken must not lead astray what is not.
+template <bool kIpv6, bool kShort>
+[[gnu::noinline]] bool Station::take_odd(RxStream& stream, Arrived arrived, uint64_t sequence,
+                                         PacketCursor::Place at) noexcept {
+  const FrameCheck& check = *stream.check;
+  const Verdict verdict = check.judge<kIpv6, kShort>(arrived, at.record, at.place);
+  if (verdict == Verdict::kRight) return true;
+  if (check.is_packet<kIpv6, kShort>(arrived.bytes + arrived.l3, at.record))
+    stream.cursor.pass(sequence, at);
+  if (!stream.window.is_stale(sequence)) ++stream.wrong[verdict];
+  return false;
+}
+
 inline void Station::take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept {
+  if (mbuf->nb_segs > 1) [[unlikely]]
+    rte_pktmbuf_linearize(mbuf);
   const auto* frame = rte_pktmbuf_mtod(mbuf, const uint8_t*);
+  Arrived arrived{frame, mbuf->pkt_len, mbuf->data_len, 14, arrived_at(port.place, 0)};
   uint16_t type = load16_native(frame + 12);
   unsigned l3 = 14;
   if (type == kEtherVlan) {
     type = load16_native(frame + 16);
-    l3 = 18;
+    arrived.where = arrived_at(port.place, load16_be(frame + 14) & 0xfff);
+    arrived.l3 = l3 = 18;
   }
   const uint8_t* ip = frame + l3;
   const uint16_t bytes = mbuf->data_len;
   Tag tag;
   if (type == kEtherIpv4 && bytes >= l3 + 28 + kTag_bytes && ip[0] == 0x45 && ip[9] == kUdp &&
-      read_tag(ip + 28, tag) && tag.stream < receivers.size()) {
-    count<false>(receivers[tag.stream], tag, now);
+      read_tag(ip + 28, tag) && is_ours(tag.stream)) {
+    take_ours<false, false>(arrived, tag, now);
   } else if (type == kEtherIpv6 && bytes >= l3 + 48 + kTag_bytes && ip[6] == kUdp &&
-             read_tag(ip + 48, tag) && tag.stream < receivers.size()) {
-    count<false>(receivers[tag.stream], tag, now);
+             read_tag(ip + 48, tag) && is_ours(tag.stream)) {
+    take_ours<true, false>(arrived, tag, now);
   } else if (type == kEtherIpv6 && bytes >= l3 + 40 + kShortTag_bytes && ip[6] == kNoNextHeader &&
-             load16_native(ip + 16) == kTagMagic &&
-             (tag.stream = load16_native(ip + 18)) < receivers.size()) {
+             load16_native(ip + 16) == kTagMagic && is_ours(tag.stream = load16_native(ip + 18))) {
     read_short_tag(ip + 40, tag);
-    count<true>(receivers[tag.stream], tag, now);
+    take_ours<true, true>(arrived, tag, now);
   } else {
     take_other(port, mbuf);
   }
@@ -316,7 +345,8 @@ void Station::settle(TrialClock& trial, const std::vector<Station*>& all) noexce
     for (RxPort& port : ports)
       if (receive(port)) complete_since = 0;
     uint64_t mine = 0, received = 0;
-    for (const RxStream& stream : receivers) mine += stream.window.received() + stream.replayed;
+    for (const RxStream& stream : receivers)
+      mine += stream.window.received() + stream.replayed + stream.wrong.total();
     received_.store(mine, std::memory_order_relaxed);
     if (trial.sending.load(std::memory_order_acquire) > 0 || trial.over()) continue;
     for (const Station* station : all) received += station->received();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/traffic/frame_check.hpp"
 #include "bench/traffic/frames.hpp"
 #include "bench/traffic/neighbors.hpp"
 #include "bench/traffic/pace.hpp"
@@ -43,12 +44,16 @@ struct TxStream {
   uint64_t sequence = 0;        // the next; goes on through all trials
   size_t record = 0, place = 0;
   uint64_t sent = 0, refused = 0, bytes = 0;
+  uint64_t held_back = 0;  // without a rate
   Pace pace;
   double credit = 0;  // without a rate
 };
 
 struct RxStream {
+  const FrameCheck* check = nullptr;  // null: of a replay, which has no tags
+  PacketCursor cursor;
   SequenceWindow window;
+  WrongCounts wrong;
   Histogram latency_ns, jitter_ns;
   uint64_t last_ns = UINT64_MAX;  // none yet
   // Packets of one burst here that were of one burst there: one entry for all.
@@ -61,6 +66,7 @@ struct RxStream {
 
 struct RxPort {
   uint16_t port = 0;
+  uint16_t place = 0;  // in the generator's list
   PortAddresses own;
   uint16_t replay = UINT16_MAX;  // the stream to which frames without a tag belong
   uint64_t foreign = 0;
@@ -108,8 +114,16 @@ class Station {
   bool receive(RxPort& port) noexcept;
   void take(RxPort& port, rte_mbuf*& mbuf, uint64_t now) noexcept;
   void take_other(RxPort& port, rte_mbuf*& mbuf) noexcept;
+  template <bool kIpv6, bool kShort>
+  void take_ours(const Arrived& arrived, const Tag& tag, uint64_t now) noexcept;
+  template <bool kIpv6, bool kShort>
+  static bool take_odd(RxStream& stream, Arrived arrived, uint64_t sequence,
+                       PacketCursor::Place at) noexcept;
   template <bool kShort>
-  void count(RxStream& stream, const Tag& tag, uint64_t now) noexcept;
+  void count(RxStream& stream, uint64_t sequence, uint32_t sent, uint64_t now) noexcept;
+  bool is_ours(uint16_t stream) const noexcept {
+    return stream < options_.streams && receivers[stream].check != nullptr;
+  }
   void end_run(RxStream& stream) noexcept;
   void settle(TrialClock& trial, const std::vector<Station*>& all) noexcept;
 

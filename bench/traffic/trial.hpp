@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "bench/traffic/histogram.hpp"
+#include "bench/traffic/verdict.hpp"
 
 namespace hecto::bench {
 
@@ -21,7 +22,8 @@ struct TrialRequest {
 struct StreamResult {
   std::string name;
   uint64_t sent = 0;
-  uint64_t received = 0;  // each sequence number once
+  uint64_t received = 0;  // as they should be, each sequence number once
+  WrongCounts wrong;      // those that should not: they count as lost
   uint64_t duplicated = 0;
   uint64_t reordered = 0;  // RFC 4737: a sequence number below one seen before
   Histogram latency_ns;
@@ -37,8 +39,12 @@ struct TrialResult {
   // router's, which was too slow to empty it: searches count these as lost.
   uint64_t refused = 0;
   uint64_t received = 0;
-  uint64_t sent_bytes = 0;   // frames with FCS
-  uint64_t foreign = 0;      // received, but nobody here sent them
+  WrongCounts wrong;
+  uint64_t sent_bytes = 0;  // frames with FCS
+  uint64_t foreign = 0;     // received, but nobody here sent them
+  // Without a rate: of the packets that could have been sent, the part that a full queue kept back.
+  // Near 0 nothing but the generator was the limit.
+  double held_back = 0;
   bool interrupted = false;  // by a signal: the counts stand for the part that was done
   std::vector<StreamResult> streams;
   uint64_t lost() const { return sent > received ? sent - received : 0; }

@@ -8,6 +8,13 @@
 
 namespace hecto::bench {
 
+// The whole number behind its lowest `bits` bits, taken to lie near `next`.
+inline uint64_t expand_near(uint64_t next, uint32_t low, unsigned bits) noexcept {
+  const unsigned shift = 64 - bits;
+  const auto ahead = static_cast<int64_t>((uint64_t{low} - next) << shift) >> shift;
+  return next + static_cast<uint64_t>(ahead);
+}
+
 class SequenceWindow {
  public:
   static constexpr uint64_t kSize = uint64_t{1} << 18;
@@ -19,11 +26,13 @@ class SequenceWindow {
     set(first - kSize, first, false);
   }
 
-  // The whole number behind its lowest `bits` bits, taken to lie near the newest one.
+  // Near the newest one.
   uint64_t expand(uint32_t low, unsigned bits) const noexcept {
-    const unsigned shift = 64 - bits;
-    const auto ahead = static_cast<int64_t>((uint64_t{low} - next_) << shift) >> shift;
-    return next_ + static_cast<uint64_t>(ahead);
+    return expand_near(next_, low, bits);
+  }
+  // Of an earlier trial. In 64 bits, what is below its beginning wraps far ahead.
+  bool is_stale(uint64_t sequence) const noexcept {
+    return sequence < first_ || sequence - first_ > INT64_MAX;
   }
 
   // True when it is the first with this number.
@@ -44,8 +53,7 @@ class SequenceWindow {
   static constexpr uint64_t kWords = kSize / 64;
 
   [[gnu::noinline]] bool take_other(uint64_t sequence) noexcept {
-    // In 64 bits, what is below an earlier trial's beginning wraps far ahead.
-    if (sequence < first_ || sequence - first_ > INT64_MAX) {
+    if (is_stale(sequence)) {
       ++stale_;
       return false;
     }

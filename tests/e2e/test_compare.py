@@ -24,6 +24,7 @@ def check(result, names):
         (size,) = peer["sizes"]
         assert size["mpps"]["median"] > 0, peer
         assert size["mpps"]["count"] == 1
+        assert size["wrong"] == {}, peer
 
 
 def test_hecto_beside_testpmd_over_memif(tmp_path):

@@ -76,6 +76,7 @@ def test_throughput_of_one_size(bench):
     for row in ended.result["results"]:
         assert row["max_pps"] > 0 and row["trials"], row
         assert row["counters"]["received"] >= row["counters"]["transmitted"] > 0
+        assert row["wrong"] == {}, row["wrong"]  # also each destination's next hop
         assert 0 <= row["search_seconds"] <= 4.5 * SLOWER
         for goal in ("ndr", "pdr"):
             assert 0 <= row[goal]["pps"] <= max(t["pps"] for t in row["trials"])
@@ -96,6 +97,19 @@ def test_a_router_that_dies_in_the_search_is_named(bench):
     assert ended.result["partial"] and "signal 9" in ended.result["error"]
     assert len(ended.result["results"]) <= 1
     assert all(row["partial"] for row in ended.result["results"])
+
+
+def test_a_wire_has_no_throughput(bench):
+    wire = ("--dut", "none", "--ports", "net_ring0,net_ring0", "--mac", "02:00:00:00:00:01",
+            "--sizes", "64", "--families", "4", "--load", "10kpps", "--load-seconds", "0.1")
+    ended = bench.run(*wire)
+    assert ended.code == 1
+    assert "packets came back unchanged: TTL as it was sent: a wire or a bridge" in ended.err, ended.err
+    assert ended.result["partial"] and not ended.result["results"]
+    ended = bench.run(*wire, "--expect", "wire")
+    assert ended.code == 0, ended.err
+    row, = ended.result["results"]
+    assert row["latency"][0]["lost"] == 0 and row["wrong"] == {}
 
 
 def test_reconfiguration_loses_no_packet(bench):

@@ -53,7 +53,7 @@ def expect_no_loss(result, streams):
         latency = stream["latency_ns"]
         assert latency["count"] == stream["sent"]
         assert 0 < latency["p50"] <= latency["p99"] <= latency["p99_99"] <= latency["max"]
-    assert result["foreign"] == 0
+    assert result["foreign"] == 0 and result["wrong"] == {}, result
     assert not result["partial"]
 
 
@@ -104,6 +104,43 @@ def test_all_that_is_sent_over_memif_comes_back(lab):
     # No route: Linux would tell the sender.
     assert router.dropped("no_linux") == lost["sent"]
     assert result["lost"] == lost["sent"]
+
+
+def test_what_comes_back_wrong_is_named_and_lost(lab):
+    """A router that sends elsewhere, back, or to another MAC address than the traffic file says."""
+    router, spec = memif_bed(lab)
+    macs = {port["name"]: port["mac"] for port in router.get("/v1/ports")["ports"]}
+    there = {"destinations": "10.9.0.0/16", "destination_mac": macs["a0"]}
+    spec["streams"] = {
+        "right": {**there, "size": "imix", "expect": {"destination_mac": "02:00:00:00:00:0b"}},
+        "astray": {**there, "to": "a"},
+        "back": {**there, "from": "b", "to": "a", "destination_mac": macs["b0"]},
+        "other": {**there, "expect": {"destination_mac": "02:00:00:00:00:0c"}},
+        "far": {**there, "family": "ipv6", "destinations": "fd00:9::/32", "expect": {"hops": 2}},
+        "wire": {**there, "expect": "wire"},
+    }
+    result = generate(router.space, write_spec(lab, spec), "--duration", "0.3")
+    streams = {stream["name"]: stream for stream in result["streams"]}
+    assert streams["right"]["received"] == streams["right"]["sent"] > 0 and streams["right"]["wrong"] == {}
+    for name, wrong in (("astray", "misrouted"), ("back", "reflected"), ("other", "destination_mac"),
+                        ("far", "hop_limit"), ("wire", "hop_limit")):
+        stream = streams[name]
+        assert stream["received"] == 0 and stream["lost"] == stream["sent"] > 0, stream
+        assert stream["wrong"] == {wrong: stream["sent"]}, stream
+    assert result["foreign"] == 0
+    unchecked, = (line for line in result["not_checked"] if "MAC" in line)
+    assert unchecked.startswith("astray, back, far: destination MAC not checked: ")
+
+
+def test_a_wire_is_no_router(lab):
+    space = lab.namespace("g")
+    spec = {"ports": {"loop": {"device": "net_ring0"}}, "streams": {"s": {}}, "duration": 0.05,
+            "rate": "10kpps"}
+    result = generate(space, write_spec(lab, spec))
+    assert result["received"] == 0 and result["wrong"] == {"unchanged": result["sent"]}, result
+    spec["streams"]["s"]["expect"] = "wire"
+    result = generate(space, write_spec(lab, spec))
+    assert result["received"] == result["sent"] > 0 and result["wrong"] == {}, result
 
 
 def test_a_router_that_dies_leaves_a_partial_result(lab):

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bench/lib/text_table.hpp"
+#include "bench/traffic/spec_yaml.hpp"
 #include "config/file/load.hpp"
 #include "tests/unit/bench/lib/folder.hpp"
 
@@ -66,7 +67,7 @@ TEST(ChoosePeers, TakesThoseThatAreThereAndNamesTheOthers) {
   const FakePath path({"dpdk-testpmd", "grout"});
   CompareOptions options;
   options.peers = {"testpmd-io", "grout", "vpp", "linux"};
-  const auto result = choose_peers(options);
+  auto result = choose_peers(options);
   ASSERT_TRUE(result) << result.error().message;
   ASSERT_EQ(result->peers.size(), 1u);
   EXPECT_EQ(result->peers[0].peer->name, "testpmd-io");
@@ -77,6 +78,14 @@ TEST(ChoosePeers, TakesThoseThatAreThereAndNamesTheOthers) {
                 "vpp-plugin-core)",
                 "grout: grcli is not installed (package: no Debian package; the project's grout)",
                 "linux: has no memif ports; use --ports veth"}));
+  result->machine = {{"name", "a machine"}};
+  EXPECT_EQ(result->missing, (std::vector<std::string>{"vpp", "grout", "linux"}));
+  EXPECT_TRUE(result->partial()) << "they were asked for";
+  EXPECT_NE(
+      to_text(*result).find("partial: asked for and not measured: vpp, grout, linux; install"),
+      std::string::npos);
+  options.peers.clear();
+  EXPECT_FALSE(choose_peers(options)->partial());
 }
 
 TEST(ChoosePeers, SaysWhoIsNotKnownAndThatNobodyIsThere) {
@@ -115,6 +124,10 @@ TEST(Peer, EachIsPutOnTheSamePortsAndCore) {
     EXPECT_NE(words.find("socket=" + (folder / "left.sock").string()), std::string::npos) << words;
     EXPECT_NE(words.find("--no-huge"), std::string::npos) << words;
     EXPECT_EQ(launch.files.size(), 2u);
+    PeerBed bed = some_bed(folder);
+    bed.hugepages = true;
+    EXPECT_NE(joined(peer(name).launch(bed, {"/bin/program"}).words).find("--in-memory"),
+              std::string::npos);
   }
   const Folder folder;
   (void)peer("vpp").launch(some_bed(folder), {"/bin/vpp"});
@@ -150,8 +163,9 @@ TEST(CompareResult, TellsFailuresNoiseAndWhoIsMissing) {
   result.options.rounds = 2;
   result.left_out = {"vpp: not installed"};
   result.machine = {{"name", "a machine"}};
-  PeerResult good{&peer("hecto"), {}, {{"64", {10, 12}, {5, 6}, 200, 2}}, {}};
-  PeerResult bad{&peer("vpp"), {}, {{"64", {}, {}, 0, 0}}, {"vpp ended: exit code 1", "again"}};
+  PeerResult good{&peer("hecto"), {}, {{"64", {10, 12}, {5, 6}, 200, 2, {}, {0.3, 0.4}}}, {}};
+  PeerResult bad{
+      &peer("vpp"), {}, {{"64", {}, {}, 0, 0, {}, {}}}, {"vpp ended: exit code 1", "again"}};
   result.peers = {good};
   EXPECT_FALSE(result.partial());
   result.peers.push_back(bad);
@@ -167,6 +181,74 @@ TEST(CompareResult, TellsFailuresNoiseAndWhoIsMissing) {
   EXPECT_EQ(json["peers"][0]["sizes"][0]["lost"], 2);
   EXPECT_EQ(json["peers"][1]["sizes"][0]["mpps"], nullptr);
   EXPECT_EQ(json["partial"], true);
+}
+
+// What each is said to do is what is expected of it, and named when it does something else.
+TEST(TrafficYaml, ExpectsWhatThePeerIsSaidToDo) {
+  const Folder folder;
+  CompareOptions options;
+  const auto expectation = [&](const char* name) {
+    const std::string file = folder / "traffic.yaml";
+    const auto spec =
+        parse_traffic(traffic_yaml(options, peer(name), some_bed(folder), "64"), file);
+    EXPECT_TRUE(spec) << spec.error()[0];
+    return spec->streams[0].expect;
+  };
+  const MacAddress next_hop = *parse_mac_address(kNextHopMac);
+  EXPECT_TRUE(expectation("testpmd-io").wire);
+  EXPECT_EQ(expectation("testpmd-mac").hops, 0);
+  EXPECT_EQ(expectation("testpmd-mac").destination_mac, next_hop);
+  EXPECT_EQ(expectation("l3fwd").hops, 1);
+  EXPECT_EQ(expectation("hecto").hops, 1);
+  EXPECT_EQ(expectation("hecto").destination_mac, next_hop);
+}
+
+TEST(AddCounts, NamesWhatCameBackWrong) {
+  nlohmann::json counts = {{"seconds", 1.0},
+                           {"sent", 1000},
+                           {"received", 0},
+                           {"sent_bytes", 64000},
+                           {"lost", 1000},
+                           {"held_back", 0.5},
+                           {"wrong", {{"unchanged", 900}, {"padded", 7}}}};
+  Compared compared;
+  compared.size = "64";
+  EXPECT_EQ(add_counts(compared, counts).error().message,
+            "nothing of 1000 packets of 64 bytes came back as it should: 900 unchanged, 7 padded");
+  counts["wrong"] = nlohmann::json::object();
+  EXPECT_EQ(add_counts(compared, counts).error().message,
+            "nothing of 1000 packets of 64 bytes came back");
+  counts["received"] = 990;
+  ASSERT_TRUE(add_counts(compared, counts));
+  EXPECT_EQ(compared.mpps, std::vector<double>{0.00099});
+  CompareResult result;
+  result.machine = {{"name", "a machine"}};
+  result.peers = {{&peer("hecto"), {}, {compared}, {}}};
+  EXPECT_NE(to_text(result).find("hecto, 64 bytes: 900 packets came back unchanged: TTL"),
+            std::string::npos)
+      << to_text(result);
+  EXPECT_EQ(to_json(result)["peers"][0]["sizes"][0]["wrong"]["padded"], 7);
+}
+
+// Nothing lost and no queue full: the figure is the generator's.
+TEST(CompareResult, SaysWhenTheGeneratorIsTheLimit) {
+  CompareResult result;
+  result.machine = {{"name", "a machine"}};
+  PeerResult entry{
+      &peer("hecto"), {}, {{"64", {10, 10}, {5, 5}, 1'000'000, 3, {}, {0, 0.001}}}, {}};
+  const auto told = [&] {
+    result.peers = {entry};
+    return to_text(result).find("hecto, 64 bytes: the generator is the limit") != std::string::npos;
+  };
+  EXPECT_TRUE(told());
+  entry.sizes[0].held_back = {0.2, 0.3};
+  EXPECT_FALSE(told());
+  entry.sizes[0].held_back = {0, 0};
+  entry.sizes[0].lost = 100'000;
+  EXPECT_FALSE(told());
+  entry.sizes[0].lost = 0;
+  result.options.rate = "1Mpps";  // as it was asked to
+  EXPECT_FALSE(told());
 }
 
 TEST(TextTable, AlignsByCharacters) {

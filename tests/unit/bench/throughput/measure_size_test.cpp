@@ -69,6 +69,34 @@ TEST(MeasureSize, KeepsWhatWasThereWhenTheDeviceDies) {
   }
 }
 
+// A wire, to a generator that expects a router.
+TEST(MeasureSize, NamesWhatCameBackWrong) {
+  ScriptedDevice device(knee(0));
+  device.lose_as(Verdict::kUnchanged);
+  const SizeResult size = measure(device, options_for(device));
+  const auto json = json_of(size);
+  EXPECT_EQ(json["ndr"]["pps"], 0);
+  EXPECT_EQ(json["ndr"]["limit"], "loses at every rate");
+  EXPECT_GT(json["wrong"]["unchanged"], 0);
+  EXPECT_GT(json["trials"][0]["wrong"], 0);
+  EXPECT_NE(to_text(size).find("packets came back unchanged: TTL as it was sent"),
+            std::string::npos)
+      << to_text(size);
+}
+
+TEST(MeasureSize, KeepsTheRowsBeforeAFailure) {
+  ScriptedDevice probe(knee(10e6)), device(knee(10e6));
+  ThroughputOptions options = options_for(probe);
+  measure(probe, options);
+  device.die_at(probe.trials() + 2);
+  options = options_for(device);
+  options.loss_curve = true;
+  const SizeResult size = measure(device, options);
+  EXPECT_TRUE(size.partial);
+  EXPECT_EQ(json_of(size)["loss_curve"].size(), 2u);
+  EXPECT_EQ(json_of(size)["latency"].size(), 4u);
+}
+
 TEST(MeasureSize, AFixedLoadNeedsNoSearch) {
   ScriptedDevice device(knee(10e6));
   ThroughputOptions options = options_for(device);
@@ -103,7 +131,11 @@ TEST(CheckThroughput, RefusesWhatContradictsItself) {
   options.dut = "none";
   EXPECT_TRUE(check(options)->starts_with("--dut none wants --ports"));
   options.ports = {"0000:17:00.0,0000:17:00.1"};
+  options.expect = "wire";
   EXPECT_FALSE(check(options)) << *check(options);
+  options = {};
+  options.expect = "wire";
+  EXPECT_TRUE(check(options)->starts_with("--expect belongs to --dut none with --ports"));
 }
 
 }  // namespace

@@ -27,34 +27,57 @@ TEST(LoadedTrial, TellsLatencyLossAndWhatTheDeviceSpends) {
 
 TEST(LossCurve, EndsAfterTwoRatesWithoutLoss) {
   ScriptedDevice device(knee(7.5e6), 10e6);
-  const auto rows = loss_curve(device, 10e6, 1);
-  ASSERT_TRUE(rows);
-  ASSERT_EQ(rows->size(), 5u);  // 10, 9, 8 lose; 7 and 6 do not
-  EXPECT_NEAR((*rows)[0].loss_ratio, 0.25, 1e-6);
-  EXPECT_NEAR((*rows)[2].loss_ratio, 0.0625, 1e-6);
-  EXPECT_EQ((*rows)[4].loss_ratio, 0);
+  std::vector<LossRow> rows;
+  ASSERT_TRUE(loss_curve(device, 10e6, 1, rows));
+  ASSERT_EQ(rows.size(), 5u);  // 10, 9, 8 lose; 7 and 6 do not
+  EXPECT_NEAR(rows[0].loss_ratio, 0.25, 1e-6);
+  EXPECT_NEAR(rows[2].loss_ratio, 0.0625, 1e-6);
+  EXPECT_EQ(rows[4].loss_ratio, 0);
 }
 
 // A buffer of 1,024 frames before something that forwards half of the rate.
 TEST(BackToBack, FindsTheBurstThatTheBuffersHold) {
   ScriptedDevice device(
       [](double pps, double seconds) { return std::min(pps * seconds, 1024 + pps * seconds / 2); });
-  const auto result = back_to_back(device, 10e6, 2, 3);
-  ASSERT_TRUE(result);
-  EXPECT_NEAR(result->frames, 2048, 2048 / 16);
-  EXPECT_LE(result->most, 2048u);
-  EXPECT_EQ(result->repetitions, 3u);
-  EXPECT_FALSE(result->unlimited);
+  BackToBack result;
+  ASSERT_TRUE(back_to_back(device, 10e6, 2, 3, result));
+  EXPECT_NEAR(result.frames, 2048, 2048 / 16);
+  EXPECT_LE(result.most, 2048u);
+  EXPECT_EQ(result.repetitions, 3u);
+  EXPECT_FALSE(result.unlimited);
 }
 
 TEST(BackToBack, SaysWhenNoBurstIsTooLong) {
   ScriptedDevice device(knee(1e12));
-  const auto result = back_to_back(device, 10e6, 1, 2);
-  ASSERT_TRUE(result);
-  EXPECT_TRUE(result->unlimited);
-  EXPECT_EQ(result->frames, 10e6);
+  BackToBack result;
+  ASSERT_TRUE(back_to_back(device, 10e6, 1, 2, result));
+  EXPECT_TRUE(result.unlimited);
+  EXPECT_EQ(result.frames, 10e6);
   ScriptedDevice never([](double, double) { return 0.0; });
-  EXPECT_EQ(back_to_back(never, 10e6, 1, 1)->most, 0u);
+  result = {};
+  ASSERT_TRUE(back_to_back(never, 10e6, 1, 1, result));
+  EXPECT_EQ(result.most, 0u);
+}
+
+TEST(Procedures, KeepWhatWasMeasuredBeforeAFailure) {
+  ScriptedDevice dead(knee(7.5e6), 10e6);
+  dead.die_at(3);
+  std::vector<LossRow> rows;
+  EXPECT_FALSE(loss_curve(dead, 10e6, 1, rows));
+  EXPECT_EQ(rows.size(), 3u);
+  ScriptedDevice stopped(knee(7.5e6), 10e6);
+  stopped.interrupt_at(1);
+  rows.clear();
+  EXPECT_EQ(loss_curve(stopped, 10e6, 1, rows).error().message, "interrupted");
+  EXPECT_EQ(rows.size(), 1u);
+
+  ScriptedDevice whole(knee(1e12)), half(knee(1e12));
+  BackToBack one, two;
+  ASSERT_TRUE(back_to_back(whole, 10e6, 1, 1, one));
+  half.die_at(whole.trials() + 2);
+  EXPECT_FALSE(back_to_back(half, 10e6, 1, 5, two));
+  EXPECT_EQ(two.repetitions, 1u);
+  EXPECT_EQ(two.frames, one.frames);
 }
 
 TEST(Soak, CountsLossOverAllIntervals) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "config/file/load.hpp"
 #include "router/rib/route_file.hpp"
@@ -88,6 +89,28 @@ TEST(PlanCpus, KeepsGeneratorAndWorkersApartWhereItCan) {
   EXPECT_EQ(many.workers, (std::vector<unsigned>{2, 3, 4}));
   EXPECT_EQ(many.control, 0u);
   EXPECT_EQ(plan_cpus({0, 1, 2, 3}, 3).workers.size(), 3u);
+}
+
+// The longest prefix decides, as in the router's table.
+TEST(RouterConfig, KnowsWhereEachDestinationGoes) {
+  for (const auto& [wide, narrow, within, beside, outside] :
+       {std::tuple("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "10.2.0.1", "192.0.2.1"),
+        std::tuple("2001:db8::/32", "2001:db8:1::/48", "2001:db8:1::9", "2001:db8:2::1",
+                   "2001:db9::1")}) {
+    const std::vector<lookup::IpPrefix> table = {*lookup::IpPrefix::parse(wide),
+                                                 *lookup::IpPrefix::parse(narrow)};
+    const auto mac = [&](const char* prefix) { return next_hop_mac(router::fnv1a32(prefix) % 64); };
+    ASSERT_NE(mac(wide), mac(narrow));
+    const auto at = [](const char* text) { return *lookup::IpAddress::parse(text); };
+    NextHopMac next_hop = next_hops_of(table, 64, {});
+    EXPECT_EQ(next_hop(at(within)), mac(narrow));
+    EXPECT_EQ(next_hop(at(beside)), mac(wide));
+    EXPECT_EQ(next_hop(at(outside)), next_hop_mac(0));  // the default route's
+    next_hop = next_hops_of(table, 64, {table[1]});
+    EXPECT_EQ(next_hop(at(within)), std::nullopt);
+    EXPECT_EQ(next_hop(at(beside)), mac(wide));
+  }
+  EXPECT_FALSE(next_hops_of({}, 64, {}));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ class ScriptedDevice : public TrialRunner {
     result.sent = static_cast<uint64_t>(std::llround(pps * request.seconds));
     const auto forwarded = static_cast<uint64_t>(std::llround(forward_(pps, request.seconds)));
     result.received = std::min(result.sent, forwarded);
+    if (lost_as_) result.wrong[*lost_as_] = result.lost();
     result.interrupted = interrupted_at_ && trials_ == *interrupted_at_;
     StreamResult stream;
     stream.name = "a-b";
@@ -39,6 +40,7 @@ class ScriptedDevice : public TrialRunner {
     return result;
   }
   void die_at(unsigned trial) { dies_at_ = trial; }
+  void lose_as(Verdict verdict) { lost_as_ = verdict; }
   void interrupt_at(unsigned trial) { interrupted_at_ = trial; }
   std::function<double()> clock() {
     return [this] { return clock_; };
@@ -54,6 +56,7 @@ class ScriptedDevice : public TrialRunner {
   unsigned trials_ = 0;
   std::vector<double> loads_;
   std::optional<unsigned> dies_at_, interrupted_at_;
+  std::optional<Verdict> lost_as_;
 };
 
 // Forwards up to its capacity, then loses the rest.

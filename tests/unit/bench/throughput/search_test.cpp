@@ -194,7 +194,7 @@ TEST(ThroughputSearch, ADeviceThatNeverLosesIsLimitedByTheGenerator) {
     EXPECT_EQ(goal.upper_pps, 0);
     EXPECT_TRUE(goal.complete);
   }
-  EXPECT_TRUE(has(notes(result, {}), "limited by the generator or the line, not by the device"));
+  EXPECT_TRUE(has(notes(result, {}), "ndr: the generator is the limit: the device carries"));
   ScriptedDevice line(knee(1e12), 25e6);
   SearchOptions options;
   options.max_pps = 14'880'952;

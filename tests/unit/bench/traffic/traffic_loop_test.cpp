@@ -1,52 +1,19 @@
 // The generator over DPDK ports in memory: net_ring gives back what is sent to it, in order, and a
 // receive callback does to it what networks do.
 #include <gtest/gtest.h>
-#include <sched.h>
 
-#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <thread>
 
 #include "bench/generate/report.hpp"
-#include "bench/traffic/generator.hpp"
 #include "bench/traffic/station.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "tests/unit/bench/lib/folder.hpp"
+#include "tests/unit/bench/traffic/loop_bed.hpp"
 
 namespace hecto::bench {
 namespace {
-
-std::atomic<bool> stop{false};
-
-// One EAL a process: one generator for all tests.
-Generator& generator() {
-  static const std::unique_ptr<Generator> made = [] {
-    TrafficSpec spec = make_spec("net_ring0", "net_ring0");
-    spec.ports[0].port.addresses = {*lookup::IpPrefix::parse_interface("10.1.0.1/24")};
-    GeneratorOptions options;
-    options.cpus = {static_cast<unsigned>(sched_getcpu())};
-    options.stop = &stop;
-    auto created = Generator::create(spec, options);
-    if (!created) throw std::runtime_error(created.error().message);
-    return std::move(*created);
-  }();
-  return *made;
-}
-
-StreamSpec stream(const char* name, lookup::Family family = lookup::Family::kIpv4,
-                  uint16_t bytes = 64) {
-  StreamSpec made = make_spec("net_ring0", "net_ring0", bytes, family).streams[0];
-  made.name = name;
-  return made;
-}
-
-TrialResult run(const std::vector<StreamSpec>& streams, TrialRequest request) {
-  if (auto used = generator().use(streams); !used) throw std::runtime_error(used.error().message);
-  auto result = generator().run(request);
-  if (!result) throw std::runtime_error(result.error().message);
-  return *result;
-}
 
 // What happens on the way. DPDK keeps the callbacks until the port closes.
 struct Network {
@@ -87,16 +54,6 @@ struct Network {
     return kept;
   }
   const rte_eth_rxtx_callback* callback_;
-};
-
-class TrafficLoop : public testing::Test {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "DPDK is not built for ThreadSanitizer";
-#endif
-    generator();
-  }
 };
 
 TEST_F(TrafficLoop, CountsEveryPacketOfEveryStream) {

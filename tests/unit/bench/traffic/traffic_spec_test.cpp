@@ -143,8 +143,9 @@ streams:
     source: 198.18.7.1
     destinations: [192.0.2.0/24, 198.51.100.1]
     destination_mac: 02:00:00:00:00:01
+    expect: {hops: 2, destination_mac: 02:00:00:00:00:02, vlan: 0}
   v6: {from: b, to: a, family: ipv6, size: [64, {bytes: 9000, weight: 5}], destinations: uniform,
-       both_ways: yes}
+       both_ways: yes, expect: wire}
 rate: 40%
 duration: 2.5
 timestamps: off
@@ -164,6 +165,11 @@ timestamps: off
   EXPECT_EQ(v4.destinations.prefixes.size(), 2u);
   EXPECT_EQ(spec->streams[1].sizes, (std::vector<FrameSize>{{64, 1}, {9000, 5}}));
   EXPECT_EQ(spec->streams[1].destinations.kind, Destinations::kUniform);
+  EXPECT_FALSE(v4.expect.wire);
+  EXPECT_EQ(v4.expect.hops, 2);
+  EXPECT_EQ(v4.expect.destination_mac, (MacAddress{2, 0, 0, 0, 0, 2}));
+  EXPECT_EQ(v4.expect.vlan, 0);
+  EXPECT_TRUE(spec->streams[1].expect.wire && spec->streams[2].expect.wire);
   EXPECT_EQ(spec->streams[2].name, "v6-back");
   EXPECT_EQ(spec->streams[2].from, "a");
   EXPECT_EQ(spec->rate, (TrafficRate{TrafficRate::Unit::kLinePart, 0.4}));
@@ -197,6 +203,15 @@ TEST(TrafficSpec, RefusesWithFileLineAndKey) {
       {"  s: {destinations: {kind: zipf}}", "streams.s.destinations: names no prefixes"},
       {"  s: {destinations: {routes: none.txt}}", "destinations.routes: none.txt: No such"},
       {"  s: {destination_mac: 1}", "streams.s.destination_mac: 1 "},
+      {"  s: {expect: bridge}",
+       "t.yaml:3: streams.s.expect: bridge is not what comes back; use rout"},
+      {"  s: {expect: {hops: 64}}",
+       "t.yaml:3: streams.s.expect.hops: 64 is out of range; use 0 to 63"},
+      {"  s: {expect: {ttl: 1}}", "t.yaml:3: streams.s.expect.ttl: unknown key"},
+      {"  s: {expect: {vlan: 4095}}", "t.yaml:3: streams.s.expect.vlan: 4095 is out of range"},
+      {"  s: {both_ways: yes, expect: {destination_mac: 02:00:00:00:00:01}}",
+       "t.yaml:3: streams.s.both_ways: not together with expect: {destination_mac: ...}"},
+      {"  s: {replay: none.pcap, expect: wire}", "t.yaml:3: streams.s.expect: not together with"},
       {"  s: {replay: none.pcap}", "t.yaml:3: streams.s.replay: none.pcap: No such"},
       {"  s: {replay: none.pcap, size: 64}", "t.yaml:3: streams.s.size: not together with replay"},
       {"  s: {}\nrate: 3Tpps", "t.yaml:4: rate: 3Tpps is not a rate; use max, or"},
