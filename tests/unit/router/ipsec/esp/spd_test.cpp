@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "tests/beds/qsbr.hpp"
@@ -105,6 +106,27 @@ class SpdTest : public testing::Test {
  private:
   uint64_t serial_ = 0;
 };
+
+// Thousands of them in a few huge pages; the places of those that went are taken again.
+TEST(PolicyMemory, IsDense) {
+  constexpr size_t kHugePageBytes = size_t{2} << 20;
+  std::vector<std::unique_ptr<Policy>> policies(5000);
+  std::set<const Policy*> places;
+  std::set<uintptr_t> pages;
+  for (auto& policy : policies) {
+    policy = std::make_unique<Policy>();
+    EXPECT_EQ(policy->packets.load(), 0u);
+    policy->packets = 1;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(policy.get()) % 64, 0u);
+    EXPECT_TRUE(places.insert(policy.get()).second);
+    pages.insert(reinterpret_cast<uintptr_t>(policy.get()) / kHugePageBytes);
+  }
+  EXPECT_LE(pages.size(), 5000 * sizeof(Policy) / kHugePageBytes + 2);
+  policies.clear();
+  const auto again = std::make_unique<Policy>();
+  EXPECT_TRUE(places.contains(again.get()));
+  EXPECT_EQ(again->packets.load(), 0u);
+}
 
 TEST_F(SpdTest, FindsNothingWhenEmpty) {
   EXPECT_TRUE(spd.empty());
