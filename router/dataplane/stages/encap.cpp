@@ -25,6 +25,12 @@ const NextHopRecord& first_next_hop(const lookup::NextHopView& next_hops,
       __atomic_load_n(&next_hops.buckets[record.bucket_offset], __ATOMIC_ACQUIRE));
 }
 
+// Of the port, and of the path as far as it has been heard of.
+uint32_t outer_mtu_of(const esp::Sa& sa, const NextHopRecord& next_hop, uint32_t now_s) noexcept {
+  const uint32_t path_mtu = sa.path_mtu(now_s);
+  return path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
+}
+
 // To a packet of our own that keeps its header, for rewrite takes one.
 void increment_ttl(uint8_t* ip, bool v4) noexcept {
   uint8_t& ttl = ip[v4 ? 8 : 7];
@@ -64,34 +70,46 @@ void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snap
   unsigned kept = 0;
   for (unsigned i = 0; i < batch_.count; ++i) {
     if (!prepare_one(i, chunk, tables, snapshot, source)) continue;
-    batch_.packets[kept] = batch_.packets[i];
-    batch_.frames[kept++] = batch_.frames[i];
+    // Not onto itself: a copy would wait for the small stores that it was made of.
+    if (kept != i) [[unlikely]] {
+      batch_.packets[kept] = batch_.packets[i];
+      batch_.frames[kept] = batch_.frames[i];
+    }
+    ++kept;
   }
   batch_.count = kept;
   if (observer != nullptr) [[unlikely]]
     for (unsigned i = 0; i < batch_.count; ++i) observer->before_encap(batch_.observed(i));
 }
 
-// One batch per family: where each packet will go once it is protected.
+// One batch per family: where each packet will go once it is protected. Packets of one SA in a row
+// ask once.
 void Encap::look_up_tunnel_ends(const TableViews& tables) noexcept {
   alignas(64) uint32_t ends4[kChunkSize];
   alignas(64) lookup::Ipv6Address ends6[kChunkSize];
   alignas(64) lookup::GroupId groups4[kChunkSize], groups6[kChunkSize];
+  const lookup::GroupId* answers[kChunkSize];  // in groups4 or groups6, by packet
   unsigned count4 = 0, count6 = 0;
+  const esp::Sa* last = nullptr;
   for (unsigned i = 0; i < batch_.count; ++i) {
-    const SaId& id = batch_.packets[i].sa->id;
-    if (id.destination.family == Family::kIpv4)
-      ends4[count4++] = load32_be(id.destination.bytes.data());
-    else
-      std::memcpy(&ends6[count6++], id.destination.bytes.data(), 16);
+    const esp::Sa* sa = batch_.packets[i].sa;
+    if (sa == last) {
+      answers[i] = answers[i - 1];
+      continue;
+    }
+    last = sa;
+    const IpAddress& end = sa->id.destination;
+    if (end.family == Family::kIpv4) {
+      answers[i] = &groups4[count4];
+      ends4[count4++] = load32_be(end.bytes.data());
+    } else {
+      answers[i] = &groups6[count6];
+      std::memcpy(&ends6[count6++], end.bytes.data(), 16);
+    }
   }
   if (count4 > 0) lookup_batch(tables.fib4, ends4, groups4, count4);
   if (count6 > 0) lookup_batch(tables.fib6, ends6, groups6, count6);
-  count4 = count6 = 0;
-  for (unsigned i = 0; i < batch_.count; ++i) {
-    const bool v4 = batch_.packets[i].sa->id.destination.family == Family::kIpv4;
-    batch_.frames[i].group = v4 ? groups4[count4++] : groups6[count6++];
-  }
+  for (unsigned i = 0; i < batch_.count; ++i) batch_.frames[i].group = *answers[i];
 }
 
 // Why it cannot be protected now. Where the end's neighbor is not resolved Linux gets the packet as
@@ -110,9 +128,10 @@ Reason Encap::reason_without_next_hop(const esp::Packet& packet, const NextHopRe
 
 Encap::Fit Encap::fit_of(const esp::Packet& packet, const NextHopRecord& next_hop,
                          uint32_t now_s) noexcept {
-  const uint32_t path_mtu = packet.sa->path_mtu(now_s);
-  const uint32_t outer_mtu =
-      path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
+  return fit_of(packet, outer_mtu_of(*packet.sa, next_hop, now_s));
+}
+
+Encap::Fit Encap::fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept {
   if (packet.sa->outer_bytes(packet.bytes) <= outer_mtu) return {};
   const bool whole = packet.ip[0] >> 4 != 4 || (packet.ip[6] & 0x40) != 0;  // must not be cut
   return {false, !whole, packet.sa->inner_mtu(outer_mtu)};
@@ -130,27 +149,37 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
     chunk.refuse(packet, reason_without_next_hop(p, next_hop, tables), interface);
     return false;
   }
-  const bool hops = p.sa->mode == IpsecMode::kTunnel && source == PacketSource::kPort;
-  if (hops && p.ip[v4 ? 8 : 7] <= 1) {
+  const bool tunnel = p.sa->shape().tunnel;
+  const bool hops = tunnel && source == PacketSource::kPort;
+  if (hops && p.ip[v4 ? 8 : 7] <= 1) [[unlikely]] {
     chunk.refuse(packet, Reason::kTtlExpired, interface);
     return false;
   }
-  if (const Fit fit = fit_of(p, next_hop, state_.now_s()); !fit.fits) {
-    if (fit.may_be_cut && fit.mtu >= Fit::kLeastCut && fragment(i, fit.mtu, chunk))
-      return prepare_one(i, chunk, tables, snapshot, source);
-    if (fit.may_be_cut)
-      chunk.refuse(packet, Reason::kTunnelTooBig, interface);
-    else
-      answer_too_big(i, fit.mtu, chunk, snapshot);
-    return false;
+  const uint32_t outer_mtu = outer_mtu_of(*p.sa, next_hop, state_.now_s());
+  if (p.sa->outer_bytes(p.bytes) > outer_mtu) [[unlikely]] {
+    if (!cut_or_answer(i, outer_mtu, chunk, snapshot)) return false;
+    return prepare_one(i, chunk, tables, snapshot, source);
   }
   if (hops && v4)
     rewrite_detail::decrement_ttl(chunk.v4, p.ip);
   else if (hops)
     rewrite_detail::decrement_ttl(chunk.v6, p.ip);
-  else if (source == PacketSource::kLinux && p.sa->mode == IpsecMode::kTransport)
+  else if (source == PacketSource::kLinux && !tunnel)
     increment_ttl(p.ip, v4);
   return true;
+}
+
+// A packet that does not fit. True: it has been cut, and what is left of it may go on.
+bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
+                          const Snapshot& snapshot) noexcept {
+  const Fit fit = fit_of(batch_.packets[i], outer_mtu);
+  if (fit.may_be_cut && fit.mtu >= Fit::kLeastCut && fragment(i, fit.mtu, chunk)) return true;
+  const EspFrame& frame = batch_.frames[i];
+  if (fit.may_be_cut)
+    chunk.refuse(frame.packet, Reason::kTunnelTooBig, frame.ingress.interface());
+  else
+    answer_too_big(i, fit.mtu, chunk, snapshot);
+  return false;
 }
 
 // The packet becomes the message to its sender, or is refused.

@@ -73,6 +73,9 @@ class Encap {
   void look_up_tunnel_ends(const TableViews& tables) noexcept;
   bool prepare_one(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                    PacketSource source) noexcept;
+  static Fit fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept;
+  bool cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
+                     const Snapshot& snapshot) noexcept;
   void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const Snapshot& snapshot) noexcept;
   bool fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
   void run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;

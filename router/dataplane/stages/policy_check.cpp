@@ -1,7 +1,5 @@
 #include "router/dataplane/stages/policy_check.hpp"
 
-#include <new>
-
 #include "router/dataplane/stages/esp_parse.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/path_mtu.hpp"
@@ -46,6 +44,19 @@ class PolicyCount {
   uint64_t packets_ = 0;
 };
 
+template <typename Address>
+std::span<const uint8_t> ip_of(const Lane<Address>& lane, unsigned place) noexcept {
+  const rte_mbuf* packet = lane.packets[place];
+  const unsigned l2 = lane.ingress[place].l2_length();
+  return {rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2), packet->data_len - l2};
+}
+
+template <typename Address>
+esp::FlowKey key_of(const Lane<Address>& lane, unsigned place) noexcept {
+  const auto ip = ip_of(lane, place);
+  return esp::flow_key(esp_parse::family(lane), ip.data(), static_cast<uint32_t>(ip.size()));
+}
+
 // What comes first of the SAs that will protect the packets.
 void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
   const esp::Policy* last = nullptr;
@@ -67,16 +78,20 @@ void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
 template <PacketSource Source, typename Address>
 unsigned PolicyCheck::collect(const Lane<Address>& lane,
                               const lookup::NextHopView& next_hops) noexcept {
+  constexpr size_t kWords = sizeof(Address) == 4 ? 3 : 6;
+  esp::SpdWords<kWords>* keys = words(lane);
   unsigned count = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
     rte_mbuf* packet = lane.packets[i];
-    const unsigned l2 = lane.ingress[i].l2_length();
+    const auto ip = ip_of(lane, i);
     Candidate& candidate = candidates_[count];
     candidate = {static_cast<uint16_t>(i), Goes::kOn, true, nullptr};
-    // Made in its place: a copy would wait for the small stores that it was made of (13 ns).
-    new (&keys_[count]) esp::FlowKey(
-        esp::flow_key(esp_parse::family(lane), rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
-                      packet->data_len - l2));
+    bool seen = true;
+    if (!esp::plain_spd_words(ip.data(), static_cast<uint32_t>(ip.size()), keys[count])) {
+      const esp::FlowKey key = key_of(lane, i);
+      keys[count] = esp::spd_words<kWords>(key, 0);
+      seen = key.unseen == esp::Unseen::kNothing;
+    }
     outbound_if_id_[count] = inbound_if_id_[count] = 0;
     if constexpr (Source == PacketSource::kPort) {
       const NextHopRecord& record = next_hops.record(lane.groups[i]);
@@ -86,7 +101,7 @@ unsigned PolicyCheck::collect(const Lane<Address>& lane,
       candidate.sa = state_.mark.take(packet);
       if (candidate.sa != nullptr) inbound_if_id_[count] = candidate.sa->if_id;
     }
-    candidate.plain = candidate.goes == Goes::kOn && keys_[count].unseen == esp::Unseen::kNothing;
+    candidate.plain = candidate.goes == Goes::kOn && seen;
     ++count;
   }
   return count;
@@ -108,16 +123,15 @@ void PolicyCheck::update_path_mtu(const Lane<Address>&, const uint8_t* ip,
 template <typename Address>
 Reason PolicyCheck::check_inbound(const Lane<Address>& lane, unsigned c) const noexcept {
   const Candidate& candidate = candidates_[c];
-  const esp::FlowKey& key = keys_[c];
+  const esp::FlowKey key = key_of(lane, candidate.place);
   const OnePacket one(state_.tables, key, state_.counts);
   Reason reason = Reason::kNone;
   // Where nobody here knows whether Linux delivers or forwards it, both policies hold.
   if (candidate.goes != Goes::kOwn) reason = one.forward(candidate.sa);
   if (reason != Reason::kNone || candidate.goes == Goes::kOn) return reason;
-  const rte_mbuf* packet = lane.packets[candidate.place];
-  const unsigned l2 = lane.ingress[candidate.place].l2_length();
-  const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
-  const uint32_t bytes = packet->data_len - l2;
+  const auto packet = ip_of(lane, candidate.place);
+  const uint8_t* ip = packet.data();
+  const auto bytes = static_cast<uint32_t>(packet.size());
   const bool own = candidate.goes == Goes::kOwn;
   if (own && keeps_link_alive(key.family, ip, bytes)) return Reason::kNone;
   const bool ike = own && esp_parse::is_ike(key.protocol, key.destination_port);
@@ -131,13 +145,11 @@ Reason PolicyCheck::check_inbound(const Lane<Address>& lane, unsigned c) const n
 template <PacketSource Source, typename Address>
 Verdict PolicyCheck::check_outbound(const Lane<Address>& lane, unsigned c) const noexcept {
   const Candidate& candidate = candidates_[c];
-  const esp::FlowKey& key = keys_[c];
+  const esp::FlowKey key = key_of(lane, candidate.place);
   if (Source == PacketSource::kLinux) {
-    const unsigned l2 = lane.ingress[candidate.place].l2_length();
-    const rte_mbuf* packet = lane.packets[candidate.place];
+    const auto ip = ip_of(lane, candidate.place);
     if (esp_parse::is_ike(key.protocol, key.source_port) ||
-        keeps_link_alive(key.family, rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2),
-                         packet->data_len - l2))
+        keeps_link_alive(key.family, ip.data(), static_cast<uint32_t>(ip.size())))
       return {};
   }
   const OnePacket one(state_.tables, key, state_.counts);
@@ -162,9 +174,10 @@ void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHop
   const unsigned count = collect<Source>(lane, next_hops);
   if (count == 0) return;
   const esp::Policy *out[kChunkSize], *forward[kChunkSize];
-  state_.tables.out->find_batch({keys_, count}, outbound_if_id_, out);
+  const std::span keys(words(lane), count);
+  state_.tables.out->find_batch(keys, outbound_if_id_, out);
   if constexpr (Source == PacketSource::kPort) {
-    state_.tables.forward->find_batch({keys_, count}, inbound_if_id_, forward);
+    state_.tables.forward->find_batch(keys, inbound_if_id_, forward);
   }
   prefetch_sas({out, count});
   PolicyCount used_out(state_.counts), used_forward(state_.counts);

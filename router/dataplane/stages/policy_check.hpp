@@ -11,6 +11,7 @@
 #include "router/dataplane/stages/esp_state.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/punt_check.hpp"
+#include "router/ipsec/esp/spd_words.hpp"
 
 namespace hecto::router {
 
@@ -47,9 +48,12 @@ class PolicyCheck {
 
   EspState state_;
   PuntCheck punt_check_;
+  esp::SpdWords<3>* words(const Lane4&) noexcept { return words4_; }
+  esp::SpdWords<6>* words(const Lane6&) noexcept { return words6_; }
   // Of a lane: the packets that policies are looked up for, and what they are looked up by.
   Candidate candidates_[kChunkSize];
-  esp::FlowKey keys_[kChunkSize];
+  esp::SpdWords<3> words4_[kChunkSize];
+  esp::SpdWords<6> words6_[kChunkSize];
   uint32_t inbound_if_id_[kChunkSize], outbound_if_id_[kChunkSize];
 };
 

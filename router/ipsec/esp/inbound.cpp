@@ -48,7 +48,7 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   if (load32_be(work.esp) != sa.id.spi) return Reason::kEspMalformed;
   work.number = sa.replay.extend(load32_be(work.esp + 4), shape.esn);
   if (sa.replay.check(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
-  if (shape.integrity == Integrity::kNone) write_aad(work, shape, work.aad);
+  if (shape.esn && shape.integrity == Integrity::kNone) write_aad(work, shape, work.aad);
   if (shape.iv_bytes == 8) {
     memcpy(work.iv, shape.salt.data(), 4);
     memcpy(work.iv + 4, work.esp + 8, 8);

@@ -97,7 +97,7 @@ void IpsecMb::gcm(Work& work) noexcept {
   }();
   gcm_context_data context;
   uint8_t* text = text_of(work, shape);
-  call(&keys_of(*work.sa).gcm, &context, text, text, work.text_bytes, work.iv, work.aad,
+  call(&keys_of(*work.sa).gcm, &context, text, text, work.text_bytes, work.iv, aad_of(work, shape),
        shape.esn ? 12 : 8, kSeal ? text + work.text_bytes : work.icv, shape.icv_bytes);
 }
 
@@ -108,7 +108,7 @@ void IpsecMb::gmac(Work& work, uint8_t* icv) noexcept {
   const auto with = [&](auto init, auto update, auto finalize) {
     gcm_context_data context;
     init(key, &context, work.iv, 12);
-    update(key, &context, work.aad, shape.esn ? 12 : 8);
+    update(key, &context, aad_of(work, shape), shape.esn ? 12 : 8);
     update(key, &context, work.esp + kEspHeaderBytes, shape.iv_bytes + work.text_bytes);
     finalize(key, &context, icv, shape.icv_bytes);
   };
@@ -151,7 +151,7 @@ void IpsecMb::submit(Work& work) noexcept {
     job->hash_alg = IMB_AUTH_CHACHA20_POLY1305;
     job->hash_start_src_offset_in_bytes = kEspHeaderBytes + shape.iv_bytes;
     job->msg_len_to_hash_in_bytes = work.text_bytes;
-    job->u.CHACHA20_POLY1305.aad = work.aad;
+    job->u.CHACHA20_POLY1305.aad = aad_of(work, shape);
     job->u.CHACHA20_POLY1305.aad_len_in_bytes = shape.esn ? 12 : 8;
   } else {
     if constexpr (!kSeal) memcpy(work.received, icv, shape.icv_bytes);

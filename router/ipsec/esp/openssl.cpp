@@ -155,7 +155,8 @@ EVP_MAC_CTX* OpenSsl::keyed_hash(const Work& work, const Shape& shape) noexcept 
 template <bool kSeal>
 bool OpenSsl::aead(Work& work, const Shape& shape) noexcept {
   EVP_CIPHER_CTX* context = keyed_cipher(work, work.iv, kSeal);
-  if (context == nullptr || !update(context, nullptr, work.aad, shape.esn ? 12 : 8)) return false;
+  if (context == nullptr || !update(context, nullptr, aad_of(work, shape), shape.esn ? 12 : 8))
+    return false;
   uint8_t* text = text_of(work, shape);
   uint8_t* behind = icv_of(work, shape);
   const bool done =

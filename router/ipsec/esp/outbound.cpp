@@ -149,7 +149,7 @@ void write_around(Work& work, uint8_t ttl) {
   }
   if (shape.udp_bytes != 0) store16_be(udp + 4, total - static_cast<uint32_t>(udp - ip));
   store32_be(work.esp + 4, static_cast<uint32_t>(work.number));
-  if (shape.integrity == Integrity::kNone) write_aad(work, shape, work.aad);
+  if (shape.esn && shape.integrity == Integrity::kNone) write_aad(work, shape, work.aad);
   write_iv(sa, work);
   write_trailer(shape, work);
   packet.ip = ip;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -49,6 +50,10 @@ class Sa;
 // What workers need of a policy, of IPv4 in one cache line: found, counted and obeyed by a single
 // read.
 struct alignas(64) Policy {
+  // Together in huge pages. Throws std::bad_alloc.
+  static void* operator new(size_t bytes, std::align_val_t);
+  static void operator delete(void* memory, std::align_val_t) noexcept;
+
   std::atomic<Sa*> sa{nullptr};  // outbound: what protects it now; null: none yet (no_sa)
   mutable std::atomic<uint64_t> packets{0};  // written by workers, relaxed
   uint64_t serial = 0;                       // of two with one priority the older is better

@@ -139,12 +139,6 @@ void Sa::update_path_mtu(uint32_t mtu, uint32_t now_s) noexcept {
   path_mtu_.store(uint64_t{mtu} << 32 | (now_s + kPathMtu_s), std::memory_order_relaxed);
 }
 
-uint32_t Sa::outer_bytes(uint32_t inner) const noexcept {
-  const uint32_t header = shape_.tunnel ? 0 : shape_.outer_ipv4 ? 20 : 40;  // stays in front
-  const uint32_t payload = std::max(inner - std::min(header, inner), shape_.tfc_pad);
-  return header + shape_.front_bytes() + shape_.text_bytes(payload) + shape_.icv_bytes;
-}
-
 uint32_t Sa::inner_mtu(uint32_t outer_mtu) const noexcept {
   const uint32_t header = shape_.tunnel ? 0 : shape_.outer_ipv4 ? 20 : 40;
   const uint32_t around = header + shape_.front_bytes() + shape_.icv_bytes;

@@ -10,6 +10,7 @@
 // router that was started anew with keys from a file does not repeat them either.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -83,7 +84,11 @@ class Sa {
   // How many bytes a packet of `inner` bytes (its IP header and all) becomes, and the other way:
   // the largest inner packet that fits `outer_mtu`; 0: none. Transport mode: of packets without
   // options or extension headers (a block cipher may pad others up to 12 bytes more).
-  uint32_t outer_bytes(uint32_t inner) const noexcept;
+  uint32_t outer_bytes(uint32_t inner) const noexcept {
+    const uint32_t header = shape_.tunnel ? 0 : shape_.outer_ipv4 ? 20 : 40;  // stays in front
+    const uint32_t payload = std::max(inner - std::min(header, inner), shape_.tfc_pad);
+    return header + shape_.front_bytes() + shape_.text_bytes(payload) + shape_.icv_bytes;
+  }
   uint32_t inner_mtu(uint32_t outer_mtu) const noexcept;
 
   // The path's MTU as routers on it have told (RFC 4301 §8.2): kept for ten minutes (RFC 1191

@@ -76,60 +76,58 @@ const Policy* Spd::find(const FlowKey& key, uint32_t if_id) const noexcept {
 }
 
 template <size_t kWords>
-void Spd::search_batch(const Table<kWords>& table, Family family, std::span<const FlowKey> keys,
+void Spd::search_batch(const Table<kWords>& table, std::span<const SpdWords<kWords>> keys,
                        const uint32_t* if_ids, const Policy** found) const noexcept {
   constexpr size_t kGroup = 64;
   struct Search {
-    SpdWords<kWords> key, masked;
+    SpdWords<kWords> masked;
     uint64_t hash;
-    const Policy* best;
-    uint32_t place;  // in `found`
+    const Policy** found;
   };
+  Search searches[kGroup];  // that the shape may answer
   const List<kWords>& list = *table.published.load(std::memory_order_acquire);
-  for (size_t at = 0; at < keys.size();) {
-    Search searches[kGroup];
-    size_t count = 0;
-    for (; at < keys.size() && count < kGroup; ++at) {
-      if (keys[at].family != family) continue;
-      Search& search = searches[count++];
-      search.key = spd_words<kWords>(keys[at], if_ids[at]);
-      search.best = nullptr;
-      search.place = static_cast<uint32_t>(at);
-    }
+  std::fill_n(found, keys.size(), nullptr);
+  for (size_t at = 0; at < keys.size(); at += kGroup) {
+    const size_t end = std::min(at + kGroup, keys.size());
     for (const ShapeView<kWords>& shape : list) {
-      uint8_t open[kGroup];  // searches that this shape may answer
-      size_t open_count = 0;
-      for (size_t i = 0; i < count; ++i) {
-        Search& search = searches[i];
-        if (search.best != nullptr && shape.best >= rank(*search.best)) continue;
-        search.masked = masked(search.key, shape.mask);
+      const SpdWords<kWords> mask = shape.mask;
+      size_t count = 0;
+      for (size_t i = at; i < end; ++i) {
+        if (found[i] != nullptr && shape.best >= rank(*found[i])) continue;
+        Search& search = searches[count];
+        SpdWords<kWords> key = keys[i];
+        key[kWords - 2] |= if_ids[i];
+        search.masked = masked(key, mask);
         search.hash = spd_hash(search.masked, seed_);
+        search.found = &found[i];
         if (!shape.slots->may_have(search.hash)) continue;
         shape.slots->prefetch(search.hash);
-        open[open_count++] = static_cast<uint8_t>(i);
+        ++count;
       }
       if (shape.slots->slots() >= kManySlots) {
-        for (const uint8_t i : std::span(open, open_count)) {
-          const Policy* candidate = shape.slots->candidate(searches[i].hash);
+        for (const Search& search : std::span(searches, count)) {
+          const Policy* candidate = shape.slots->candidate(search.hash);
           if (candidate != nullptr) prefetch<kWords>(candidate);
         }
       }
-      for (const uint8_t i : std::span(open, open_count)) {
-        Search& search = searches[i];
+      for (const Search& search : std::span(searches, count)) {
         const Policy* policy = shape.slots->find(
             search.hash, [&search](const Policy& one) { return has_key(one, search.masked); });
-        if (policy != nullptr && (search.best == nullptr || rank(*policy) < rank(*search.best)))
-          search.best = policy;
+        const Policy*& best = *search.found;
+        if (policy != nullptr && (best == nullptr || rank(*policy) < rank(*best))) best = policy;
       }
     }
-    for (size_t i = 0; i < count; ++i) found[searches[i].place] = searches[i].best;
   }
 }
 
-void Spd::find_batch(std::span<const FlowKey> keys, const uint32_t* if_ids,
+void Spd::find_batch(std::span<const SpdWords<3>> keys, const uint32_t* if_ids,
                      const Policy** found) const noexcept {
-  search_batch(v4_, Family::kIpv4, keys, if_ids, found);
-  search_batch(v6_, Family::kIpv6, keys, if_ids, found);
+  search_batch(v4_, keys, if_ids, found);
+}
+
+void Spd::find_batch(std::span<const SpdWords<6>> keys, const uint32_t* if_ids,
+                     const Policy** found) const noexcept {
+  search_batch(v6_, keys, if_ids, found);
 }
 
 template <size_t kWords>

@@ -41,10 +41,11 @@ class Spd {
 
   // Readers.
   const Policy* find(const FlowKey& key, uint32_t if_id) const noexcept;  // null: none
-  // The same for many packets at once, at most kMaxBatch; `if_ids`: one for each key. What was
-  // found is on its way into the cache.
-  static constexpr size_t kMaxBatch = 256;
-  void find_batch(std::span<const FlowKey> keys, const uint32_t* if_ids,
+  // The same for many packets of a family at once, by their words without if_id; `if_ids`: one for
+  // each. What was found is on its way into the cache.
+  void find_batch(std::span<const SpdWords<3>> keys, const uint32_t* if_ids,
+                  const Policy** found) const noexcept;
+  void find_batch(std::span<const SpdWords<6>> keys, const uint32_t* if_ids,
                   const Policy** found) const noexcept;
   // Slots that find() reads: what a packet costs.
   size_t slots_read(const FlowKey& key, uint32_t if_id) const noexcept;
@@ -101,9 +102,8 @@ class Spd {
   template <size_t kWords>
   size_t slots_read(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
-  void search_batch(const Table<kWords>& table, lookup::Family family,
-                    std::span<const FlowKey> keys, const uint32_t* if_ids,
-                    const Policy** found) const noexcept;
+  void search_batch(const Table<kWords>& table, std::span<const SpdWords<kWords>> keys,
+                    const uint32_t* if_ids, const Policy** found) const noexcept;
 
   template <size_t kWords>
   void insert(Table<kWords>& table, Policy& policy);

@@ -31,6 +31,23 @@ SpdWords<kWords> spd_words(const FlowKey& key, uint32_t if_id) noexcept {
   }
 }
 
+// The same, without an if_id, of a packet that shows all that a selector asks for at once: whole, TCP
+// or UDP, no options or extension headers. False: flow_key() is to be asked.
+template <size_t kWords>
+bool plain_spd_words(const uint8_t* ip, uint32_t bytes, SpdWords<kWords>& words) noexcept {
+  constexpr bool kIpv4 = kWords == 3;
+  constexpr uint32_t kHeader = kIpv4 ? 20 : 40, kAddresses = kIpv4 ? 12 : 8;
+  constexpr uint8_t kTcp = 6, kUdp = 17;
+  if (bytes < kHeader + 4) return false;
+  const uint8_t protocol = ip[kIpv4 ? 9 : 6];
+  const bool whole = !kIpv4 || (ip[0] == 0x45 && (load_word<uint16_t>(ip + 6) & 0xff3f) == 0);
+  if (!whole || (protocol != kTcp && protocol != kUdp)) return false;
+  for (size_t i = 0; i + 2 < kWords; ++i) words[i] = load_word<uint64_t>(ip + kAddresses + 8 * i);
+  words[kWords - 2] = uint64_t{__builtin_bswap32(load_word<uint32_t>(ip + kHeader))} << 32;
+  words[kWords - 1] = protocol;
+  return true;
+}
+
 template <size_t kWords>
 SpdWords<kWords> masked(const SpdWords<kWords>& words, const SpdWords<kWords>& mask) noexcept {
   SpdWords<kWords> out;

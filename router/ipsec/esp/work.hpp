@@ -22,7 +22,7 @@ struct alignas(64) Work {
 
   uint8_t iv[16];  // nonce, and what else the algorithm's counter begins with
   union {
-    uint8_t aad[12];       // of an AEAD: SPI and sequence number
+    uint8_t aad[12];       // of an AEAD with ESN: SPI and sequence number
     uint8_t received[32];  // of an HMAC, inbound: the ICV
   };
   uint8_t icv[32];  // inbound: as it should be; outbound: for an engine that writes more of it

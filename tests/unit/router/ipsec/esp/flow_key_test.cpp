@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <vector>
 
+#include "router/ipsec/esp/spd_words.hpp"
 #include "router/ipsec/esp/tables.hpp"
+#include "tests/beds/seed.hpp"
 
 namespace hecto::router::esp {
 namespace {
@@ -116,6 +119,39 @@ TEST(FlowKey, WalksExtensionHeadersOfIpv6) {
   EXPECT_EQ(key.protocol, 17);
   EXPECT_EQ(key.source_port, 1);
   EXPECT_EQ(key.destination_port, 2);
+}
+
+// What is read of plain headers at once is what flow_key() reads, and it says no to all others.
+template <size_t kWords>
+void words_are_those_of_the_key(Family family, std::vector<uint8_t> packet, bool plain) {
+  packet.shrink_to_fit();
+  SpdWords<kWords> words{};
+  const auto bytes = static_cast<uint32_t>(packet.size());
+  ASSERT_EQ(plain_spd_words(packet.data(), bytes, words), plain);
+  if (!plain) return;
+  const FlowKey key = flow_key(family, packet.data(), bytes);
+  EXPECT_EQ(words, spd_words<kWords>(key, 0));
+  EXPECT_EQ(key.unseen, Unseen::kNothing);
+}
+
+TEST(FlowKey, WordsOfPlainHeaders) {
+  std::mt19937_64 random(test_seed());
+  constexpr uint8_t kProtocols[] = {0, 1, 6, 17, 33, 44, 50, 58, 132};
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<uint8_t> payload(random() % 8);
+    for (uint8_t& byte : payload) byte = static_cast<uint8_t>(random());
+    const uint8_t protocol = kProtocols[random() % std::size(kProtocols)];
+    const bool shows = (protocol == 6 || protocol == 17) && payload.size() >= 4;
+    const auto fragment = static_cast<uint16_t>(random() % 2 == 0 ? 0 : 1U << random() % 16);
+    const unsigned options = random() % 4 == 0 ? 1 : 0;
+    std::vector<uint8_t> four = ipv4(protocol, payload, fragment, options);
+    for (size_t at = 12; at < 20; ++at) four[at] = static_cast<uint8_t>(random());
+    words_are_those_of_the_key<3>(Family::kIpv4, four,
+                                  shows && (fragment & 0x3fff) == 0 && options == 0);
+    std::vector<uint8_t> six = ipv6(protocol, payload);
+    for (size_t at = 8; at < 40; ++at) six[at] = static_cast<uint8_t>(random());
+    words_are_those_of_the_key<6>(Family::kIpv6, six, shows);
+  }
 }
 
 TEST(FlowKey, NeverReadsBeyondThePacket) {

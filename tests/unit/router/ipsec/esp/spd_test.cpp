@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "tests/beds/qsbr.hpp"
@@ -77,12 +78,55 @@ class SpdTest : public testing::Test {
     return best;
   }
 
+  // By the batches of both families.
+  static void find_all(const Spd& spd, const std::vector<FlowKey>& keys,
+                       const std::vector<uint32_t>& if_ids, std::vector<const Policy*>& found) {
+    find_all<3>(spd, Family::kIpv4, keys, if_ids, found);
+    find_all<6>(spd, Family::kIpv6, keys, if_ids, found);
+  }
+  template <size_t kWords>
+  static void find_all(const Spd& spd, Family family, const std::vector<FlowKey>& keys,
+                       const std::vector<uint32_t>& if_ids, std::vector<const Policy*>& found) {
+    std::vector<SpdWords<kWords>> words;
+    std::vector<uint32_t> ids;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i].family != family) continue;
+      words.push_back(spd_words<kWords>(keys[i], 0));
+      ids.push_back(if_ids[i]);
+    }
+    std::vector<const Policy*> of_family(words.size());
+    spd.find_batch(words, ids.data(), of_family.data());
+    for (size_t i = 0, n = 0; i < keys.size(); ++i)
+      if (keys[i].family == family) found[i] = of_family[n++];
+  }
+
   Spd spd;
   std::vector<std::unique_ptr<Policy>> policies;
 
  private:
   uint64_t serial_ = 0;
 };
+
+// Thousands of them in a few huge pages; the places of those that went are taken again.
+TEST(PolicyMemory, IsDense) {
+  constexpr size_t kHugePageBytes = size_t{2} << 20;
+  std::vector<std::unique_ptr<Policy>> policies(5000);
+  std::set<const Policy*> places;
+  std::set<uintptr_t> pages;
+  for (auto& policy : policies) {
+    policy = std::make_unique<Policy>();
+    EXPECT_EQ(policy->packets.load(), 0u);
+    policy->packets = 1;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(policy.get()) % 64, 0u);
+    EXPECT_TRUE(places.insert(policy.get()).second);
+    pages.insert(reinterpret_cast<uintptr_t>(policy.get()) / kHugePageBytes);
+  }
+  EXPECT_LE(pages.size(), 5000 * sizeof(Policy) / kHugePageBytes + 2);
+  policies.clear();
+  const auto again = std::make_unique<Policy>();
+  EXPECT_TRUE(places.contains(again.get()));
+  EXPECT_EQ(again->packets.load(), 0u);
+}
 
 TEST_F(SpdTest, FindsNothingWhenEmpty) {
   EXPECT_TRUE(spd.empty());
@@ -186,7 +230,7 @@ TEST_F(SpdTest, AgreesWithALinearListWhileRandomPoliciesComeAndGo) {
   SCOPED_TRACE(testing::Message() << "seed " << test_seed());
   std::mt19937_64 random(test_seed());
   size_t hits = 0, misses = 0;
-  std::vector<FlowKey> keys(Spd::kMaxBatch);
+  std::vector<FlowKey> keys(256);
   std::vector<uint32_t> if_ids(keys.size());
   std::vector<const Policy*> found(keys.size());
   for (size_t want : {1u, 3u, 20u, 200u, 1000u, 30u, 0u, 500u}) {
@@ -209,7 +253,7 @@ TEST_F(SpdTest, AgreesWithALinearListWhileRandomPoliciesComeAndGo) {
         keys[i] = random_flow(random);
         if_ids[i] = random() % 3 == 0 ? 9 : 0;
       }
-      spd.find_batch(keys, if_ids.data(), found.data());
+      find_all(spd, keys, if_ids, found);
       for (size_t i = 0; i < keys.size(); ++i) {
         const Policy* right = naive_find(keys[i], if_ids[i]);
         ASSERT_EQ(spd.find(keys[i], if_ids[i]), right) << want << " policies, key " << i;
@@ -287,7 +331,7 @@ TEST(SpdReaders, NeverMeetAMixtureOfTwoStates) {
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> wrong{0}, batches{0};
   std::thread reader([&] {
-    const std::vector<FlowKey> keys(8, flow("10.1.1.1", "192.0.2.1", 6, 1, 2));
+    const std::vector<SpdWords<3>> keys(8, spd_words<3>(flow("10.1.1.1", "192.0.2.1", 6, 1, 2), 0));
     const uint32_t if_ids[8] = {};
     const Policy* found[8];
     while (!stop.load()) {
