@@ -166,7 +166,9 @@ std::string describe(const Box& box, const Setup& setup, const Capacity& capacit
   if (const Point* point = capacity.find(Experiment::kForwardLocal, traffic, size)) {
     out += fmt::format("\n{}, {}: likely {} Mpps{}, {} Gb/s. Each alone would carry, Mpps:\n",
                        label(box, *point), size_words(size), number(point->mpps),
-                       cpu_counts(box) ? fmt::format(" ({})", range(*point)) : "",
+                       cpu_counts(box) && point->mpps_low < point->mpps_high
+                           ? fmt::format(" ({})", range(*point))
+                           : "",
                        number(point->gbit_s));
     out += headroom(capacity, *point);
   }

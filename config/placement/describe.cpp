@@ -74,8 +74,20 @@ std::string port_table(const Placement& placement, const Config& config,
   return out;
 }
 
-// Where a package has several sockets: which.
-std::string packages_text(const Topology& topology) {
+// Other sockets whose workers poll the port, "; wan polled from 1-3, too"; empty: none.
+std::string helpers_of(const PortPlacement& port, const Placement& placement) {
+  std::vector<unsigned> sockets;
+  for (const WorkerPlacement& worker : placement.workers)
+    for (const QueuePlacement& queue : worker.queues)
+      if (queue.port == port.port && worker.socket != port.socket)
+        sockets.push_back(static_cast<unsigned>(worker.socket));
+  std::sort(sockets.begin(), sockets.end());
+  sockets.erase(std::unique(sockets.begin(), sockets.end()), sockets.end());
+  return sockets.empty() ? "" : fmt::format("; {} polled from {}, too", port.port, ranges(sockets));
+}
+
+// Where a package has several sockets: which, and who helps whom.
+std::string packages_text(const Topology& topology, const Placement& placement) {
   std::map<int, std::vector<unsigned>> sockets;
   for (int socket : topology.sockets)
     sockets[package_of(topology, socket)].push_back(static_cast<unsigned>(socket));
@@ -83,7 +95,9 @@ std::string packages_text(const Topology& topology) {
   std::vector<std::string> parts;
   for (const auto& [package, nodes] : sockets)
     parts.push_back(fmt::format("package {}: {}", package, ranges(nodes)));
-  return cut(fmt::format("sockets  {}", fmt::join(parts, ", ")), kColumns) + "\n";
+  std::string helpers;
+  for (const PortPlacement& port : placement.ports) helpers += helpers_of(port, placement);
+  return cut(fmt::format("sockets  {}{}", fmt::join(parts, ", "), helpers), kColumns) + "\n";
 }
 
 }  // namespace
@@ -92,7 +106,7 @@ std::string describe(const Placement& placement, const Config& config, const Top
   auto located = locate(config, topology, {});
   std::string out = port_table(placement, config, located);
 
-  out += packages_text(topology);
+  out += packages_text(topology, placement);
   std::map<int, std::vector<unsigned>> cores;
   for (const WorkerPlacement& worker : placement.workers)
     cores[worker.socket].push_back(worker.cpu);

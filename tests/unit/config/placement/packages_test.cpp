@@ -101,9 +101,9 @@ TEST(Packages, AreNamedInThePlan) {
   Topology t = packages(2, 2, 4, 4);
   add_nic(t, "0000:17:00.0", 0);
   const Config config = one_port();
-  EXPECT_NE(
-      describe(placed(config, t), config, t).find("sockets  package 0: 0-1, package 1: 2-3\n"),
-      std::string::npos);
+  EXPECT_NE(describe(placed(config, t), config, t)
+                .find("sockets  package 0: 0-1, package 1: 2-3; wan polled from 1, too\n"),
+            std::string::npos);
 }
 
 std::set<int> caches_of(const Placement& p, const Topology& t, const std::string& port) {
