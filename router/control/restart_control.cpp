@@ -104,8 +104,8 @@ void RestartControl::foresee(const config::Config& wanted) {
   state_.keep(both);
 }
 
-void RestartControl::continue_sas(Ipsec& ipsec) const {
-  if (state_.before()) ipsec.continue_from(state_.before()->sas);
+std::vector<SaNumbers> RestartControl::sa_numbers() const {
+  return state_.before() ? state_.before()->sas : std::vector<SaNumbers>();
 }
 
 void RestartControl::keep(const Running& running, const InterfaceTable& interfaces,

@@ -10,6 +10,7 @@
 
 #include "base/reason.hpp"
 #include "router/control/interface_table.hpp"
+#include "router/control/kept_text.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/control/running.hpp"
 #include "router/service/service_manager.hpp"
@@ -22,12 +23,6 @@ constexpr const char* kNames[] = {"state-0", "state-1"};
 constexpr int kTableLayout = 1;
 constexpr char kFirstLine[] = "hecto state 1\n";
 constexpr size_t kMostBytes = 16 << 20;
-
-uint64_t sum_of(std::string_view text) {  // FNV-1a
-  uint64_t sum = 14695981039346656037u;
-  for (const char byte : text) sum = (sum ^ static_cast<uint8_t>(byte)) * 1099511628211u;
-  return sum;
-}
 
 std::string contents(int fd) {
   struct stat is {};
@@ -116,7 +111,7 @@ std::string to_text(const RunState& state) {
                         one.fingerprint, one.sequence, one.replay_sequence);
   if (!state.tables.empty()) text += fmt::format("tables {}\n", state.tables);
   for (const std::string& line : state.numbers) text += fmt::format("number {}\n", line);
-  return text + fmt::format("sum {:016x}\n", sum_of(text));
+  return text + fmt::format("sum {:016x}\n", text_sum(text));
 }
 
 std::optional<RunState> run_state_from(const std::string& text) {
@@ -124,7 +119,7 @@ std::optional<RunState> run_state_from(const std::string& text) {
   if (!text.starts_with(kFirstLine) || text.size() < sizeof kFirstLine - 1 + kSumLine)
     return std::nullopt;
   const std::string body = text.substr(0, text.size() - kSumLine);
-  if (text.substr(body.size()) != fmt::format("sum {:016x}\n", sum_of(body))) return std::nullopt;
+  if (text.substr(body.size()) != fmt::format("sum {:016x}\n", text_sum(body))) return std::nullopt;
   std::istringstream lines(body);
   std::string line;
   std::getline(lines, line);
