@@ -40,7 +40,13 @@ void RestartControl::say_cold(const std::string& why) {
 }
 
 void RestartControl::find_tables(const std::vector<int>& sockets, uint32_t groups) {
-  const std::string run = state_.before() ? state_.before()->tables : std::string();
+  std::string run = state_.before() ? state_.before()->tables : std::string();
+  // Before anything of them is looked at.
+  if (const auto& before = state_.before();
+      !run.empty() && (before->numbers.empty() || before->numbers[0] != table_layout(groups))) {
+    say_cold("they are of another version of hectod, or of another tables.groups");
+    run.clear();
+  }
   auto found = InheritedTables::take(service_, run, sockets, groups);
   if (!found) return say_cold(found.error().message);
   inherited_ = std::move(*found);

@@ -70,10 +70,13 @@ bool take_line(const std::string& line, RunState& state) {
 
 }  // namespace
 
+std::string table_layout(uint32_t groups) {
+  return fmt::format("layout {} {} {} {}", kTableLayout, kReasonCount, kMaxInterfaceId, groups);
+}
+
 RunState state_of(const Running& running, const InterfaceTable& interfaces) {
   RunState state;
-  state.numbers.push_back(fmt::format("layout {} {} {} {}", kTableLayout, kReasonCount,
-                                      kMaxInterfaceId, running.config.tables.groups));
+  state.numbers.push_back(table_layout(running.config.tables.groups));
   for (const auto& [id, interface] : interfaces.all()) {
     state.numbers.push_back(fmt::format("{} {} {} {} {} {:02x}", id, interface.name,
                                         interface.port_name, interface.port, interface.vlan,
