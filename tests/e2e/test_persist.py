@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,7 @@ def test_routes_sas_and_policies_outlive_each_end(pair):
         assert [policy["persist"] for policy in router.get("/v1/ipsec")["policies"]] == [True]
         assert not warnings(router)
         sent = sa(router)["sequence"]
+        pair.a.ping("10.2.0.1")
     router.cli("route", "delete", "--all")
     router.request("DELETE", "/v1/ipsec/sas?destination=10.2.0.1&spi=0x1001")
     router.request("DELETE", "/v1/ipsec/policies", POLICY)
@@ -159,8 +161,8 @@ def test_a_run_that_is_read_only(lab, folder):
     """hectod ends with one line that says what to do; nothing is made, and it starts once that is done."""
     bed = make_pair(lab, start=False)
     router = bed.router
-    socket = f"/run/hecto/{router.name}-{os.getpid()}.sock"
-    router.write(dict(bed.config, api={"socket": socket}))
+    router.socket = Path(f"/run/hecto/{router.name}-{os.getpid()}.sock")
+    router.write(bed.config)
     os.makedirs("/run/hecto", exist_ok=True)
     links = router.space.sh("ip -o link")
     router.launch(["unshare", "--mount", "sh", "-c", READ_ONLY.format(folder), "sh"])
@@ -170,3 +172,6 @@ def test_a_run_that_is_read_only(lab, folder):
     assert "/run/hecto" in errors[0] and "Read-only file system" in errors[0]
     assert "; make it writable: " in errors[0], errors[0]
     assert router.space.sh("ip -o link") == links
+    router.launch()
+    router.wait_ready()
+    bed.a.ping("10.2.0.1")

@@ -130,7 +130,7 @@ TEST(ApiServer, WhatIsToPersistSaysSo) {
   ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole", "persist": false})");
   EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type blackhole metric 0");
   const std::string sa = R"({"source": "192.0.2.1", "destination": "198.51.100.1", "spi": "0x1001",
-      "cipher": "null", "integrity": "hmac-sha1", "integrity_key": "0x)" +
+      "cipher": "aes-128-gcm", "key": "0x)" +
                          std::string(40, 'a') + R"(", "persist": )";
   EXPECT_EQ(ask(backend, "POST /v1/ipsec/sas", sa + "true}").status, 200);
   EXPECT_TRUE(backend.asked().ends_with(" persist")) << backend.asked();
