@@ -26,7 +26,7 @@ void read_kept(const std::string& text) {
   const auto items = kept_items_from(text, "/s");
   if (!items) return;
   const SecretBytes written = kept_text(*items, "/s");
-  const auto again = kept_items_from({written.begin(), written.end()}, "/s");
+  const auto again = kept_items_from(std::string(written.begin(), written.end()), "/s");
   if (!again || *again != *items) __builtin_trap();
 }
 
