@@ -126,7 +126,8 @@ void PersistControl::restore(const std::vector<SaNumbers>& left, bool holds_ipse
 
 // What they may send is written down before any of them sends.
 void PersistControl::restore_sas(const std::vector<SaNumbers>& left) {
-  std::vector<std::pair<const config::IpsecSaConfig*, SaState>> wanted;
+  if (items_.sas.empty()) return;
+  std::vector<SaState> wanted;
   std::vector<SaNumbers> begin;
   for (const config::IpsecSaConfig& sa : items_.sas) {
     const SaId id{sa.destination, sa.spi};
@@ -149,11 +150,11 @@ void PersistControl::restore_sas(const std::vector<SaNumbers>& left) {
       leave_out(name_of(id), "its sequence numbers are used up");
     else {
       begin.push_back(last);
-      wanted.emplace_back(&sa, std::move(*state));
+      wanted.push_back(std::move(*state));
     }
   }
   const auto written = numbers_.write(prints_, begin, SaNumbers::kReserve);
-  for (auto& [sa, state] : wanted) {
+  for (SaState& state : wanted) {
     const std::string name = name_of(state.id);
     if (!written)
       leave_out(name, "its numbers cannot be written down: " + written.error().message);

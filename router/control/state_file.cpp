@@ -92,7 +92,7 @@ Result<void> StateFile::write(std::span<const uint8_t> bytes) const {
 }
 
 Result<void> StateFile::remove() const {
-  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return failed(path_);
+  if (::unlink(path_.c_str()) != 0) return errno == ENOENT ? Result<void>{} : failed(path_);
   sync_folder(path_);
   return {};
 }
