@@ -38,6 +38,7 @@ bool take_line(const std::string& line, RunState& state) {
   std::string what, interface, value;
   words >> what;
   if (what == "number") {
+    if (!line.starts_with("number ")) return false;
     state.numbers.push_back(line.substr(sizeof "number"));
     return true;
   }
