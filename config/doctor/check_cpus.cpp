@@ -213,6 +213,13 @@ void check_siblings(const Machine& machine, Findings& findings) {
 
 }  // namespace
 
+void right_cpus(const Machine& machine, std::vector<Change>& right) {
+  for (const unsigned cpu : polling_cpus(machine)) {
+    const std::string file = cpu_file(cpu, "cpufreq/scaling_governor");
+    if (machine.files.text(file) == "performance") right.push_back({file, "performance", {}, {}});
+  }
+}
+
 void check_cpus(const Machine& machine, Findings& findings) {
   for (const auto check : {check_governor, check_idle_states, check_clock, check_microcode,
                            check_isolation, check_siblings})

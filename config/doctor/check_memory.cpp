@@ -9,6 +9,7 @@
 namespace hecto::config {
 namespace {
 
+constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage/enabled";
 constexpr uint64_t kLeastOpenFiles = 1024;
 
 uint64_t mib(uint64_t bytes) {
@@ -43,7 +44,7 @@ void check_hugepages(const Machine& machine, Findings& findings) {
 }
 
 void check_kernels_memory(const Machine& machine, Findings& findings) {
-  const std::string thp = "/sys/kernel/mm/transparent_hugepage/enabled";
+  const std::string thp = kThp;
   if (machine.files.text(thp).value_or("").find("[always]") != std::string::npos)
     findings.push_back({Severity::kAdvice,
                         "transparent_hugepages",
@@ -110,6 +111,18 @@ void check_limits(const Machine& machine, Findings& findings) {
 }
 
 }  // namespace
+
+void right_memory(const Machine& machine, std::vector<Change>& right) {
+  if (machine.placement)
+    for (const HugepageNeed& need :
+         hugepage_needs(*machine.config, *machine.placement, machine.files))
+      if (const auto pages = machine.files.number(need.file);
+          pages.value_or(0) != 0 && need.page_bytes != 0 &&
+          need.there_bytes(runs(machine.files, "hectod")) >= need.wanted_bytes)
+        right.push_back({need.file, std::to_string(*pages), {}, {}});
+  const std::string mode = chosen(machine.files.text(kThp).value_or("always"));
+  if (mode != "always") right.push_back({kThp, mode, {}, {}});
+}
 
 void check_memory(const Machine& machine, Findings& findings) {
   check_hugepages(machine, findings);

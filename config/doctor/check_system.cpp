@@ -59,6 +59,10 @@ void check_programs(const Machine& machine, Findings& findings) {
        {}});
 }
 
+std::string neighbor_file(int family, size_t number) {
+  return fmt::format("/proc/sys/net/ipv{}/neigh/default/gc_thresh{}", family, number);
+}
+
 void check_neighbors(const Machine& machine, Findings& findings) {
   Finding finding{Severity::kAdvice,
                   "neighbor_limits",
@@ -67,9 +71,7 @@ void check_neighbors(const Machine& machine, Findings& findings) {
                   "",
                   {}};
   for (const int family : {4, 6}) {
-    const auto file = [&](size_t number) {
-      return fmt::format("/proc/sys/net/ipv{}/neigh/default/gc_thresh{}", family, number);
-    };
+    const auto file = [&](size_t number) { return neighbor_file(family, number); };
     const auto most = machine.files.number(file(3));
     if (!most || *most >= kNeighbors[2]) continue;
     finding.what += fmt::format("{}Linux keeps {} IPv{} neighbors",
@@ -128,6 +130,15 @@ void check_kernel(const Machine& machine, Findings& findings) {
 }
 
 }  // namespace
+
+void right_system(const Machine& machine, std::vector<Change>& right) {
+  for (const int family : {4, 6})
+    for (const size_t number : {3, 2, 1}) {
+      const std::string file = neighbor_file(family, number);
+      if (const auto now = machine.files.number(file); now && *now >= kNeighbors[number - 1])
+        right.push_back({file, std::to_string(*now), {}, {}});
+    }
+}
 
 void check_system(const Machine& machine, Findings& findings) {
   for (const auto check :

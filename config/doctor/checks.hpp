@@ -15,6 +15,13 @@ void check_interfaces(const Machine& machine,
                       Findings& findings);                      // of the kernel: offloads, queues
 void check_system(const Machine& machine, Findings& findings);  // IOMMU, kernel, other programs
 
+// What --fix sets, where it is as it should be.
+void right_memory(const Machine& machine, std::vector<Change>& right);
+void right_cpus(const Machine& machine, std::vector<Change>& right);
+void right_system(const Machine& machine, std::vector<Change>& right);
+// "always [madvise] never" is madvise.
+std::string chosen(const std::string& text);
+
 // "2-9,18", as the kernel writes and reads it.
 std::set<unsigned> parse_cpus(const std::string& text);
 std::string cpu_words(const std::set<unsigned>& cpus);

@@ -82,6 +82,19 @@ std::vector<std::string> interfaces(const Machine& machine) {
   return out;
 }
 
+std::string chosen(const std::string& text) {
+  const size_t open = text.find('['), close = text.find(']');
+  return open == std::string::npos || close == std::string::npos
+             ? text
+             : text.substr(open + 1, close - open - 1);
+}
+
+std::vector<Change> right_settings(const Machine& machine) {
+  std::vector<Change> right;
+  for (const auto add : {right_memory, right_cpus, right_system}) add(machine, right);
+  return right;
+}
+
 Findings examine(const Machine& machine) {
   Findings findings;
   for (const auto check : {check_memory, check_cpus, check_nics, check_interfaces, check_system})

@@ -47,5 +47,7 @@ std::vector<std::string> interfaces(const Machine& machine);
 
 // Problems first.
 Findings examine(const Machine& machine);
+// What --fix would set and need not: it is so already, as it is. For files that keep it.
+std::vector<Change> right_settings(const Machine& machine);
 
 }  // namespace hecto::config

@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "config/doctor/checks.hpp"
+
 namespace hecto::config {
 namespace {
 
 constexpr std::string_view kSysctl = "/proc/sys/";
-
-// "always [madvise] never" is madvise.
-std::string chosen(const std::string& text) {
-  const size_t open = text.find('['), close = text.find(']');
-  return open == std::string::npos || close == std::string::npos
-             ? text
-             : text.substr(open + 1, close - open - 1);
-}
 
 void switch_off(const Change& change, Ethtool& ethtool, bool persist, Fixes& fixes) {
   const std::string feature = to_string(change.feature);
@@ -81,7 +75,7 @@ void keep(const std::vector<Change>& changes, MachineFiles& files, Fixes& fixes)
     }
   }
   for (size_t i = 0; i < std::size(kept); ++i) {
-    if (kept[i].now == fresh[i]) continue;
+    if (kept[i].now == fresh[i] || kept[i].now == kept[i].before + "\n") continue;
     if (auto done = files.replace(kept[i].file, kept[i].now); !done)
       fixes.failed.push_back(done.error().message);
     else
@@ -92,7 +86,8 @@ void keep(const std::vector<Change>& changes, MachineFiles& files, Fixes& fixes)
 
 }  // namespace
 
-Fixes fix(const Findings& findings, MachineFiles& files, Ethtool& ethtool, bool persist) {
+Fixes fix(const Findings& findings, MachineFiles& files, Ethtool& ethtool, bool persist,
+          const std::vector<Change>& right) {
   Fixes fixes;
   std::vector<Change> written;
   for (const Finding& finding : findings)
@@ -102,6 +97,7 @@ Fixes fix(const Findings& findings, MachineFiles& files, Ethtool& ethtool, bool 
       else if (write(change, files, fixes))
         written.push_back(change);
     }
+  written.insert(written.end(), right.begin(), right.end());
   if (persist) keep(written, files, fixes);
   return fixes;
 }

@@ -1,5 +1,6 @@
-// What --fix does of the findings, and how each is undone. With `persist` what was done stands in a
-// file for sysctl or systemd-tmpfiles as well, and holds after a restart of the machine.
+// What --fix does of the findings, and how each is undone. With `persist` what was done, and what is
+// `right` already, stands in a file for sysctl or systemd-tmpfiles as well, and holds after a restart
+// of the machine.
 #pragma once
 
 #include "config/doctor/doctor.hpp"
@@ -19,6 +20,7 @@ struct Fixes {
 inline constexpr const char* kSysctlFile = "/etc/sysctl.d/90-hecto.conf";
 inline constexpr const char* kTmpfilesFile = "/etc/tmpfiles.d/hecto.conf";
 
-Fixes fix(const Findings& findings, MachineFiles& files, Ethtool& ethtool, bool persist);
+Fixes fix(const Findings& findings, MachineFiles& files, Ethtool& ethtool, bool persist,
+          const std::vector<Change>& right = {});
 
 }  // namespace hecto::config

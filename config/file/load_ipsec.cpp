@@ -151,10 +151,13 @@ void read_encapsulation(const Value& value, IpsecEncapsulation& encapsulation) {
   read_keys(fields, encapsulation_keys, encapsulation);
 }
 
-std::optional<IpsecSaConfig> read_sa(const Value& value, const KeyFiles& files) {
-  Fields fields(value, sa_keys.names,
+std::optional<IpsecSaConfig> read_sa(const Value& value, const KeyFiles& files,
+                                     bool* persist = nullptr) {
+  const auto known = api_names(sa_keys.names, persist);
+  Fields fields(value, known,
                 "a map, as {source: 192.0.2.1, destination: 198.51.100.1, "
                 "spi: 0x1001, cipher: aes-256-gcm, key_file: a.key}");
+  read_persist(fields, persist);
   IpsecSaConfig sa;
   const Value* source = fields.need("source", "the address of the sending end");
   const Value* destination = fields.need("destination", "the address of the receiving end");
@@ -195,6 +198,18 @@ void load_sas(const Value& value, Loading& loading) {
 
 }  // namespace
 
+std::vector<std::string_view> api_names(std::span<const std::string_view> names,
+                                        const bool* persist) {
+  std::vector<std::string_view> known(names.begin(), names.end());
+  if (persist != nullptr) known.push_back("persist");
+  return known;
+}
+
+void read_persist(const Fields& fields, bool* persist) {
+  const Value* value = persist == nullptr ? nullptr : fields.get("persist");
+  if (value != nullptr) *persist = value->boolean().value_or(false);
+}
+
 std::optional<uint32_t> read_spi(const Value& value) {
   std::string_view word = value.word();
   const bool hex = word.starts_with("0x");
@@ -218,10 +233,10 @@ void load_ipsec(const Value& value, Loading& loading) {
 
 tl::expected<IpsecSaConfig, Problems> parse_ipsec_sa(std::string_view yaml,
                                                      const std::string& file_name,
-                                                     const LoadLimits& limits) {
+                                                     const LoadLimits& limits, bool* persist) {
   IpsecSaConfig sa;
   auto read = read_yaml(yaml, file_name, "begin with source", [&](const Value& root) {
-    if (auto one = read_sa(root, {"/", limits.file})) sa = std::move(*one);
+    if (auto one = read_sa(root, {"/", limits.file}, persist)) sa = std::move(*one);
   });
   if (!read) return tl::unexpected(read.error());
   return sa;

@@ -82,9 +82,10 @@ void read_protect(const Value& value, const IpsecPolicyConfig& policy,
   }
 }
 
-std::optional<IpsecPolicyConfig> read_policy(const Value& value) {
-  Fields fields(value, policy_keys.names,
-                "a map, as {direction: out, source: 10.1.0.0/16, action: discard}");
+std::optional<IpsecPolicyConfig> read_policy(const Value& value, bool* persist = nullptr) {
+  const auto known = api_names(policy_keys.names, persist);
+  Fields fields(value, known, "a map, as {direction: out, source: 10.1.0.0/16, action: discard}");
+  read_persist(fields, persist);
   IpsecPolicyConfig policy;
   const Value* direction = fields.need("direction", "out, in or forward");
   auto way = direction == nullptr ? std::nullopt : read_word<PolicyDirection>(*direction);
@@ -141,10 +142,11 @@ void load_ipsec_policies(const Value& value, Loading& loading) {
 }
 
 tl::expected<IpsecPolicyConfig, Problems> parse_ipsec_policy(std::string_view yaml,
-                                                             const std::string& file_name) {
+                                                             const std::string& file_name,
+                                                             bool* persist) {
   IpsecPolicyConfig policy;
   auto read = read_yaml(yaml, file_name, "begin with direction", [&](const Value& root) {
-    if (auto one = read_policy(root)) policy = *one;
+    if (auto one = read_policy(root, persist)) policy = *one;
   });
   if (!read) return tl::unexpected(read.error());
   return policy;

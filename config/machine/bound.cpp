@@ -9,6 +9,17 @@ namespace hecto::config {
 
 using nlohmann::json;
 
+namespace {
+
+// Empty: the kernel does not say.
+std::string boot_id(const MachineFiles& files) {
+  std::string id = files.text("/proc/sys/kernel/random/boot_id").value_or("");
+  id.erase(id.find_last_not_of(" \n") + 1);
+  return id;
+}
+
+}  // namespace
+
 const BoundDevice* Bound::find(const std::string& pci) const {
   const auto at = std::ranges::find(devices, pci, &BoundDevice::pci);
   return at == devices.end() ? nullptr : &*at;
@@ -24,6 +35,9 @@ Result<Bound> read_bound(const MachineFiles& files) {
   if (!text) return bound;
   try {
     const json read = json::parse(*text);
+    // A file of a version without it is believed.
+    if (const std::string of = read.value("boot", ""); !of.empty() && of != boot_id(files))
+      return bound;
     bound.noiommu = read.at("noiommu");
     for (const json& each : read.at("devices"))
       bound.devices.push_back(
@@ -44,8 +58,10 @@ Result<void> write_bound(MachineFiles& files, const Bound& bound) {
                        {"driver", each.driver},
                        {"interface", each.interface},
                        {"function_of", each.function_of}});
-  return files.replace(kBoundFile,
-                       json{{"noiommu", bound.noiommu}, {"devices", devices}}.dump(2) + "\n");
+  return files.replace(
+      kBoundFile,
+      json{{"boot", boot_id(files)}, {"noiommu", bound.noiommu}, {"devices", devices}}.dump(2) +
+          "\n");
 }
 
 }  // namespace hecto::config

@@ -1,5 +1,6 @@
 // What `hecto bind` took from the kernel, so that `hecto unbind` can give it back: a file that is
-// written before anything is touched.
+// written before anything is touched. A restart of the machine gives all of it back: the file of
+// another boot says nothing.
 #pragma once
 
 #include <string>
@@ -25,7 +26,7 @@ struct Bound {
   bool has_functions_of(const std::string& pci) const;
 };
 
-Result<Bound> read_bound(const MachineFiles& files);  // empty where there is no file
+Result<Bound> read_bound(const MachineFiles& files);  // empty where there is none of this boot
 Result<void> write_bound(MachineFiles& files, const Bound& bound);
 
 }  // namespace hecto::config

@@ -51,7 +51,7 @@ std::string shown_sa(const HttpRequest& request) {
   const json body = body_of(request);
   json kept = json::object();
   if (body.is_object())
-    for (const char* key : {"source", "destination", "spi"})
+    for (const char* key : {"source", "destination", "spi", "persist"})
       if (body.contains(key)) kept[key] = body[key];
   return " " + cut(dumped(kept), kShownBytes);
 }

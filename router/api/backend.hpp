@@ -125,7 +125,8 @@ class ApiBackend {
   virtual ApiResult rollback() = 0;
   // Who has changed what, or tried to: one line for the log.
   virtual void audit(const std::string& line, bool done) = 0;
-  virtual ApiResult add_route(const config::RouteConfig& route) = 0;
+  // `persist`: here and below, it is there again after a restart.
+  virtual ApiResult add_route(const config::RouteConfig& route, bool persist) = 0;
   virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
   virtual ApiResult delete_all_routes() = 0;
   // `body`: a route file as it came, not looked at. `name`, `memory`: as in ApiLoadOptions.
@@ -135,9 +136,9 @@ class ApiBackend {
   // Which files the bodies of requests may name. Answers at once.
   virtual config::LoadLimits limits() const = 0;
   // SAs and policies of origin api. A policy is found by direction, selector and if_id.
-  virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) = 0;
+  virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) = 0;
   virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) = 0;
-  virtual ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
+  virtual ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) = 0;
   virtual ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
   virtual ApiResult start_trace(const TraceFilter& filter) = 0;
   virtual ApiResult read_trace(uint32_t id, uint32_t after) = 0;

@@ -134,7 +134,7 @@ Parsed<std::vector<NextHopConfig>> parse_via(const std::string& text) {
   return hops;
 }
 
-Parsed<RouteConfig> parse_route(const json& body) {
+Parsed<RouteConfig> parse_route(const json& body, bool* persist) {
   if (!body.is_object()) return wrong("the body is no JSON object; use {\"to\": …, \"via\": …}");
   RouteConfig route;
   bool has_to = false;
@@ -163,8 +163,12 @@ Parsed<RouteConfig> parse_route(const json& body) {
                      config::range_words(metrics));
       }
       route.metric = value.get<uint32_t>();
+    } else if (key == "persist") {
+      if (!value.is_boolean())
+        return wrong("persist: " + shown(value) + " is neither; use true or false");
+      if (persist != nullptr) *persist = value.get<bool>();
     } else {
-      return wrong("\"" + key + "\" is not known here; use to, via, type, metric");
+      return wrong("\"" + key + "\" is not known here; use to, via, type, metric, persist");
     }
   }
   if (auto checked = check(route, has_to); !checked) {

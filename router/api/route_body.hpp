@@ -16,7 +16,8 @@ using Parsed = tl::expected<T, std::string>;
 
 // "192.0.2.1", "fe80::1%lan0", several with commas.
 Parsed<std::vector<config::NextHopConfig>> parse_via(const std::string& text);
-// {"to": ..., "via": ..., "type": ..., "metric": ...}
-Parsed<config::RouteConfig> parse_route(const nlohmann::json& body);
+// {"to": ..., "via": ..., "type": ..., "metric": ..., "persist": ...}; the last goes into `persist`,
+// where that is not null.
+Parsed<config::RouteConfig> parse_route(const nlohmann::json& body, bool* persist = nullptr);
 
 }  // namespace hecto::router

@@ -69,9 +69,10 @@ ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
 
 ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
-  const auto route = parse_route(body_json(request));
+  bool persist = false;
+  const auto route = parse_route(body_json(request), &persist);
   if (!route) throw Wrong{400, "routes: " + route.error()};
-  return backend.add_route(*route);
+  return backend.add_route(*route, persist);
 }
 
 ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
@@ -120,10 +121,11 @@ auto ipsec_body(const HttpRequest& request, Read read) {
 
 ApiResult post_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
-  return backend.add_ipsec_sa(
-      ipsec_body(request, [&backend](std::string_view yaml, const std::string& name) {
-        return config::parse_ipsec_sa(yaml, name, backend.limits());
-      }));
+  bool persist = false;
+  const auto sa = ipsec_body(request, [&](std::string_view yaml, const std::string& name) {
+    return config::parse_ipsec_sa(yaml, name, backend.limits(), &persist);
+  });
+  return backend.add_ipsec_sa(sa, persist);
 }
 
 ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
@@ -143,8 +145,11 @@ ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
 
 ApiResult change_ipsec_policy(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
-  const auto policy = ipsec_body(request, config::parse_ipsec_policy);
-  return request.method == "POST" ? backend.add_ipsec_policy(policy)
+  bool persist = false;
+  const auto policy = ipsec_body(request, [&](std::string_view yaml, const std::string& name) {
+    return config::parse_ipsec_policy(yaml, name, &persist);
+  });
+  return request.method == "POST" ? backend.add_ipsec_policy(policy, persist)
                                   : backend.delete_ipsec_policy(policy);
 }
 

@@ -24,6 +24,7 @@ void add_change_verbs(CLI::App& app, Arguments& a, AddVerb add_verb) {
       add_verb(app, "route", "add, delete: one route of origin api more, or less", "");
   add_option(route, "WORDS", a.words, " ", "one of the forms below")->required();
   route.add_flag("--all", a.all, "deletes what `route add` and `load-routes` brought");
+  route.add_flag("--persist", a.persist, "with add: the route is there again after a restart");
   CLI::App& load = add_verb(
       app, "load-routes",
       "loads a whole table as one transaction: list of prefixes, bgpdump -m text, MRT", "");

@@ -191,15 +191,18 @@ int load_routes(const Session& session) {
 int route(const Session& session) {
   const std::vector<std::string>& words = session.arguments().words;
   const std::string verb = words.empty() ? std::string() : words[0];
+  if (verb != "add" && session.arguments().persist)
+    return session.wrong_usage("--persist goes with add");
   if (verb == "delete" || verb == "del") return delete_route(session);
   if (verb != "add") return session.wrong_usage("\"" + verb + "\" is not known; use add or delete");
-  const auto body = route_of(words, 1);
+  auto body = route_of(words, 1);
   if (!body) return session.wrong_usage("add: " + body.error());
   if (!has(*body, "to")) return session.wrong_usage("add: which prefix?");
   if (!has(*body, "via") && !has(*body, "type")) {
     return session.wrong_usage("add: via which gateway?");
   }
   HttpRequest made = request("POST", "/v1/routes");
+  if (session.arguments().persist) (*body)["persist"] = true;
   made.body = body->dump(-1, ' ', false, json::error_handler_t::replace);
   return session.show(session.ask(made, kLoadTime), render_changed);
 }

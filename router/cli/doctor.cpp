@@ -101,7 +101,8 @@ int doctor(const Session& session) {
   Findings findings = look(machine, ethtool);
   config::Fixes fixes;
   if (session.arguments().fix) {
-    fixes = config::fix(findings, files, ethtool, session.arguments().persist);
+    fixes = config::fix(findings, files, ethtool, session.arguments().persist,
+                        config::right_settings(machine));
     findings = look(machine, ethtool);
   }
   const bool ok = fixes.failed.empty() && std::ranges::none_of(findings, [](const Finding& each) {

@@ -43,8 +43,8 @@ Environment:
   hecto reload                          the running file, as it is now
   hecto reload /etc/hecto/new.yaml      another one)"},
     {"route", R"(Forms:
-  hecto route add PREFIX via GW[,GW...] [dev IF] [metric N]
-  hecto route add blackhole|unreachable|prohibit PREFIX [metric N]
+  hecto route add PREFIX via GW[,GW...] [dev IF] [metric N] [--persist]
+  hecto route add blackhole|unreachable|prohibit PREFIX [metric N] [--persist]
   hecto route delete PREFIX [metric N]
   hecto route delete file FILE      those that a route file lists; - is standard input
   hecto route delete --all

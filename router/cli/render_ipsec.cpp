@@ -48,6 +48,7 @@ std::string flags(const json& sa) {
   if (has(sa, "encapsulation")) words += " udp";
   if (flag(sa, "esn")) words += " esn";
   if (has(sa, "path_mtu")) words += " mtu " + text(sa, "path_mtu");
+  if (flag(sa, "persist")) words += " persist";
   return words;
 }
 
@@ -124,7 +125,7 @@ std::string policies_text(const json& answer, Style style) {
     const bool waits = text(policy, "action") == "protect" && text(policy, "direction") == "out" &&
                        !has(policy, "sa");
     table.row({text(policy, "direction"), text(policy, "priority"), selector(policy),
-               text(policy, "action"),
+               text(policy, "action") + (flag(policy, "persist") ? " (persist)" : ""),
                waits ? Cell("none", Paint::kBad)
                      : Cell(has(policy, "sa") ? text(at(policy, "sa"), "spi") : std::string()),
                count(whole(policy, "packets"))});

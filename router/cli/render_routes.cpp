@@ -30,6 +30,7 @@ std::string from(const json& route) {
   const std::string origin = text(route, "origin");
   std::string words = origin == "linux" ? "linux " + text(route, "protocol") : origin;
   for (const json& other : list(route, "also")) words += ", " + plain(other);
+  if (flag(route, "persist")) words += " (persist)";
   return words;
 }
 

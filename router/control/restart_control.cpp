@@ -40,7 +40,13 @@ void RestartControl::say_cold(const std::string& why) {
 }
 
 void RestartControl::find_tables(const std::vector<int>& sockets, uint32_t groups) {
-  const std::string run = state_.before() ? state_.before()->tables : std::string();
+  std::string run = state_.before() ? state_.before()->tables : std::string();
+  // Before anything of them is looked at.
+  if (const auto& before = state_.before();
+      !run.empty() && (before->numbers.empty() || before->numbers[0] != table_layout(groups))) {
+    say_cold("they are of another version of hectod, or of another tables.groups");
+    run.clear();
+  }
   auto found = InheritedTables::take(service_, run, sockets, groups);
   if (!found) return say_cold(found.error().message);
   inherited_ = std::move(*found);
@@ -104,8 +110,8 @@ void RestartControl::foresee(const config::Config& wanted) {
   state_.keep(both);
 }
 
-void RestartControl::continue_sas(Ipsec& ipsec) const {
-  if (state_.before()) ipsec.continue_from(state_.before()->sas);
+std::vector<SaNumbers> RestartControl::sa_numbers() const {
+  return state_.before() ? state_.before()->sas : std::vector<SaNumbers>();
 }
 
 void RestartControl::keep(const Running& running, const InterfaceTable& interfaces,

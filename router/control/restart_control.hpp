@@ -52,8 +52,7 @@ class RestartControl {
   // This run's are whole from here on.
   void tables_known(const Tables& tables, DpdkForwardingPlane& plane, const Running& running,
                     const InterfaceTable& interfaces, const Ipsec& ipsec);
-  // Before SAs are added.
-  void continue_sas(Ipsec& ipsec) const;
+  std::vector<SaNumbers> sa_numbers() const;  // of the run before
   // Writes down what has changed, for the next run; numbers of SAs with a reserve, but at the end,
   // when no worker gives out any more.
   enum class When { kRunning, kEnded };

@@ -20,6 +20,7 @@
 #include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
 #include "router/control/restart_control.hpp"
@@ -55,6 +56,7 @@ Router::~Router() {
   commands_.close();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
   if (ran_) restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kEnded);
+  if (ran_) persist_->end();
   if (ran_) spdlog::info("stopped");
 }
 
@@ -183,6 +185,7 @@ void Router::housekeeping() {
     if (xfrm_) read_mirror(*xfrm_);
     watch_ipsec();
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
+    persist_->tick();
   }
   if (punt_) punt_->tick(running_->config);
   if (neighbors_) {
@@ -249,6 +252,8 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
   const std::vector<std::string> troubled = liveness_->lines();
   lines.insert(lines.end(), troubled.begin(), troubled.end());
+  const std::vector<std::string> kept = persist_->lines();
+  lines.insert(lines.end(), kept.begin(), kept.end());
   return lines;
 }
 

@@ -47,6 +47,7 @@ class MemifGuard;
 class NeighborControl;
 class Notes;
 class Offload;
+class PersistControl;
 class PuntControl;
 class ReloadControl;
 class RestartControl;
@@ -58,6 +59,7 @@ class Tables;
 class XfrmControl;
 struct Parts;
 struct Running;
+struct SaNumbers;
 
 class Router {
  public:
@@ -93,6 +95,7 @@ class Router {
 
   InterfaceControl& interfaces() { return *interfaces_; }
   RouteControl& routes() { return *routes_; }
+  PersistControl& persist() { return *persist_; }
   CaptureControl& captures() { return *captures_; }
   IpsecControl& ipsec_control() { return *ipsec_; }
   Ipsec& ipsec();
@@ -116,6 +119,7 @@ class Router {
   void start_interfaces();
   Result<void> start_linux_side();
   Result<void> start_xfrm();
+  std::vector<SaNumbers> continue_sas();
   void log_start();
 
   void turn(int timeout_ms);
@@ -161,6 +165,7 @@ class Router {
   std::unique_ptr<Liveness> liveness_;
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
+  std::unique_ptr<PersistControl> persist_;
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;
   std::unique_ptr<LinuxNamespace> linux_;       // null: static mode

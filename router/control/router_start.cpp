@@ -19,6 +19,7 @@
 #include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
 #include "router/control/restart_control.hpp"
@@ -61,9 +62,10 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   if (auto done = router->start_tables(); !done) return tl::unexpected(done.error());
   router->start_interfaces();
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
-  router->restart_->continue_sas(router->ipsec());
+  const std::vector<SaNumbers> left = router->continue_sas();
   router->restart_->foresee(config);
   if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
+  router->persist_->restore(left, router->plane_->has_ipsec());
   router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
                               router->tables(), router->plane());
   router->restart_->keep(*router->running_, router->interfaces_->table(), router->ipsec(),
@@ -145,6 +147,8 @@ void Router::start_interfaces() {
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
+  persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
+                                              *routes_, routing(), ipsec());
   captures_ = std::make_unique<CaptureControl>(*plane_);
   linux_events_ = std::make_unique<LinuxEventFanOut>(
       running_->config.linux_side, routing(),
@@ -182,6 +186,14 @@ Result<void> Router::start_xfrm() {
   linux_->exempt_twins_from_xfrm();
   watch(xfrm_->fd());
   return {};
+}
+
+// Before SAs are added: those of the run before go on behind what it sent.
+std::vector<SaNumbers> Router::continue_sas() {
+  std::vector<SaNumbers> left = persist_->numbers_left();
+  for (const SaNumbers& one : restart_->sa_numbers()) left.push_back(one);
+  ipsec().continue_from(left);
+  return left;
 }
 
 void Router::log_start() {

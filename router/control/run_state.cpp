@@ -10,6 +10,7 @@
 
 #include "base/reason.hpp"
 #include "router/control/interface_table.hpp"
+#include "router/control/kept_text.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/control/running.hpp"
 #include "router/service/service_manager.hpp"
@@ -22,12 +23,6 @@ constexpr const char* kNames[] = {"state-0", "state-1"};
 constexpr int kTableLayout = 1;
 constexpr char kFirstLine[] = "hecto state 1\n";
 constexpr size_t kMostBytes = 16 << 20;
-
-uint64_t sum_of(std::string_view text) {  // FNV-1a
-  uint64_t sum = 14695981039346656037u;
-  for (const char byte : text) sum = (sum ^ static_cast<uint8_t>(byte)) * 1099511628211u;
-  return sum;
-}
 
 std::string contents(int fd) {
   struct stat is {};
@@ -43,6 +38,7 @@ bool take_line(const std::string& line, RunState& state) {
   std::string what, interface, value;
   words >> what;
   if (what == "number") {
+    if (!line.starts_with("number ")) return false;
     state.numbers.push_back(line.substr(sizeof "number"));
     return true;
   }
@@ -75,10 +71,13 @@ bool take_line(const std::string& line, RunState& state) {
 
 }  // namespace
 
+std::string table_layout(uint32_t groups) {
+  return fmt::format("layout {} {} {} {}", kTableLayout, kReasonCount, kMaxInterfaceId, groups);
+}
+
 RunState state_of(const Running& running, const InterfaceTable& interfaces) {
   RunState state;
-  state.numbers.push_back(fmt::format("layout {} {} {} {}", kTableLayout, kReasonCount,
-                                      kMaxInterfaceId, running.config.tables.groups));
+  state.numbers.push_back(table_layout(running.config.tables.groups));
   for (const auto& [id, interface] : interfaces.all()) {
     state.numbers.push_back(fmt::format("{} {} {} {} {} {:02x}", id, interface.name,
                                         interface.port_name, interface.port, interface.vlan,
@@ -116,7 +115,7 @@ std::string to_text(const RunState& state) {
                         one.fingerprint, one.sequence, one.replay_sequence);
   if (!state.tables.empty()) text += fmt::format("tables {}\n", state.tables);
   for (const std::string& line : state.numbers) text += fmt::format("number {}\n", line);
-  return text + fmt::format("sum {:016x}\n", sum_of(text));
+  return text + fmt::format("sum {:016x}\n", text_sum(text));
 }
 
 std::optional<RunState> run_state_from(const std::string& text) {
@@ -124,7 +123,7 @@ std::optional<RunState> run_state_from(const std::string& text) {
   if (!text.starts_with(kFirstLine) || text.size() < sizeof kFirstLine - 1 + kSumLine)
     return std::nullopt;
   const std::string body = text.substr(0, text.size() - kSumLine);
-  if (text.substr(body.size()) != fmt::format("sum {:016x}\n", sum_of(body))) return std::nullopt;
+  if (text.substr(body.size()) != fmt::format("sum {:016x}\n", text_sum(body))) return std::nullopt;
   std::istringstream lines(body);
   std::string line;
   std::getline(lines, line);

@@ -44,6 +44,8 @@ struct RunState {
   bool operator==(const RunState&) const = default;
 };
 
+// What the bytes of tables mean to this hectod: the first of RunState::numbers.
+std::string table_layout(uint32_t groups);
 RunState state_of(const Running& running, const InterfaceTable& interfaces);
 
 // Off adopted twins goes what the run before put there and `now` has no more.

@@ -68,10 +68,16 @@ bool program_exists(uint32_t id) {
   return program || errno != ENOENT;
 }
 
+const char* remedy(int number) {
+  if (number == EROFS)
+    return "; make it writable: RuntimeDirectory=hecto in a unit, or mount -o remount,rw";
+  return number == ENOSPC ? "; make room there" : "";
+}
+
 tl::unexpected<Error> refuse(const std::string& path, const std::string& what, int number = errno) {
-  return fail(
-      fmt::format("locks of this machine's routers: {}: {}: {}", path, what, std::strerror(number)),
-      number);
+  return fail(fmt::format("locks of this machine's routers: {}: {}: {}{}", path, what,
+                          std::strerror(number), remedy(number)),
+              number);
 }
 
 // Whose lock is free and whose process is gone. The lock is ours till `file` is closed.

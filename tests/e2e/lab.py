@@ -154,7 +154,8 @@ class Router:
     def launch(self, prefix=()):
         with open(self.log_file, "a") as log:
             self.process = subprocess.Popen(
-                self.space.words([*prefix, HECTOD, self.file]), stdout=log, stderr=log)
+                self.space.words([*prefix, HECTOD, self.file]), stdout=log, stderr=log,
+                env=dict(os.environ, STATE_DIRECTORY=str(self.folder / "state")))
 
     def wait_ready(self, timeout=20):
         def ready():

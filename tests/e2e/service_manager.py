@@ -78,6 +78,7 @@ class ServiceManager:
                 os.dup2(fd, at)
 
         environment = dict(os.environ, NOTIFY_SOCKET=str(self.path), FDSTORE="4096",
+                           STATE_DIRECTORY=str(router.folder / "state"),
                            LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=":".join(names))
         with open(router.log_file, "a") as log:
             router.process = subprocess.Popen(

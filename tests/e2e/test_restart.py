@@ -238,6 +238,49 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     bed.a.ping("20.0.0.1")
 
 
+def rewrite_state(service, old, new):
+    """As another version would have left it: with a sum that is right."""
+    with service.lock:
+        for name in STATE:
+            fd = service.store[name]
+            body = os.pread(fd, 1 << 20, 0).decode().rpartition("sum ")[0].replace(old, new)
+            total = 14695981039346656037
+            for byte in body.encode():
+                total = (total ^ byte) * 1099511628211 & (1 << 64) - 1
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{body}sum {total:016x}\n".encode(), 0)
+
+
+def test_what_another_version_left_is_not_forwarded_by(hugepages, bed):
+    """Tables of another layout, and a state of another version: a cold start, and one line each."""
+    router = bed.router
+    add_routes(router, 1000)
+    bed.b.sh("ip address add 20.0.0.1/32 dev lo")
+
+    def lines(text):
+        return sum(text in line for line in router.log().splitlines())
+
+    def restart(change):
+        wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+        bed.service.stop()
+        rewrite_state(bed.service, *change)
+        bed.service.start()
+        bed.a.ping("20.0.0.1")
+        assert router.route_count("bgp") == 1000
+
+    restart(("no such", "words"))  # the same version, and the sum as it was
+    by_them = "forwarding by the tables of the run before"
+    cold = "the tables of the run before are not used (they are of another version of hectod"
+    assert lines(by_them) == 1 and lines(cold) == 0 and lines("is damaged") == 0
+    restart(("number layout 1 ", "number layout 2 "))
+    assert lines(by_them) == 1 and lines(cold) == 1 and lines("is damaged") == 0
+    restart(("hecto state 1", "hecto state 2"))
+    assert lines(by_them) == 1 and lines("is damaged or of another version") == 1
+    restart(("no such", "words"))
+    assert lines(by_them) == 2 and lines(cold) == 1
+    bed.router.check_balance()
+
+
 @pytest.mark.parametrize("kill", [False, True], ids=["SIGTERM", "SIGKILL"])
 def test_sas_of_the_file_give_out_no_number_twice(lab, kill):
     """The far gateway would drop what comes with a number again; the near one must not forget."""

@@ -14,6 +14,7 @@
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
 #include "router/control/linux_namespace.hpp"
+#include "router/control/persist_control.hpp"
 #include "router/control/reload_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
@@ -37,6 +38,11 @@ constexpr size_t kMaxRouteFileBytes = size_t{512} << 20;  // unpacked
 // client's.
 int status_of(const Error& error) {
   return error.error_number == ENOTRECOVERABLE ? 500 : 409;
+}
+
+// Of what is to be deleted, or cannot be added.
+int missing_or_refused(const Error& error) {
+  return error.error_number == ENOENT ? 404 : 409;
 }
 
 tl::unexpected<ApiError> body_refused(const Error& error) {
@@ -104,7 +110,7 @@ json RouterBackend::answer(Noun noun) {
     case Noun::kOffload:
       return show_offload(r.offload_found(), r.offload(), r.dataplane());
     case Noun::kIpsec:
-      return show_ipsec(r.ipsec(), r.ipsec_control().found(), r.ipsec_control().nic());
+      return show_ipsec(r.ipsec(), r.ipsec_control().found(), r.ipsec_control().nic(), r.persist());
     case Noun::kDrops:
       return show_drops(r.plane(), interfaces, r.sampler(), read_balance(r.dataplane()));
     case Noun::kPunt:
@@ -149,7 +155,7 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       packet.ttl = static_cast<uint8_t>(query.ttl.value_or(packet.ttl));
       packet.length = static_cast<uint16_t>(query.length.value_or(packet.length));
       return show_explanation(router_.plane(), router_.routing().explain(*query.address),
-                              router_.dataplane().explain(packet));
+                              router_.dataplane().explain(packet), router_.persist());
     }
     RouteFilter filter;
     filter.within = query.prefix;
@@ -163,13 +169,14 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       if (!filter.protocol)
         return api_fail(400, "protocol: use a word of iproute2, as bgp, or a number up to 255");
     }
-    return show_page(router_.routing(), router_.routing().routes(query.after, query.limit, filter));
+    return show_page(router_.routing(), router_.routing().routes(query.after, query.limit, filter),
+                     router_.persist());
   });
 }
 
-ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
+ApiResult RouterBackend::add_route(const config::RouteConfig& route, bool persist) {
   return on_control([&]() -> ApiResult {
-    auto added = router_.routes().add(route, RouteOrigin::kApi);
+    auto added = router_.persist().add_route(route, persist);
     if (!added) return api_fail(409, added.error().message);
     return changed(1, router_);
   });
@@ -177,8 +184,8 @@ ApiResult RouterBackend::add_route(const config::RouteConfig& route) {
 
 ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) {
   return on_control([&]() -> ApiResult {
-    auto removed = router_.routes().remove(to, metric.value_or(0), RouteOrigin::kApi);
-    if (!removed) return api_fail(404, removed.error().message);
+    auto removed = router_.persist().remove_route(to, metric.value_or(0));
+    if (!removed) return api_fail(missing_or_refused(removed.error()), removed.error().message);
     return changed(1, router_);
   });
 }
@@ -187,8 +194,8 @@ namespace {
 
 constexpr const char* kNoIpsec = "ipsec: nothing here can hold SAs and policies, as the log says";
 
-ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int status) {
-  if (!done) return api_fail(status, done.error().message);
+ApiResult ipsec_changed(Ipsec& ipsec, const Result<void>& done) {
+  if (!done) return api_fail(missing_or_refused(done.error()), done.error().message);
   ipsec.commit();
   const IpsecStatistics statistics = ipsec.statistics();
   return json{{"changed", 1}, {"sas", statistics.sas}, {"policies", statistics.policies}};
@@ -196,36 +203,32 @@ ApiResult ipsec_changed(Ipsec& ipsec, const tl::expected<void, Error>& done, int
 
 }  // namespace
 
-ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa) {
+ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) {
   return on_control([&]() -> ApiResult {
     if (!router_.plane().has_ipsec()) return api_fail(409, kNoIpsec);
     auto state = sa_state(sa, RouteOrigin::kApi);
     if (!state) return api_fail(400, state.error().message);
-    auto added = router_.ipsec().add_sa(std::move(*state));
-    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+    auto added = router_.persist().add_sa(sa, std::move(*state), persist);
+    return ipsec_changed(router_.ipsec(), added);
   });
 }
 
 ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) {
   return on_control([&]() -> ApiResult {
-    return ipsec_changed(router_.ipsec(),
-                         router_.ipsec().remove_sa({destination, spi}, RouteOrigin::kApi), 404);
+    return ipsec_changed(router_.ipsec(), router_.persist().remove_sa({destination, spi}));
   });
 }
 
-ApiResult RouterBackend::add_ipsec_policy(const config::IpsecPolicyConfig& policy) {
+ApiResult RouterBackend::add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) {
   return on_control([&]() -> ApiResult {
     if (!router_.plane().has_ipsec()) return api_fail(409, kNoIpsec);
-    auto added = router_.ipsec().add_policy(ipsec_policy(policy, RouteOrigin::kApi));
-    return ipsec_changed(router_.ipsec(), added.map([](bool) {}), 409);
+    return ipsec_changed(router_.ipsec(), router_.persist().add_policy(policy, persist));
   });
 }
 
 ApiResult RouterBackend::delete_ipsec_policy(const config::IpsecPolicyConfig& policy) {
   return on_control([&]() -> ApiResult {
-    return ipsec_changed(router_.ipsec(),
-                         router_.ipsec().remove_policy(ipsec_policy(policy, RouteOrigin::kApi)),
-                         404);
+    return ipsec_changed(router_.ipsec(), router_.persist().remove_policy(policy));
   });
 }
 
@@ -235,6 +238,7 @@ ApiResult RouterBackend::removed(
   auto answer = router_.commands().call_over_turns<ApiResult>(
       [this, begin](std::function<void(ApiResult)> keep) {
         begin([this, keep = std::move(keep)](Result<size_t> count) {
+          router_.persist().find_routes();
           keep(count ? ApiResult(changed(*count, router_)) : api_fail(500, count.error().message));
         });
       });
@@ -242,6 +246,12 @@ ApiResult RouterBackend::removed(
 }
 
 ApiResult RouterBackend::delete_all_routes() {
+  auto forgotten = on_control([this]() -> ApiResult {
+    if (auto done = router_.persist().forget_routes(); !done)
+      return api_fail(409, done.error().message);
+    return json();
+  });
+  if (!forgotten) return forgotten;
   return removed([this](std::function<void(Result<size_t>)> done) {
     router_.routes().remove_all(RouteOrigin::kApi, std::move(done));
   });
@@ -307,7 +317,10 @@ ApiResult RouterBackend::load_routes(std::string body, const ApiLoadOptions& opt
   if (!table) return api_fail(409, table.error().message);
   auto counts = router_.commands().call_over_turns<Result<LoadCounts>>(
       [this, &table, &load](std::function<void(Result<LoadCounts>)> keep) {
-        router_.routes().load(*table, load, std::move(keep));
+        router_.routes().load(*table, load, [this, keep = std::move(keep)](auto loaded) {
+          router_.persist().find_routes();
+          keep(std::move(loaded));
+        });
       });
   if (!counts) return stopping();
   if (!*counts) return api_fail(status_of(counts->error()), counts->error().message);

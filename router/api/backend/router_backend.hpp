@@ -37,16 +37,16 @@ class RouterBackend final : public ApiBackend {
   ApiResult confirm() override;
   ApiResult rollback() override;
   void audit(const std::string& line, bool done) override;
-  ApiResult add_route(const config::RouteConfig& route) override;
+  ApiResult add_route(const config::RouteConfig& route, bool persist) override;
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
   ApiResult delete_all_routes() override;
   ApiResult delete_routes(std::string body, const std::string& name,
                           ByteReservation* memory) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
   config::LoadLimits limits() const override { return limits_.of_load(); }
-  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override;
+  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) override;
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
-  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) override;
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
   bool is_http_token(std::string_view text) override;
   ApiResult start_trace(const TraceFilter& filter) override;

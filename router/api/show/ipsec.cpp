@@ -7,6 +7,7 @@
 
 #include "base/reason.hpp"
 #include "router/api/show/show.hpp"
+#include "router/control/persist_control.hpp"
 #include "router/dataplane/nic_crypto/sessions.hpp"
 #include "router/ipsec/ipsec.hpp"
 
@@ -45,7 +46,7 @@ json drops_json(const SaView& sa) {
   return drops;
 }
 
-json sa_json(const SaView& sa) {
+json sa_json(const SaView& sa, const PersistControl& persist) {
   const SaUsage& usage = sa.usage;
   return {{"source", sa.source.to_string()},
           {"destination", sa.id.destination.to_string()},
@@ -54,6 +55,7 @@ json sa_json(const SaView& sa) {
           {"reqid", sa.reqid},
           {"if_id", sa.if_id},
           {"origin", to_string(sa.origin)},
+          {"persist", sa.origin == RouteOrigin::kApi && persist.keeps(sa.id)},
           {"algorithm", esp::to_string(sa.transform)},
           {"state", sa.expired        ? "expired"
                     : sa.soft_expired ? "soft_expired"
@@ -86,7 +88,7 @@ json port_json(uint16_t port, uint16_t mask) {
   return mask == 0xffff ? json(port) : json(fmt::format("{}/{:#06x}", port, mask));
 }
 
-json policy_json(const PolicyView& view) {
+json policy_json(const PolicyView& view, const PersistControl& persist) {
   const IpsecPolicy& policy = view.policy;
   const IpsecSelector& selector = policy.selector;
   json protect;
@@ -110,6 +112,7 @@ json policy_json(const PolicyView& view) {
       {"priority", policy.priority},
       {"if_id", policy.if_id},
       {"origin", to_string(policy.origin)},
+      {"persist", policy.origin == RouteOrigin::kApi && persist.keeps(policy)},
       {"action", to_string(policy.action)},
       {"packets", view.packets},
       {"protect", protect},
@@ -120,13 +123,15 @@ json policy_json(const PolicyView& view) {
 
 }  // namespace
 
-json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic) {
+json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic,
+                const PersistControl& persist) {
   json nics = json::array();
   for (const NicPortView& port : nic == nullptr ? std::vector<NicPortView>{} : nic->ports())
     nics.push_back({{"port", port.name}, {"sessions", port.sessions}, {"refused", port.refused}});
   json sas = json::array(), policies = json::array();
-  for (const SaView& sa : ipsec.sas()) sas.push_back(sa_json(sa));
-  for (const PolicyView& policy : ipsec.policies()) policies.push_back(policy_json(policy));
+  for (const SaView& sa : ipsec.sas()) sas.push_back(sa_json(sa, persist));
+  for (const PolicyView& policy : ipsec.policies())
+    policies.push_back(policy_json(policy, persist));
   const IpsecStatistics statistics = ipsec.statistics();
   return {{"crypto", crypto},
           {"nics", std::move(nics)},

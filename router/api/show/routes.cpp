@@ -7,6 +7,7 @@
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/persist_control.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "router/rib/routing.hpp"
 
@@ -82,7 +83,12 @@ json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
           {"rewrite", rewrite_json(member.record)}};
 }
 
-json route_json(const RouteView& route) {
+bool is_of_api(const RouteView& route) {
+  return route.origin == RouteOrigin::kApi ||
+         std::find(route.also.begin(), route.also.end(), RouteOrigin::kApi) != route.also.end();
+}
+
+json route_json(const RouteView& route, const PersistControl& persist) {
   json hops = json::array();
   for (const NextHopView& hop : route.next_hops)
     hops.push_back({{"gateway", gateway_json(hop)},
@@ -99,6 +105,7 @@ json route_json(const RouteView& route) {
           {"metric", route.metric},
           {"selected", route.selected},
           {"also", also},
+          {"persist", is_of_api(route) && persist.keeps(route.prefix, route.metric)},
           {"group", route.group == lookup::kNoRoute ? json() : json(route.group)},
           {"next_hops", hops}};
 }
@@ -197,7 +204,7 @@ json show_next_hops(const Routing& routing, const TableUse& tables, const Forwar
   return {{"groups_used", tables.groups}, {"groups_max", tables.max_groups}, {"nexthops", list}};
 }
 
-json show_page(const Routing& routing, const RoutePage& page) {
+json show_page(const Routing& routing, const RoutePage& page, const PersistControl& persist) {
   const RouteCounts counts = routing.counts();
   json by_origin = json::object();
   for (size_t i = 0; i < counts.by_origin.size(); ++i)
@@ -206,7 +213,7 @@ json show_page(const Routing& routing, const RoutePage& page) {
   for (const auto& [protocol, count] : counts.by_protocol)
     by_protocol[protocol_text(protocol)] = count;
   json routes = json::array();
-  for (const RouteView& route : page.routes) routes.push_back(route_json(route));
+  for (const RouteView& route : page.routes) routes.push_back(route_json(route, persist));
   return {{"counts",
            {{"total", counts.total},
             {"ipv4", counts.ipv4},
@@ -218,10 +225,10 @@ json show_page(const Routing& routing, const RoutePage& page) {
 }
 
 json show_explanation(const ForwardingPlane& plane, const Explanation& e,
-                      const PacketAnswer& packet) {
+                      const PacketAnswer& packet, const PersistControl& persist) {
   json candidates = json::array();
   for (const RouteView& route : e.candidates) {
-    json row = route_json(route);
+    json row = route_json(route, persist);
     row["why"] = route.why;
     candidates.push_back(row);
   }

@@ -20,6 +20,7 @@ class Ipsec;
 class LinuxSide;
 class NicSessions;
 class Offload;
+class PersistControl;
 class Routing;
 class Sampler;
 class TraceSession;
@@ -75,15 +76,17 @@ nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& int
 nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
                               const ForwardingPlane& plane);
-nlohmann::json show_page(const Routing& routing, const RoutePage& page);
+nlohmann::json show_page(const Routing& routing, const RoutePage& page,
+                         const PersistControl& persist);
 // The routes of an address, and what becomes of a packet to it.
 nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation,
-                                const PacketAnswer& packet);
+                                const PacketAnswer& packet, const PersistControl& persist);
 // `offload`: null without a device; `found`: devices, or why there is none.
 nlohmann::json show_offload(const std::string& found, const Offload* offload,
                             const Dataplane& dataplane);
 // `nic`: null where NICs are to do no crypto.
-nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic);
+nlohmann::json show_ipsec(const Ipsec& ipsec, const std::string& crypto, const NicSessions* nic,
+                          const PersistControl& persist);
 
 // What of a trace's packets is told in names.
 struct TraceNames {

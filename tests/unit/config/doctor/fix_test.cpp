@@ -27,7 +27,9 @@ class DoctorFix : public Patient {
     for (const char* lower : {"1", "2"})
       tree.file(std::string("/proc/sys/net/ipv4/neigh/default/gc_thresh") + lower, "131072\n");
   }
-  Fixes run(bool persist = false) { return fix(examine(machine), files, ethtool, persist); }
+  Fixes run(bool persist = false) {
+    return fix(examine(machine), files, ethtool, persist, right_settings(machine));
+  }
 
   const std::string kThp = "/sys/kernel/mm/transparent_hugepage/enabled";
   const std::string kThresh = "/proc/sys/net/ipv4/neigh/default/gc_thresh3";
@@ -57,7 +59,9 @@ TEST_F(DoctorFix, PersistsInFilesOfItsName) {
   const Fixes fixes = run(true);
   EXPECT_EQ(files.text(kSysctlFile),
             "# Written by hecto doctor --fix --persist.\n"
-            "net.ipv4.neigh.default.gc_thresh3 = 131072");
+            "net.ipv4.neigh.default.gc_thresh3 = 131072\n"
+            "net.ipv4.neigh.default.gc_thresh2 = 131072\n"
+            "net.ipv4.neigh.default.gc_thresh1 = 131072");
   EXPECT_EQ(files.text(kTmpfilesFile),
             "# Written by hecto doctor --fix --persist.\nw " + kThp + " - - - - madvise");
   EXPECT_EQ(fixes.done.back().undo, "rm /etc/tmpfiles.d/hecto.conf");
@@ -70,7 +74,35 @@ TEST_F(DoctorFix, KeepsWhatWasPersistedBeforeAndReplacesTheSame) {
   run(true);
   EXPECT_EQ(files.text(kSysctlFile),
             "net.core.somaxconn = 8192\nnet.ipv4.neigh.default.gc_thresh30 = 1\n"
-            "net.ipv4.neigh.default.gc_thresh3 = 131072");
+            "net.ipv4.neigh.default.gc_thresh3 = 131072\n"
+            "net.ipv4.neigh.default.gc_thresh2 = 131072\n"
+            "net.ipv4.neigh.default.gc_thresh1 = 131072");
+}
+
+TEST_F(DoctorFix, PersistsWhatIsAsItShouldBeAlready) {
+  configure("workers: {0: [2]}\nports: {lan0: {device: eth1}}\n", plain_box(4));
+  const std::string governor = "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor";
+  const std::string pages =
+      "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+  tree.file(governor, "performance\n");
+  tree.file(pages, "4096\n");
+  tree.file("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "4096\n");
+  tree.file(kThp, "always [madvise] never\n");
+  tree.file(kThresh, "262144\n");
+  EXPECT_THAT(run().done, IsEmpty());
+  EXPECT_FALSE(files.exists("/etc")) << "nobody asked for it";
+  const Fixes fixes = run(true);
+  EXPECT_THAT(fixes.failed, IsEmpty());
+  EXPECT_EQ(fixes.done.size(), 2u);
+  EXPECT_EQ(files.text(kSysctlFile),
+            "# Written by hecto doctor --fix --persist.\n"
+            "net.ipv4.neigh.default.gc_thresh3 = 262144\n"
+            "net.ipv4.neigh.default.gc_thresh2 = 131072\n"
+            "net.ipv4.neigh.default.gc_thresh1 = 131072");
+  EXPECT_EQ(files.text(kTmpfilesFile), "# Written by hecto doctor --fix --persist.\nw " + pages +
+                                           " - - - - 4096\nw " + kThp + " - - - - madvise\nw " +
+                                           governor + " - - - - performance");
+  EXPECT_THAT(run(true).done, IsEmpty()) << "a second run changes nothing";
 }
 
 TEST_F(DoctorFix, SwitchesOffMergingAndSaysThatNoFileKeepsIt) {

@@ -163,6 +163,26 @@ TEST_F(Binding, TouchesNothingThatItCannotRemember) {
   EXPECT_THAT(kernel.writes, IsEmpty());
 }
 
+TEST_F(Binding, TheRecordOfAnotherBootSaysNothing) {
+  constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+  kernel.file(kBootId, "11111111-aaaa\n");
+  ASSERT_TRUE(bind({kWan}));
+  EXPECT_NE(bound().find(kWan), nullptr);
+  const std::string of_this_boot = *kernel.text(kBoundFile);
+  kernel.file(kBootId, "22222222-bbbb\n");
+  EXPECT_EQ(bound().find(kWan), nullptr);
+  // Its driver has the NIC again, and what is bound now is all that is known.
+  ASSERT_TRUE(bind({kLan}));
+  EXPECT_EQ(bound().find(kWan), nullptr);
+  EXPECT_NE(bound().find(kLan), nullptr);
+  // A file of a version that wrote down no boot is believed.
+  kernel.file(kBoundFile, R"({"noiommu": false, "devices": [{"pci": "0000:17:00.0",
+      "driver": "ixgbe", "interface": "eth1", "function_of": ""}]})");
+  EXPECT_NE(bound().find(kWan), nullptr);
+  kernel.file(kBoundFile, of_this_boot);
+  EXPECT_EQ(bound().find(kWan), nullptr);
+}
+
 TEST_F(Binding, RefusesWhatCarriesTheDefaultRoute) {
   const std::string header = "Iface Destination Gateway Flags RefCnt Use Metric Mask\n";
   kernel.file("/proc/net/route", header + "eth1 00000000 010200C0 0003 0 0 0 00000000\n");

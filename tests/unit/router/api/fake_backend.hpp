@@ -60,12 +60,12 @@ class FakeBackend : public ApiBackend {
     audited.push_back((done ? "+ " : "- ") + line);
   }
   bool is_http_token(std::string_view text) override { return text == "0123456789abcdef"; }
-  ApiResult add_route(const config::RouteConfig& route) override {
+  ApiResult add_route(const config::RouteConfig& route, bool persist) override {
     std::string text = "add " + route.to.to_string() + " type " +
                        std::string(to_string(route.type)) + " metric " +
                        std::to_string(route.metric);
     for (const auto& hop : route.via) text += " via " + hop_text(hop);
-    note(text);
+    note(text + (persist ? " persist" : ""));
     return nlohmann::json{{"changed", 1}};
   }
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override {
@@ -96,16 +96,16 @@ class FakeBackend : public ApiBackend {
     note(text);
     return nlohmann::json{{"routes", body.size()}};
   }
-  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa) override {
-    note("add sa " + config::to_string(sa));
+  ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) override {
+    note("add sa " + config::to_string(sa) + (persist ? " persist" : ""));
     return nlohmann::json{{"changed", 1}};
   }
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override {
     note("delete sa " + destination.to_string() + " " + std::to_string(spi));
     return nlohmann::json{{"changed", 1}};
   }
-  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy) override {
-    note("add policy " + config::to_string(policy));
+  ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) override {
+    note("add policy " + config::to_string(policy) + (persist ? " persist" : ""));
     return nlohmann::json{{"changed", 1}};
   }
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override {

@@ -123,6 +123,29 @@ TEST(ApiServer, AddsARoute) {
   EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type blackhole metric 0");
 }
 
+TEST(ApiServer, WhatIsToPersistSaysSo) {
+  FakeBackend backend;
+  ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole", "persist": true})");
+  EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type blackhole metric 0 persist");
+  ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole", "persist": false})");
+  EXPECT_EQ(backend.asked(), "add 10.0.0.0/8 type blackhole metric 0");
+  const std::string sa = R"({"source": "192.0.2.1", "destination": "198.51.100.1", "spi": "0x1001",
+      "cipher": "aes-128-gcm", "key": "0x)" +
+                         std::string(40, 'a') + R"(", "persist": )";
+  EXPECT_EQ(ask(backend, "POST /v1/ipsec/sas", sa + "true}").status, 200);
+  EXPECT_TRUE(backend.asked().ends_with(" persist")) << backend.asked();
+  ask(backend, "POST /v1/ipsec/policies",
+      R"({"direction": "out", "source": "10.1.0.0/16", "action": "discard", "persist": true})");
+  EXPECT_TRUE(backend.asked().ends_with(" persist")) << backend.asked();
+  const std::string before = backend.asked();
+  EXPECT_EQ(ask(backend, "POST /v1/ipsec/sas", sa + "7}").status, 400);
+  const HttpAnswer refused =
+      ask(backend, "POST /v1/routes", R"({"to": "10.0.0.0/8", "type": "blackhole", "persist": 1})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(error_of(refused), "routes: persist: 1 is neither; use true or false");
+  EXPECT_EQ(backend.asked(), before);
+}
+
 TEST(ApiServer, AddsAndDeletesSasAndPoliciesInTheWordsOfTheFile) {
   FakeBackend backend;
   const std::string key = "0x" + std::string(40, 'a');
@@ -198,7 +221,7 @@ TEST(ApiServer, RefusesWrongRoutesInOneLine) {
       {R"({"to": "10.0.0.0/8", "via": "192.0.2.1", "metric": -1})",
        "routes: metric: -1 is no metric; use 0 to 4294967295"},
       {R"({"to": "10.0.0.0/8", "vía": "192.0.2.1"})",
-       "routes: \"vía\" is not known here; use to, via, type, metric"},
+       "routes: \"vía\" is not known here; use to, via, type, metric, persist"},
       {R"({"to": "10.0.0.0/8", "via": "192.0.2.1", "type": "prohibit"})",
        "routes: via: a route of this type has no next hop"},
       {R"({"to": "2001:db8::/32", "via": "192.0.2.1"})",

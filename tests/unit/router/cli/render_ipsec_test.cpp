@@ -21,6 +21,12 @@ TEST(RenderIpsec, ShowsSasPoliciesAndWhatIsMissing) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   EXPECT_EQ(text.find('!'), std::string::npos) << text;
 
+  EXPECT_EQ(text.find("persist"), std::string::npos) << text;
+  answer["sas"][0]["persist"] = answer["policies"][0]["persist"] = true;
+  text = render_ipsec(answer, {});
+  EXPECT_NE(text.find(" esn persist "), std::string::npos) << text;
+  EXPECT_NE(text.find("protect (persist)"), std::string::npos) << text;
+
   answer["policies"][0]["sa"] = nullptr;
   answer["policies_without_sa"] = 1;
   answer["nics"][0]["refused"] = 3;

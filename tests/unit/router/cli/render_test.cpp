@@ -287,6 +287,14 @@ TEST(Render, ARouteThatIsThereTwiceIsOneRow) {
       << render_route_page(answer, {});
 }
 
+TEST(Render, ARouteThatIsKeptSaysSo) {
+  json answer = documented(kWalk);
+  answer["routes"][0]["origin"] = "api";
+  answer["routes"][0]["persist"] = true;
+  EXPECT_NE(render_route_page(answer, {}).find("  api (persist)  "), std::string::npos)
+      << render_route_page(answer, {});
+}
+
 TEST(Render, PuntClassesAndWhereTheyDrop) {
   json answer = documented("punt");
   EXPECT_EQ(render_punt(answer, {}),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "router/control/kept_text.hpp"
 #include "tests/beds/control.hpp"
 
 namespace hecto::router {
@@ -44,6 +45,13 @@ TEST(RunState, NothingOfItWhereAByteIsMissingOrAnother) {
     EXPECT_FALSE(run_state_from(other)) << at;
   }
   EXPECT_FALSE(run_state_from(text + "\n"));
+}
+
+TEST(RunState, NothingOfItWhereALineHasNoValue) {
+  for (const char* line : {"number", "address", "neighbor wan0", "sa", "count", "tables", "what"}) {
+    const std::string body = std::string("hecto state 1\n") + line + "\n";
+    EXPECT_FALSE(run_state_from(body + fmt::format("sum {:016x}\n", text_sum(body)))) << line;
+  }
 }
 
 TEST(RunState, TakesBackWhatIsWantedNoMoreAndNothingElse) {

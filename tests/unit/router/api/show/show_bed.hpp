@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "router/api/show/show.hpp"
+#include "router/control/persist_control.hpp"
 #include "tests/beds/control.hpp"
 
 namespace hecto::router::test {
@@ -24,6 +25,11 @@ routes:
   - {to: 198.18.0.0/15, type: blackhole}
 neighbors: [{address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}]
 )";
+
+// That has a directory nowhere.
+inline PersistControl nothing_kept(ControlBed& bed) {
+  return PersistControl("/nowhere", "/s", bed.routes, bed.routing, bed.ipsec);
+}
 
 inline const json& row(const json& list, const std::string& key, const json& value) {
   for (const json& one : list)

@@ -1,6 +1,7 @@
 // Neighbors, next hops, routes, and what becomes of packets to an address: shapes of docs/api.md.
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/explain_packet.hpp"
+#include "tests/unit/router/api/scratch.hpp"
 #include "tests/unit/router/api/show/show_bed.hpp"
 
 namespace hecto::router::test {
@@ -42,13 +43,13 @@ TEST(ShowNextHops, NamesPortsAndMembers) {
 
 TEST(ShowRoutes, APageAndWhereItGoesOn) {
   const auto bed = ControlBed::started(kBase);
-  const json first = show_page(bed->routing, bed->routing.routes({}, 2));
+  const json first = show_page(bed->routing, bed->routing.routes({}, 2), nothing_kept(*bed));
   const json& counts = first["counts"];
   EXPECT_EQ(counts["by_origin"]["neighbor"], 1);  // the host route of the file's neighbor
   EXPECT_EQ(counts["by_origin"]["file"].get<int>() + 1, counts["total"].get<int>());
   EXPECT_EQ(first["counts"]["ipv6"], 0);
   EXPECT_NE(first["next"], nullptr);
-  const json all = show_page(bed->routing, bed->routing.routes({}, 100));
+  const json all = show_page(bed->routing, bed->routing.routes({}, 100), nothing_kept(*bed));
   EXPECT_EQ(all["next"], nullptr);
   const json& route = row(all["routes"], "prefix", "198.51.100.0/24");
   EXPECT_EQ(route["type"], "unicast");
@@ -59,6 +60,22 @@ TEST(ShowRoutes, APageAndWhereItGoesOn) {
                                                  "weight": 1, "dead": false}])"));
 }
 
+TEST(ShowRoutes, WhatIsKeptSaysSo) {
+  const auto bed = ControlBed::started(kBase);
+  const Scratch scratch;
+  PersistControl persist(scratch / "state", "/s", bed->routes, bed->routing, bed->ipsec);
+  const config::RouteConfig kept{
+      net("192.88.99.0/24"), RouteType::kUnicast, {{ip("192.0.2.9"), "", 1}}, 5};
+  config::RouteConfig other = kept;
+  other.metric = 6;
+  ASSERT_TRUE(persist.add_route(kept, true));
+  ASSERT_TRUE(persist.add_route(other, false));
+  const json routes = show_page(bed->routing, bed->routing.routes({}, 100), persist)["routes"];
+  EXPECT_EQ(row(routes, "metric", 5)["persist"], true);
+  EXPECT_EQ(row(routes, "metric", 6)["persist"], false);
+  EXPECT_EQ(row(routes, "prefix", "198.51.100.0/24")["persist"], false);  // of the file
+}
+
 TEST(ShowExplanation, ForwardDropAndNothing) {
   const auto bed = ControlBed::started(kBase);
   const auto explain = [&](const std::string& address, Reason reason = Reason::kNone) {
@@ -66,7 +83,8 @@ TEST(ShowExplanation, ForwardDropAndNothing) {
     packet.source = ip("192.0.2.1");
     packet.reason = reason;
     packet.punts = info(reason).punt;
-    return show_explanation(bed->plane, bed->routing.explain(ip(address)), packet);
+    return show_explanation(bed->plane, bed->routing.explain(ip(address)), packet,
+                            nothing_kept(*bed));
   };
   const json forward = explain("198.51.100.7");
   EXPECT_EQ(forward["verdict"], "forward");
@@ -93,7 +111,8 @@ TEST(ShowExplanation, ThePacketsWayBeforeItsRoute) {
   packet.source = ip("192.0.2.1");
   packet.reason = Reason::kMartianDestination;
   const auto explain = [&] {
-    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet);
+    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet,
+                            nothing_kept(*bed));
   };
   json answer = explain();
   EXPECT_EQ(answer["verdict"], "drop");
@@ -129,7 +148,8 @@ TEST(ShowExplanation, LengthTtlAndRedirect) {
   packet.source = ip("192.0.2.1");
   packet.length = 1501;
   const auto explain = [&] {
-    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet);
+    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet,
+                            nothing_kept(*bed));
   };
   packet.redirects = true;
   json answer = explain();

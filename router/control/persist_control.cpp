@@ -1,0 +1,382 @@
+#include "router/control/persist_control.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "router/control/kept_text.hpp"
+#include "router/control/route_control.hpp"
+#include "router/ipsec/ipsec.hpp"
+#include "router/ipsec/ipsec_config.hpp"
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+namespace {
+
+constexpr uint64_t kMostSequence = UINT32_MAX;  // RFC 4303 §3.3.3, without ESN
+constexpr uint32_t kDefaultMetric6 = 1024;      // that StaticRoutes gives a route without one
+
+uint32_t metric_of(const lookup::IpPrefix& prefix, uint32_t metric) {
+  return prefix.address.family == Family::kIpv6 && metric == 0 ? kDefaultMetric6 : metric;
+}
+
+std::pair<lookup::IpPrefix, uint32_t> key_of(const config::RouteConfig& route) {
+  return {route.to, metric_of(route.to, route.metric)};
+}
+
+template <typename Item>
+void erase_same(std::vector<Item>& items, const Item& item) {
+  std::erase_if(items, [&](const Item& other) { return key_of(other) == key_of(item); });
+}
+
+std::string name_of(const config::RouteConfig& route) {
+  const auto [prefix, metric] = key_of(route);
+  return fmt::format("route {} metric {}", prefix.to_string(), metric);
+}
+std::string name_of(const SaId& id) {
+  return "SA " + to_string(id);
+}
+std::string name_of(const config::IpsecPolicyConfig& policy) {
+  return "policy " + to_string(ipsec_policy(policy, RouteOrigin::kApi));
+}
+
+// In the place of one with its key, or no more.
+template <typename Item>
+void place(std::vector<Item>& items, const Item& item, bool persist) {
+  const auto there = std::find_if(items.begin(), items.end(),
+                                  [&](const Item& one) { return key_of(one) == key_of(item); });
+  if (!persist)
+    erase_same(items, item);
+  else if (there != items.end())
+    *there = item;
+  else
+    items.push_back(item);
+}
+
+// Not all that the API takes can be said in the file's words.
+Result<void> check_words(const config::KeptItems& one) {
+  const SecretBytes yaml = to_yaml(one);
+  auto back = config::parse_kept_items({reinterpret_cast<const char*>(yaml.data()), yaml.size()},
+                                       "persist");
+  if (!back) return fail(back.error().front());
+  return *back == one ? Result<void>{} : fail("persist: it cannot be said in the file's words");
+}
+
+Result<void> check_room(size_t count, size_t most, const char* what) {
+  if (count <= most) return {};
+  return fail(
+      fmt::format("persist: {} {} are kept already; write more of them into the file", most, what),
+      ENOSPC);
+}
+
+}  // namespace
+
+PersistControl::PersistControl(const std::string& directory, const std::string& api_socket,
+                               RouteControl& routes, const Routing& routing, Ipsec& ipsec)
+    : socket_(api_socket),
+      file_(state_path(directory, api_socket, "kept")),
+      numbers_(state_path(directory, api_socket, "numbers")),
+      routes_(routes),
+      routing_(routing),
+      ipsec_(ipsec) {}
+
+void PersistControl::read() {
+  auto bytes = file_.read();
+  if (!bytes) {
+    blocked_ = bytes.error().message;
+  } else if (*bytes) {
+    auto items = kept_items_from(
+        {reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()}, socket_);
+    if (items)
+      take(std::move(*items));
+    else
+      blocked_ = file_.path() + " " + items.error().message;
+  }
+  if (!blocked_.empty())
+    spdlog::warn("persist: {}: nothing of it is taken up, and it is left alone", blocked_);
+}
+
+std::vector<SaNumbers> PersistControl::numbers_left() {
+  read();
+  return items_.sas.empty() ? std::vector<SaNumbers>() : numbers_.read();
+}
+
+void PersistControl::restore(const std::vector<SaNumbers>& left, bool holds_ipsec) {
+  for (const config::RouteConfig& route : items_.routes)
+    if (auto added = routes_.add(route, RouteOrigin::kApi); !added)
+      leave_out(name_of(route), added.error().message + "; tried again each second");
+  if (holds_ipsec) {
+    restore_sas(left);
+    for (const config::IpsecPolicyConfig& policy : items_.policies)
+      if (auto added = ipsec_.add_policy(ipsec_policy(policy, RouteOrigin::kApi)); !added)
+        leave_out(name_of(policy), added.error().message);
+    ipsec_.commit();
+  } else {
+    for (const config::IpsecSaConfig& sa : items_.sas)
+      leave_out(name_of(SaId{sa.destination, sa.spi}), "nothing here can hold SAs");
+    for (const config::IpsecPolicyConfig& policy : items_.policies)
+      leave_out(name_of(policy), "nothing here can hold policies");
+  }
+  if (!items_.empty())
+    spdlog::info("persist: {} routes, {} SAs and {} policies of the API are kept; {} of them wait",
+                 items_.routes.size(), items_.sas.size(), items_.policies.size(), left_out_.size());
+}
+
+// What they may send is written down before any of them sends.
+void PersistControl::restore_sas(const std::vector<SaNumbers>& left) {
+  if (items_.sas.empty()) return;
+  std::vector<SaState> wanted;
+  std::vector<SaNumbers> begin;
+  for (const config::IpsecSaConfig& sa : items_.sas) {
+    const SaId id{sa.destination, sa.spi};
+    auto state = sa_state(sa, RouteOrigin::kApi);
+    const uint64_t print = state ? fingerprint(state->transform, state->keys) : 0;
+    prints_[id] = print;
+    SaNumbers last{id, print, 0, 0};
+    bool known = false;
+    for (const SaNumbers& one : left) {
+      if (one.id != id || one.fingerprint != print) continue;
+      known = true;
+      last.sequence = std::max(last.sequence, one.sequence);
+      last.replay_sequence = std::max(last.replay_sequence, one.replay_sequence);
+    }
+    if (!state)
+      leave_out(name_of(id), state.error().message);
+    else if (!known)
+      leave_out(name_of(id), "the record of its numbers is lost, and none may go out twice");
+    else if (!sa.esn && last.sequence >= kMostSequence)
+      leave_out(name_of(id), "its sequence numbers are used up");
+    else {
+      begin.push_back(last);
+      wanted.push_back(std::move(*state));
+    }
+  }
+  const auto written = numbers_.write(prints_, begin, SaNumbers::kReserve);
+  for (SaState& state : wanted) {
+    const std::string name = name_of(state.id);
+    if (!written)
+      leave_out(name, "its numbers cannot be written down: " + written.error().message);
+    else if (auto added = ipsec_.add_sa(std::move(state)); !added)
+      leave_out(name, added.error().message);
+  }
+}
+
+void PersistControl::leave_out(const std::string& name, const std::string& why) {
+  left_out_[name] = why;
+  spdlog::warn("persist: {} is not taken up: {}", name, why);
+}
+
+// Who moved the file away may go on without a restart.
+Result<void> PersistControl::may_write() {
+  if (!blocked_.empty() && ::access(file_.path().c_str(), F_OK) == 0)
+    return fail("persist: " + blocked_ + "; move it away; nothing was changed", EEXIST);
+  blocked_.clear();
+  return {};
+}
+
+// `apply` goes between the two: what it refuses leaves the file as it was.
+Result<void> PersistControl::change(Items next, const std::function<Result<void>()>& apply) {
+  if (next == items_) return apply();
+  if (auto may = may_write(); !may) return may;
+  std::optional<StateFile::Staged> staged;
+  if (!next.empty()) {
+    auto written = file_.stage(kept_text(next, socket_));
+    if (!written)
+      return fail(fmt::format("persist: {}; nothing was changed", written.error().message));
+    staged.emplace(std::move(*written));
+  }
+  if (auto done = apply(); !done) return done;
+  take(std::move(next));
+  const auto put = staged ? staged->commit() : file_.remove();
+  stale_ = put ? std::string() : put.error().message;
+  if (put) return {};
+  return fail(fmt::format("persist: {}; it is done, but a restart would not know", stale_));
+}
+
+void PersistControl::take(Items items) {
+  items_ = std::move(items);
+  route_keys_.clear();
+  for (const config::RouteConfig& route : items_.routes) route_keys_.insert(key_of(route));
+}
+
+void PersistControl::write_again() {
+  const auto put = items_.empty() ? file_.remove() : file_.write(kept_text(items_, socket_));
+  stale_ = put ? std::string() : put.error().message;
+  if (put) spdlog::info("persist: {} is as it should be again", file_.path());
+}
+
+Result<void> PersistControl::add_route(const config::RouteConfig& route, bool persist) {
+  Items next = items_;
+  place(next.routes, route, persist);
+  if (auto room = check_room(next.routes.size(), kMostRoutes, "routes"); !room) return room;
+  if (persist)
+    if (auto said = check_words({{route}, {}, {}}); !said) return said;
+  return change(std::move(next), [&]() -> Result<void> {
+    auto added = routes_.add(route, RouteOrigin::kApi);
+    if (!added) return tl::unexpected(added.error());
+    left_out_.erase(name_of(route));
+    return {};
+  });
+}
+
+Result<void> PersistControl::remove_route(const lookup::IpPrefix& prefix, uint32_t metric) {
+  config::RouteConfig route;
+  route.to = prefix;
+  route.metric = metric;
+  Items next = items_;
+  erase_same(next.routes, route);
+  return change(std::move(next), [&]() -> Result<void> {
+    auto removed = routes_.remove(prefix, metric, RouteOrigin::kApi);
+    return left_out_.erase(name_of(route)) != 0 ? Result<void>{} : removed;
+  });
+}
+
+Result<void> PersistControl::forget_routes() {
+  Items next = items_;
+  next.routes.clear();
+  return change(std::move(next), [&]() -> Result<void> {
+    std::erase_if(left_out_, [](const auto& one) { return one.first.starts_with("route "); });
+    return {};
+  });
+}
+
+void PersistControl::find_routes() {
+  Items next = items_;
+  std::erase_if(next.routes, [&](const config::RouteConfig& route) {
+    if (left_out_.contains(name_of(route))) return false;
+    RouteFilter filter;
+    filter.within = route.to;
+    filter.origin = RouteOrigin::kApi;
+    const RoutePage page = routing_.routes({}, 1, filter);
+    return std::none_of(page.routes.begin(), page.routes.end(), [&](const RouteView& one) {
+      return one.prefix == route.to && one.metric == key_of(route).second && one.load == 0;
+    });
+  });
+  if (next == items_) return;
+  if (auto put = change(next, [] { return Result<void>{}; }); put) return;
+  take(std::move(next));
+  write_again();
+  if (!stale_.empty()) spdlog::warn("persist: {}", lines().front());
+}
+
+// Its keys are kept themselves, wherever they came from.
+Result<void> PersistControl::add_sa(config::IpsecSaConfig sa, SaState state, bool persist) {
+  sa.key_file.clear();
+  const SaId id = state.id;
+  const uint64_t print = fingerprint(state.transform, state.keys);
+  Items next = items_;
+  place(next.sas, sa, persist);
+  if (persist) {
+    if (sa.lifetime != config::IpsecLifetime{})
+      return fail("persist: a lifetime would begin anew with each start; take one of both out");
+    if (auto room = check_room(next.sas.size(), kMostSas, "SAs"); !room) return room;
+    if (auto said = check_words({{}, {sa}, {}}); !said) return said;
+    if (auto may = may_write(); !may) return may;
+    std::vector<SaNumbers> now = numbers_now();
+    if (SaRecord::find(now, id, print) == nullptr) {
+      const std::vector<SaNumbers> all = ipsec_.sa_numbers();
+      const SaNumbers* last = SaRecord::find(all, id, print);
+      now.push_back(last != nullptr ? *last : SaNumbers{id, print, 0, 0});
+    }
+    if (auto written = numbers_.write(prints_, now, SaNumbers::kReserve); !written)
+      return fail(fmt::format("persist: {}; nothing was changed", written.error().message));
+  }
+  return change(std::move(next), [&]() -> Result<void> {
+    auto added = ipsec_.add_sa(std::move(state));
+    if (!added) return tl::unexpected(added.error());
+    left_out_.erase(name_of(id));
+    prints_.erase(id);
+    if (persist) prints_[id] = print;
+    return {};
+  });
+}
+
+Result<void> PersistControl::remove_sa(const SaId& id) {
+  config::IpsecSaConfig sa;
+  sa.destination = id.destination;
+  sa.spi = id.spi;
+  Items next = items_;
+  erase_same(next.sas, sa);
+  return change(std::move(next), [&]() -> Result<void> {
+    auto removed = ipsec_.remove_sa(id, RouteOrigin::kApi);
+    const bool waited = left_out_.erase(name_of(id)) != 0;
+    if (!removed && !waited) return removed;
+    prints_.erase(id);
+    return {};
+  });
+}
+
+Result<void> PersistControl::add_policy(const config::IpsecPolicyConfig& policy, bool persist) {
+  Items next = items_;
+  place(next.policies, policy, persist);
+  if (auto room = check_room(next.policies.size(), kMostPolicies, "policies"); !room) return room;
+  if (persist)
+    if (auto said = check_words({{}, {}, {policy}}); !said) return said;
+  return change(std::move(next), [&]() -> Result<void> {
+    auto added = ipsec_.add_policy(ipsec_policy(policy, RouteOrigin::kApi));
+    if (!added) return tl::unexpected(added.error());
+    left_out_.erase(name_of(policy));
+    return {};
+  });
+}
+
+Result<void> PersistControl::remove_policy(const config::IpsecPolicyConfig& policy) {
+  Items next = items_;
+  erase_same(next.policies, policy);
+  return change(std::move(next), [&]() -> Result<void> {
+    auto removed = ipsec_.remove_policy(ipsec_policy(policy, RouteOrigin::kApi));
+    return left_out_.erase(name_of(policy)) != 0 ? Result<void>{} : removed;
+  });
+}
+
+void PersistControl::tick() {
+  for (const config::RouteConfig& route : items_.routes) {
+    const auto waits = left_out_.find(name_of(route));
+    if (waits == left_out_.end() || !routes_.add(route, RouteOrigin::kApi)) continue;
+    spdlog::info("persist: {} is there again", waits->first);
+    left_out_.erase(waits);
+  }
+  if (!stale_.empty()) write_again();
+  numbers_.watch(prints_, numbers_now());
+}
+
+void PersistControl::end() {
+  numbers_.end(prints_, numbers_now());
+}
+
+std::vector<SaNumbers> PersistControl::numbers_now() const {
+  std::vector<SaNumbers> now;
+  for (const SaNumbers& one : ipsec_.sa_numbers()) {
+    const auto kept = prints_.find(one.id);
+    if (kept != prints_.end() && kept->second == one.fingerprint) now.push_back(one);
+  }
+  return now;
+}
+
+bool PersistControl::keeps(const IpsecPolicy& policy) const {
+  return std::any_of(items_.policies.begin(), items_.policies.end(), [&](const auto& one) {
+    const IpsecPolicy kept = ipsec_policy(one, RouteOrigin::kApi);
+    return kept.direction == policy.direction && kept.selector == policy.selector &&
+           kept.if_id == policy.if_id;
+  });
+}
+
+std::vector<std::string> PersistControl::lines() const {
+  std::vector<std::string> lines;
+  if (!stale_.empty())
+    lines.push_back("persist: " + stale_ + ": what has changed since would be lost by a restart");
+  if (!blocked_.empty())
+    lines.push_back("persist: " + blocked_ + ": nothing of it is taken up; it is left alone");
+  if (!numbers_.trouble().empty()) lines.push_back("persist: " + numbers_.trouble());
+  if (left_out_.empty()) return lines;
+  const auto& [name, why] = *left_out_.begin();
+  lines.push_back(fmt::format(
+      "persist: {} is not taken up: {}{}", name, why,
+      left_out_.size() == 1 ? std::string()
+                            : fmt::format("; and {} more, as the log says", left_out_.size() - 1)));
+  return lines;
+}
+
+}  // namespace hecto::router
