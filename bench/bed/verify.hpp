@@ -1,0 +1,61 @@
+// An untimed pass over a bed: each packet that goes in is marked and kept, and what comes out is
+// held against what a router is to make of it (expected.hpp): egress port, MAC addresses, TTL,
+// checksum, payload. Callbacks on the ports, which are there for the pass alone.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/bed/bed.hpp"
+#include "bench/bed/expected.hpp"
+
+struct rte_eth_rxtx_callback;
+struct rte_mbuf;
+
+namespace hecto::bench {
+
+class Verifier {
+ public:
+  explicit Verifier(Bed& bed);
+  ~Verifier();
+  Verifier(const Verifier&) = delete;
+  Verifier& operator=(const Verifier&) = delete;
+
+  // So many packets and more of the kind that the bed's first port replays. `poll` returns how many
+  // came in; `drain` waits until none is held anywhere. The error names the first that is wrong, or
+  // says how many are missing.
+  Result<void> run(
+      size_t packets, const std::function<unsigned()>& poll,
+      const std::function<void()>& drain = [] {});
+  uint64_t verified() const { return verified_; }
+
+ private:
+  static uint16_t receive(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
+                          uint16_t most, void* self);
+  static uint16_t transmit(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
+                           void* self);
+  void enter(rte_mbuf* packet);
+  void leave(uint16_t port, const rte_mbuf* packet);
+  void blame(std::string what);
+
+  Bed& bed_;
+  ExpectedHops hops_;
+  std::array<MacAddress, 2> port_macs_;
+  std::unordered_map<uint32_t, std::vector<uint8_t>> in_flight_;  // by number
+  uint32_t next_ = 0;
+  uint64_t verified_ = 0, wrong_ = 0;
+  std::string first_wrong_;
+  const rte_eth_rxtx_callback* in_ = nullptr;
+  std::array<const rte_eth_rxtx_callback*, 2> out_{};
+};
+
+// Makes of a replayed frame one that no other is like: its number in the place of the UDP ports,
+// TTL, identification or flow label by it, and a payload.
+void mark_frame(std::span<uint8_t> frame, uint32_t number);
+// 0 where the frame is too short to have one.
+uint32_t number_of(std::span<const uint8_t> frame);
+
+}  // namespace hecto::bench
