@@ -22,7 +22,7 @@ if "--help" in words:
 if "{fails}" == words[0]:
     print("dropped 3 packets: no_route")
     sys.exit(1)
-cost = {cost} * (1 if ("--cache" in words) == ("--cache" in "{help}") else 100)
+cost = {cost} * (1 if words[0] == "ipsec" or ("--cache" in words) == ("--cache" in "{help}") else 100)
 forward = {{series: {{"cycles_per_packet": cost}} for series in ("floor", "ipv4", "ipv6")}}
 rows = [{{"direction": d, "size": s, "ns": cost}} for s in ("64", "1400") for d in ("encap", "decap")]
 with open(words[words.index("--json") + 1], "w") as out:

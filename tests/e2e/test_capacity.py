@@ -34,6 +34,9 @@ def test_forward_measures_every_mode_with_a_mix_of_sizes(bench):
     assert answer["routes"] == 400 and abs(answer["frame_bytes"] - 360.2) < 0.1
     for series in ("rx", "tx", "floor", "ipv4", "ipv6"):
         assert answer[series]["mpps"] > 0
+    assert [point["cache"] for point in answer["points"]] == ["l1", "l2", "l3"]
+    assert answer["ipv4"] == answer["points"][1]["ipv4"] and answer["points"][1]["ring_packets"] >= 4096
+    assert answer["verified"] >= 3 * 2 * 65536 and answer["counters"]
     assert answer["ipv4"]["cycles_over_floor"] == pytest.approx(
         answer["ipv4"]["cycles_per_packet"] - answer["floor"]["cycles_per_packet"])
 
