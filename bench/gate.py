@@ -28,9 +28,9 @@ SERIES = ("floor", "ipv4", "ipv6")
 FORWARD = ["forward", "--rounds", "7", "--round-ms", "30"]
 IPSEC = ["ipsec", "--algorithm", "aes-128-gcm", "--size", "64,1400", "--tunnels", "1", "--workers", "1",
          "--no-control", "--no-peers", "--rounds", "5", "--round-ms", "20"]
-RING = {"forward": ["--cache", "l2"], "ipsec": []}
+RING = {"forward": ["--cache", "l2"], "ipsec": ["--cache", "l2"]}
 # What a base without rings and interface counters measures.
-WITHOUT_RING = {"forward": ["--cache", "l1", "--no-counters"], "ipsec": []}
+WITHOUT_RING = {"forward": ["--cache", "l1", "--no-counters"], "ipsec": ["--cache", "l1"]}
 
 
 class Problem(Exception):

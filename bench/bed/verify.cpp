@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -22,6 +20,8 @@ std::span<uint8_t> bytes_of(rte_mbuf* packet) {
   return {rte_pktmbuf_mtod(packet, uint8_t*), packet->data_len};
 }
 
+}  // namespace
+
 std::string destination_of(std::span<const uint8_t> frame) {
   lookup::IpAddress address;
   const bool v4 = frame[kEthernetBytes] >> 4 == 4;
@@ -30,8 +30,6 @@ std::string destination_of(std::span<const uint8_t> frame) {
   std::copy_n(&frame[l4_at(frame) - bytes], bytes, address.bytes.begin());
   return address.to_string();
 }
-
-}  // namespace
 
 void mark_frame(std::span<uint8_t> frame, uint32_t number) {
   const size_t l4 = l4_at(frame);
@@ -58,33 +56,12 @@ uint32_t number_of(std::span<const uint8_t> frame) {
   return static_cast<uint32_t>(ports[0]) << 24 | ports[1] << 16 | ports[2] << 8 | ports[3];
 }
 
-Verifier::Verifier(Bed& bed) : bed_(bed), hops_(bed.table(), bed.router().config().neighbors) {
-  in_ = rte_eth_add_rx_callback(bed.in(0), 0, receive, this);
-  for (size_t side = 0; side < 2; ++side) {
-    port_macs_[side] = bed.router().dataplane().port(bed.out()[side])->mac();
-    out_[side] = rte_eth_add_tx_callback(bed.out()[side], 0, transmit, this);
-    if (in_ == nullptr || out_[side] == nullptr)
-      throw std::runtime_error("this DPDK has no callbacks");
-  }
-}
-
-Verifier::~Verifier() {
-  rte_eth_remove_rx_callback(bed_.in(0), 0, in_);
-  for (size_t side = 0; side < 2; ++side)
-    rte_eth_remove_tx_callback(bed_.out()[side], 0, out_[side]);
-}
-
-uint16_t Verifier::receive(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t,
-                           void* self) {
-  for (uint16_t i = 0; i < count; ++i) static_cast<Verifier*>(self)->enter(packets[i]);
-  return count;
-}
-
-uint16_t Verifier::transmit(uint16_t port, uint16_t, rte_mbuf** packets, uint16_t count,
-                            void* self) {
-  for (uint16_t i = 0; i < count; ++i) static_cast<Verifier*>(self)->leave(port, packets[i]);
-  return count;
-}
+Verifier::Verifier(Bed& bed)
+    : hops_(bed.table(), bed.router().config().neighbors),
+      port_macs_(egress_macs(bed)),
+      tap_(
+          bed, [this](rte_mbuf* packet) { enter(packet); },
+          [this](unsigned side, rte_mbuf* packet) { leave(side, packet); }) {}
 
 void Verifier::enter(rte_mbuf* packet) {
   const auto frame = bytes_of(packet);
@@ -96,8 +73,8 @@ void Verifier::blame(std::string what) {
   if (wrong_++ == 0) first_wrong_ = std::move(what);
 }
 
-void Verifier::leave(uint16_t port, const rte_mbuf* packet) {
-  const std::span<const uint8_t> got = bytes_of(const_cast<rte_mbuf*>(packet));
+void Verifier::leave(unsigned side, rte_mbuf* packet) {
+  const std::span<const uint8_t> got = bytes_of(packet);
   const auto at = in_flight_.find(number_of(got));
   if (at == in_flight_.end()) return blame("a packet came out that never went in, or twice");
   const std::vector<uint8_t> sent = std::move(at->second);
@@ -105,8 +82,8 @@ void Verifier::leave(uint16_t port, const rte_mbuf* packet) {
   const std::string name = destination_of(sent);
   const auto hop = hops_.find(sent);
   if (!hop) return blame(fmt::format("the packet to {} came out, and there is no route", name));
-  if (port != bed_.out()[hop->side])
-    return blame(fmt::format("the packet to {} left by another port than out{}", name, hop->side));
+  if (side != hop->side)
+    return blame(fmt::format("the packet to {} left by out{}, not out{}", name, side, hop->side));
   if (packet->nb_segs != 1 || packet->pkt_len != packet->data_len)
     return blame(fmt::format("the packet to {} came out in pieces", name));
   if (const auto wrong = difference(got, forwarded(sent, hop->mac, port_macs_[hop->side])))

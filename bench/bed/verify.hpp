@@ -1,6 +1,6 @@
 // An untimed pass over a bed: each packet that goes in is marked and kept, and what comes out is
 // held against what a router is to make of it (expected.hpp): egress port, MAC addresses, TTL,
-// checksum, payload. Callbacks on the ports, which are there for the pass alone.
+// checksum, payload.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 #include "bench/bed/bed.hpp"
 #include "bench/bed/expected.hpp"
+#include "bench/bed/port_tap.hpp"
 
-struct rte_eth_rxtx_callback;
 struct rte_mbuf;
 
 namespace hecto::bench {
@@ -20,9 +20,6 @@ namespace hecto::bench {
 class Verifier {
  public:
   explicit Verifier(Bed& bed);
-  ~Verifier();
-  Verifier(const Verifier&) = delete;
-  Verifier& operator=(const Verifier&) = delete;
 
   // So many packets and more of the kind that the bed's first port replays. `poll` returns how many
   // came in; `drain` waits until none is held anywhere. The error names the first that is wrong, or
@@ -33,23 +30,17 @@ class Verifier {
   uint64_t verified() const { return verified_; }
 
  private:
-  static uint16_t receive(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
-                          uint16_t most, void* self);
-  static uint16_t transmit(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
-                           void* self);
   void enter(rte_mbuf* packet);
-  void leave(uint16_t port, const rte_mbuf* packet);
+  void leave(unsigned side, rte_mbuf* packet);
   void blame(std::string what);
 
-  Bed& bed_;
   ExpectedHops hops_;
   std::array<MacAddress, 2> port_macs_;
   std::unordered_map<uint32_t, std::vector<uint8_t>> in_flight_;  // by number
   uint32_t next_ = 0;
   uint64_t verified_ = 0, wrong_ = 0;
   std::string first_wrong_;
-  const rte_eth_rxtx_callback* in_ = nullptr;
-  std::array<const rte_eth_rxtx_callback*, 2> out_{};
+  PortTap tap_;
 };
 
 // Makes of a replayed frame one that no other is like: its number in the place of the UDP ports,
@@ -57,5 +48,7 @@ class Verifier {
 void mark_frame(std::span<uint8_t> frame, uint32_t number);
 // 0 where the frame is too short to have one.
 uint32_t number_of(std::span<const uint8_t> frame);
+// Where it goes, as errors name it.
+std::string destination_of(std::span<const uint8_t> frame);
 
 }  // namespace hecto::bench

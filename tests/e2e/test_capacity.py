@@ -49,6 +49,8 @@ def test_ipsec_carries_every_packet_through_its_tunnels(bench):
     rows = {(row["algorithm"], row["size"], row["tunnels"], row["direction"]): row
             for row in answer["rows"]}
     assert len(rows) == len(answer["rows"]) == 16
+    # Two algorithms, two sizes, two numbers of tunnels: each destination out, each frame in.
+    assert answer["verified"] >= 2 * 2 * 2 * (65536 + 256)
     assert all(row["mpps"] > 0 and row["share_of_raw"] > 0 for row in rows.values())
     assert rows["aes-128-gcm", "imix", 100, "decap"]["copy_ns"] >= 0
     assert len(answer["alone"]) == 4
