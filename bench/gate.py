@@ -7,7 +7,7 @@
 Runs: forward (floor, IPv4, IPv6; packets from a second-level cache) and ipsec (AES-128-GCM, 64 and
 1,400 bytes, in and out). A pair is one run of each program; who is first changes from pair to pair.
 A figure is lost where the median of new / old lies above 1 by more than the pairs' middle half
-spreads, and by more than 1 %. Where that spread is over 10 % nothing can be said, which fails, too.
+spreads, and by more than 2.5 %. Where that spread is over 10 % nothing can be said, which fails, too.
 Exit code: 0 nothing lost, 1 lost or not to be said, 2 could not be run.
 """
 
@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEAST_LOSS = 0.01  # what no code accounts for: where a linker puts things
+LEAST_LOSS = 0.025  # the same program against itself differs by up to 2.3 % in 3 pairs
 MOST_SPREAD = 0.10
 PRIORITY = 20
 SERIES = ("floor", "ipv4", "ipv6")
