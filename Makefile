@@ -12,11 +12,15 @@ S ?= 60
 ALL ?=
 # Minutes of the soak.
 M ?= 30
+# bench-gate: the commit to compare with, pairs of runs, 1 for a base that has no --cache.
+BASE ?=
+PAIRS ?=
+LEGACY ?=
 # Unit-test programs for unit-asan and unit-tsan: all, or names with commas.
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec deb docs format \
+  test-ipsec test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate deb docs format \
   format-check clean
 
 build: $(BUILD)/build.ninja
@@ -40,6 +44,7 @@ help:
 	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
 	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
+	@echo 'make bench-gate BASE=main   the data path of another commit against this one, in turn; PAIRS=7'
 	@echo 'make deb           Debian packages of the last commit, in build-deb; needs lintian and debhelper'
 	@echo 'make test-deb      installs, upgrades, removes and purges them in a bare Debian 12, as root'
 	@echo 'make deps          installs what is missing of packaging/debian-packages.txt; all others do it first'
@@ -103,7 +108,7 @@ fuzz: $(BUILD_FUZZ)/build.ninja
 	@tests/fuzz/run.py $(BUILD_FUZZ) --seconds $(S) $(if $(T),--target '$(T)')
 
 bench: build
-	@bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
+	@HUGEPAGES_MB=1024 bench/with-hugepages $(BUILD)/bench/hecto-bench forward --json $(BUILD)/bench/forward.json
 
 bench-lookup: build
 	@HUGEPAGES_MB=2304 bench/with-hugepages $(BUILD)/bench/hecto-bench lookup \
@@ -112,6 +117,12 @@ bench-lookup: build
 bench-ipsec: build
 	@HUGEPAGES_MB=1024 bench/with-hugepages $(BUILD)/bench/hecto-bench ipsec \
 	  --json $(BUILD)/bench/ipsec.json
+
+# The program of commit BASE against this one in turn; fails on a loss beyond the spread.
+bench-gate: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet bench/hecto-bench
+	@HUGEPAGES_MB=1024 bench/with-hugepages bench/gate.py --build $(BUILD) $(if $(BASE),--base '$(BASE)') \
+	  $(if $(PAIRS),--pairs $(PAIRS)) $(if $(LEGACY),--legacy) --json $(BUILD)/bench/gate.json
 
 # The documents as pages, every link of them checked.
 docs: | deps

@@ -56,6 +56,9 @@ config::Config make_config(const BedOptions& options) {
       static_cast<uint16_t>(std::max<unsigned>(options.mtu, largest - kIpOverhead_bytes));
   const std::string size = fmt::format("size={}", kLeastFrame_bytes);
   const size_t receivers = std::max<size_t>(1, options.workers.size());
+  for (const ReplayFrames& kind : options.frames)
+    c.spare_mbufs = std::max(
+        c.spare_mbufs, static_cast<uint32_t>(receivers) * ring_packets(kind.cache, cache_sizes()));
   for (size_t i = 0; i < receivers; ++i)
     c.ports.push_back(make_port(fmt::format("in{}", i), fmt::format("net_null{},{}", i, size), mtu,
                                 fmt::format("198.18.{}.254/24", i),
@@ -66,6 +69,7 @@ config::Config make_config(const BedOptions& options) {
                                 fmt::format("100.64.{}.254/24", side),
                                 fmt::format("2001:db8:{}::fe/64", side)));
   }
+  for (config::PortConfig& port : c.ports) port.counters = options.counters;
   for (unsigned i = 0; i < options.next_hops; ++i) {
     const unsigned side = i % 2;
     const auto host = i / 2 + 1;
@@ -142,8 +146,8 @@ Result<void> Bed::load_table() {
   destinations_ = replay_destinations(make_destinations(Destinations::kInTable, v4, count, kSeed),
                                       make_destinations(Destinations::kInTable, v6, count, kSeed));
   const auto start = std::chrono::steady_clock::now();
-  auto counts =
-      router_->routing().load(std::make_shared<const RouteTable>(std::move(file->table)), {});
+  table_ = std::make_shared<const RouteTable>(std::move(file->table));
+  auto counts = router_->routing().load(table_, {});
   if (!counts) return tl::unexpected(counts.error());
   if (counts->refused > 0) return fail(counts->first_error);
   router_->routing().commit();
@@ -156,8 +160,8 @@ Result<void> Bed::make_ports() {
   for (size_t worker = 0; worker < workers(); ++worker) {
     const Port& port = *dataplane.port(fmt::format("in{}", worker));
     in_.push_back(port.id());
-    replays_.push_back(
-        std::make_unique<Replay>(port.id(), port.mac(), destinations_, options_.frames));
+    replays_.push_back(std::make_unique<Replay>(port.id(), port.mac(), pool(worker), destinations_,
+                                                options_.frames));
     // Workers that run are told when.
     replays_.back()->set_active(options_.workers.empty());
     dataplane.worker(static_cast<unsigned>(worker)).refresh();
@@ -177,6 +181,13 @@ Result<void> Bed::make_ports() {
 void Bed::select_frames(size_t kind) {
   for (auto& replay : replays_) replay->select_frames(kind);
   for (auto& sink : sinks_) sink->select_frames(options_.frames[kind]);
+}
+
+void Bed::set_burst(unsigned burst) {
+  Dataplane& dataplane = router_->dataplane();
+  dataplane.settings().burst = static_cast<uint16_t>(burst);
+  dataplane.publish();
+  for (unsigned i = 0; i < workers(); ++i) dataplane.worker(i).refresh();
 }
 
 uint64_t Bed::sweep_cycles() const {

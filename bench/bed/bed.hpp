@@ -22,11 +22,12 @@ struct BedOptions {
   std::string root = ".";   // where ../shared/data is looked for
   size_t routes = 0;        // of each family, at random; 0, or more than there are: all
   unsigned next_hops = 64;  // up to 500
-  unsigned destinations = 65536;  // of each family, a power of two
-  unsigned burst = 64;
+  unsigned destinations = 65536;                  // of each family, a power of two
+  unsigned burst = 64;                            // the largest
   uint16_t mtu = 1500;                            // of all ports, or what the frames need
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
+  bool counters = false;                          // of interfaces: packets and bytes
   // Every core said to lie on the next socket: pools and tables where the workers are not.
   bool wrong_sockets = false;
 };
@@ -40,6 +41,8 @@ class Bed {
   Replay& replay(size_t worker) { return *replays_[worker]; }
   // Another kind of frames, on all ports. While no worker runs.
   void select_frames(size_t kind);
+  // Of all receive queues, up to that of the options. While no worker runs.
+  void set_burst(unsigned burst);
   const ReplayDestinations& destinations() const { return destinations_; }
   // Other ones, powers of two many, from now on. While no worker runs.
   void set_destinations(ReplayDestinations destinations) {
@@ -50,6 +53,7 @@ class Bed {
   const std::array<uint16_t, 2>& out() const { return out_; }
   rte_mempool* pool(size_t worker);  // of the worker's receive port
 
+  const router::RouteTable& table() const { return *table_; }
   const std::string& table_name() const { return table_name_; }
   size_t routes() const { return routes_; }
   double load_seconds() const { return load_seconds_; }
@@ -64,6 +68,7 @@ class Bed {
 
   BedOptions options_;
   std::unique_ptr<router::Router> router_;
+  std::shared_ptr<const router::RouteTable> table_;
   std::string table_name_;
   size_t routes_ = 0;
   double load_seconds_ = 0;

@@ -52,9 +52,9 @@ ReplayDestinations replay_destinations(const std::vector<uint32_t>& destinations
   return out;
 }
 
-Replay::Replay(uint16_t port, const MacAddress& port_mac, const ReplayDestinations& destinations,
-               const std::vector<ReplayFrames>& frames)
-    : port_(port), destinations_(destinations), payload_(kLargestFrame_bytes) {
+Replay::Replay(uint16_t port, const MacAddress& port_mac, rte_mempool* pool,
+               const ReplayDestinations& destinations, const std::vector<ReplayFrames>& frames)
+    : port_(port), pool_(pool), destinations_(destinations), payload_(kLargestFrame_bytes) {
   for (const ReplayFrames& kind : frames) kinds_.emplace_back(port_mac, kind);
   kind_ = &kinds_.front();
   callback_ = rte_eth_add_rx_callback(port_, 0, fill, this);
@@ -66,7 +66,10 @@ Replay::~Replay() {
 }
 
 Replay::Kind::Kind(const MacAddress& port_mac, const ReplayFrames& frames)
-    : plain(frames.plain()), copied(frames.copied), swept(frames.swept) {
+    : plain(frames.plain()),
+      copied(frames.copied),
+      swept(frames.swept),
+      ring_packets(bench::ring_packets(frames.cache, cache_sizes())) {
   for (const uint16_t bytes : frames.sizes) {
     const auto same = std::find_if(shapes.begin(), shapes.end(),
                                    [bytes](const Shape& shape) { return shape.bytes == bytes; });
@@ -146,9 +149,24 @@ void WholeFrames::add(const uint8_t* frame, size_t length) {
   ends.push_back(bytes.size());
 }
 
+void Replay::select_frames(size_t kind) {
+  kind_ = &kinds_[kind];
+  ring_.resize(pool_, kind_->ring_packets);
+  settle();
+}
+
 void Replay::select_whole(const WholeFrames* frames) {
   whole_ = frames;
   next_whole_ = 0;
+  settle();
+}
+
+void Replay::settle() {
+  ring_.rewrite([this](rte_mbuf** packets, uint16_t count) {
+    for (uint16_t i = 0; i < count; ++i)
+      packets[i]->data_len = packets[i]->pkt_len = kLeastFrame_bytes;
+    fill_selected(packets, count);
+  });
 }
 
 void Replay::fill_whole(rte_mbuf** packets, uint16_t count) {
@@ -164,6 +182,17 @@ void Replay::fill_whole(rte_mbuf** packets, uint16_t count) {
   }
 }
 
+void Replay::fill_selected(rte_mbuf** packets, uint16_t count) {
+  if (whole_ != nullptr)
+    fill_whole(packets, count);
+  else if (!kind_->plain)
+    fill_any(packets, count);
+  else if (traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4)
+    fill_plain<Traffic::kIpv4>(packets, count);
+  else
+    fill_plain<Traffic::kIpv6>(packets, count);
+}
+
 uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t,
                       void* self) {
   auto& replay = *static_cast<Replay*>(self);
@@ -171,14 +200,8 @@ uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, ui
     rte_pktmbuf_free_bulk(packets, count);
     return 0;
   }
-  if (replay.whole_ != nullptr)
-    replay.fill_whole(packets, count);
-  else if (!replay.kind_->plain)
-    replay.fill_any(packets, count);
-  else if (replay.traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4)
-    replay.fill_plain<Traffic::kIpv4>(packets, count);
-  else
-    replay.fill_plain<Traffic::kIpv6>(packets, count);
+  replay.fill_selected(packets, count);
+  if (!replay.ring_.empty()) replay.ring_.exchange(packets, count);
   if (replay.kind_->swept) replay.sweep_.run();
   return count;
 }

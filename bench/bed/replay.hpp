@@ -9,10 +9,12 @@
 #include <memory>
 #include <vector>
 
+#include "bench/bed/packet_ring.hpp"
 #include "lookup/prefix.hpp"
 #include "router/rib/route.hpp"
 
 struct rte_mbuf;
+struct rte_mempool;
 struct rte_eth_rxtx_callback;
 
 namespace hecto::bench {
@@ -42,6 +44,7 @@ struct ReplayFrames {
   // The first-level cache is swept out after each burst that comes in and before each that is
   // freed, as copies of large frames do.
   bool swept = false;
+  PacketCache cache = PacketCache::kL1;  // where packets lie when they are received
   bool plain() const { return sizes.size() == 1 && sizes[0] == kLeastFrame_bytes && !copied; }
 };
 
@@ -67,9 +70,10 @@ class CacheSweep {
 
 class Replay {
  public:
-  // `frames`: one or more kinds, the first of which is sent until another is selected.
-  Replay(uint16_t port, const MacAddress& port_mac, const ReplayDestinations& destinations,
-         const std::vector<ReplayFrames>& frames);
+  // `frames`: one or more kinds, of which one is selected before the first packet. `pool`: of the
+  // port, for rings.
+  Replay(uint16_t port, const MacAddress& port_mac, rte_mempool* pool,
+         const ReplayDestinations& destinations, const std::vector<ReplayFrames>& frames);
   ~Replay();
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
@@ -78,10 +82,13 @@ class Replay {
   void select(Traffic traffic) { traffic_.store(traffic, std::memory_order_relaxed); }
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
   // From the thread that polls the port, or while nobody does.
-  void select_frames(size_t kind) { kind_ = &kinds_[kind]; }
+  void select_frames(size_t kind);
   // These in turn, copied whole into the mbufs, but to the port's own MAC; null: again those of the
   // kind selected.
   void select_whole(const WholeFrames* frames);
+  // What waits in the ring becomes what is selected now, as select_frames() and select_whole() do
+  // themselves. From the thread that polls the port, or while nobody does.
+  void settle();
 
   uint64_t sweep_cycles() const { return sweep_.cycles(); }
 
@@ -106,6 +113,7 @@ class Replay {
     bool plain;
     bool copied;
     bool swept;
+    unsigned ring_packets;
   };
   static uint16_t fill(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
                        uint16_t most, void* self);
@@ -116,8 +124,10 @@ class Replay {
   void fill_plain(rte_mbuf** packets, uint16_t count);
   void fill_any(rte_mbuf** packets, uint16_t count);
   void fill_whole(rte_mbuf** packets, uint16_t count);
+  void fill_selected(rte_mbuf** packets, uint16_t count);
 
   uint16_t port_;
+  rte_mempool* pool_;
   std::atomic<Traffic> traffic_{Traffic::kIpv4};
   std::atomic<bool> active_{true};
   std::vector<Kind> kinds_;
@@ -128,6 +138,7 @@ class Replay {
   const WholeFrames* whole_ = nullptr;
   size_t next_whole_ = 0;
   CacheSweep sweep_;
+  PacketRing ring_;
   const rte_eth_rxtx_callback* callback_ = nullptr;
 };
 

@@ -79,6 +79,7 @@ Slice Slices::measure(const std::function<unsigned()>& poll, unsigned millisecon
 Slice Slices::measure(BedWork work, unsigned milliseconds) {
   Slice slice;
   bed_.replay(0).select(work == BedWork::kIpv6 ? Traffic::kIpv6 : Traffic::kIpv4);
+  bed_.replay(0).settle();
   switch (work) {
     case BedWork::kReceive:
       time([this] { return receive(); }, milliseconds, slice);

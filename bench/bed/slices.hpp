@@ -35,6 +35,8 @@ struct Slice {
 class Slices {
  public:
   Slices(Bed& bed, unsigned burst);
+  // From now on; the bed's workers are told by Bed::set_burst().
+  void set_burst(unsigned burst) { burst_ = static_cast<uint16_t>(burst); }
   Slice measure(BedWork work, unsigned milliseconds);
   // Something else in between: `poll` returns for how many packets.
   Slice measure(const std::function<unsigned()>& poll, unsigned milliseconds);

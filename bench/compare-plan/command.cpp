@@ -20,6 +20,7 @@ void add_compare_plan(CLI::App& app, Work& work) {
                       "route file; default: the real table, or a synthetic one");
   command->add_option("--root", options->root, "where ../shared/data is looked for");
   command->add_flag("--quick", options->quick, "short rounds, for a look");
+  command->add_flag("--alone", options->alone, "without a verdict, for a part of a run")->group("");
   command->add_option("--json", options->json,
                       "also write the figures here; -: instead, to stdout");
   command->callback([&work, options] { work = [options] { return compare_plan(*options); }; });

@@ -92,6 +92,7 @@ std::vector<PlanRow> Rounds::rows(const std::string& size) const {
     const double mhz = static_cast<double>(rte_get_tsc_hz()) / 1e6;
     row.predicted_mpps = mhz / row.predicted_cycles;
     row.measured_mpps = mhz / row.measured_cycles;
+    row.calibrated = is_calibrated(sizes_);
     row.error = median(series.errors);
     row.error_spread = quantile(series.errors, 0.75) - quantile(series.errors, 0.25);
     row.spread = quartile_spread(series.measured);
@@ -127,6 +128,10 @@ config::PacketCycles predict(const config::Constants& constants, const std::stri
   both.sum += transmit.sum;
   both.terms.insert(both.terms.end(), transmit.terms.begin(), transmit.terms.end());
   return both;
+}
+
+bool is_calibrated(const std::vector<uint16_t>& sizes) {
+  return sizes == calibration_frames().front().sizes;
 }
 
 Result<std::vector<PlanRow>> compare_size(const ComparePlanOptions& options,

@@ -15,6 +15,9 @@ namespace hecto::bench {
 config::PacketCycles predict(const config::Constants& constants, const std::string& series,
                              const std::vector<uint16_t>& sizes);
 
+// Packets that rounds of calibration measure themselves.
+bool is_calibrated(const std::vector<uint16_t>& sizes);
+
 // One size, in this process; DPDK starts in it.
 Result<std::vector<PlanRow>> compare_size(const ComparePlanOptions& options,
                                           const std::string& size);

@@ -12,6 +12,7 @@ namespace {
 
 void describe(CLI::App& command, ForwardOptions& options) {
   BedOptions& bed = options.bed;
+  bed.counters = true;
   command
       .add_option("--mode", options.mode,
                   "forward: receive and transmit alone, IPv4, IPv6; rx and tx: one of both "
@@ -26,7 +27,19 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))
       ->capture_default_str();
-  command.add_option("--burst", bed.burst)->check(CLI::Range(4u, 256u))->capture_default_str();
+  command.add_flag("!--no-counters", bed.counters, "without interface counters");
+  command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(4u, 256u))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--cache", options.caches,
+          "where packets lie when they are received: l1 (in the mbufs freed last), l2 (a ring "
+          "of 4,096), l3 (a ring beyond the second level)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"l1", "l2", "l3"}))
+      ->capture_default_str();
   add_bed_options(command, options);
 }
 

@@ -1,9 +1,11 @@
 // `hecto-bench forward`: what a packet costs from receive queue to transmit queue, over the cost of
 // receive and transmit alone, with a full table, in memory, on one core. One process, what is
-// measured interleaved, medians.
+// measured interleaved, medians. Before that, untimed, every packet that comes out is held against
+// what a router is to make of it.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bench/bed/bed.hpp"
 
@@ -13,6 +15,8 @@ struct ForwardOptions {
   BedOptions bed;
   std::string mode = "forward";  // see forward_modes()
   std::string size = "64";
+  std::vector<std::string> caches = {"l1", "l2", "l3"};  // where packets lie when they are received
+  std::vector<unsigned> bursts = {64};
   unsigned rounds = 15;
   unsigned round_ms = 100;
   std::string offload;  // a device: offload_modes.hpp instead of mode
@@ -23,5 +27,8 @@ struct ForwardOptions {
 std::vector<std::string> forward_modes();
 
 int forward(const ForwardOptions& options);
+
+// What --cache takes.
+PacketCache cache_by_name(const std::string& name);
 
 }  // namespace hecto::bench

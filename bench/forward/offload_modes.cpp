@@ -7,6 +7,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "bench/bed/verify.hpp"
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/lib/statistics.hpp"
@@ -103,6 +104,29 @@ std::string chosen_by_auto(const Side& side, Traffic traffic) {
                      to_string(said.why));
 }
 
+// What each of the three workers makes of every packet, both families.
+Result<uint64_t> verify(Bed& bed, const std::vector<Side>& sides) {
+  Verifier verifier(bed);
+  for (size_t mode = 0; mode < sides.size(); ++mode)
+    for (const Traffic traffic : {Traffic::kIpv4, Traffic::kIpv6}) {
+      bed.replay(0).select(traffic);
+      bed.replay(0).settle();
+      bed.replay(0).set_active(true);
+      Worker& worker = *sides[mode].worker;
+      const auto done = verifier.run(
+          bed.destinations().ipv4.size(), [&worker] { return worker.poll_once(); },
+          [&bed, &worker] {
+            bed.replay(0).set_active(false);
+            worker.drain();
+          });
+      if (!done)
+        return fail(fmt::format("{}, look-ups on the device: {}: {}",
+                                traffic == Traffic::kIpv4 ? "ipv4" : "ipv6", kModeNames[mode],
+                                done.error().message));
+    }
+  return verifier.verified();
+}
+
 json to_json(const Load& load, const std::string& chosen) {
   json out = {{"load", load.name()}, {"auto_to_better", median(load.to_better)}, {"auto", chosen}};
   for (size_t mode = 0; mode < kModes.size(); ++mode)
@@ -112,7 +136,10 @@ json to_json(const Load& load, const std::string& chosen) {
 
 }  // namespace
 
-int forward_offload_modes(const ForwardOptions& options) {
+int forward_offload_modes(const ForwardOptions& wanted) {
+  ForwardOptions options = wanted;
+  options.bed.burst = *std::max_element(options.bursts.begin(), options.bursts.end());
+  options.bed.frames[0].cache = cache_by_name(options.caches.back());
   auto bed = Bed::create(options.bed);
   if (!bed) return complain(bed.error());
   std::vector<Side> sides;
@@ -120,6 +147,11 @@ int forward_offload_modes(const ForwardOptions& options) {
     auto side = make_side(**bed, options.offload, mode);
     if (!side) return complain(side.error());
     sides.push_back(std::move(*side));
+  }
+  auto verified = verify(**bed, sides);
+  if (!verified) {
+    (*bed)->all_forwarded();
+    return complain(verified.error());
   }
   std::vector<Load> loads;
   for (const Traffic traffic : {Traffic::kIpv4, Traffic::kIpv6})
@@ -138,7 +170,11 @@ int forward_offload_modes(const ForwardOptions& options) {
       chosen[i] = chosen_by_auto(sides[2], loads[i].traffic);
     }
   }
-  json out = {{"machine", machine_name()}, {"device", options.offload}, {"loads", json::array()}};
+  json out = {{"machine", machine_name()},
+              {"device", options.offload},
+              {"cache", options.caches.back()},
+              {"verified", *verified},
+              {"loads", json::array()}};
   if (options.json != "-")
     fmt::print(
         "one worker, 64-byte packets, {} routes ({}), device {}; {}, {} rounds\n\n{:<16}{:>9}"

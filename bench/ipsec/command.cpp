@@ -27,6 +27,17 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
                   "how many, as in 1,2; default: 1, and as many as there are cores")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
+  command
+      .add_option_function<std::string>(
+          "--cache",
+          [&options](const std::string& name) {
+            options.cache = name == "l1"   ? PacketCache::kL1
+                            : name == "l2" ? PacketCache::kL2
+                                           : PacketCache::kL3;
+          },
+          "where packets lie when they are received: l1 (in the mbufs freed last), l2 (a ring of "
+          "4,096), l3 (a ring beyond the second level); default: l2")
+      ->check(CLI::IsMember({"l1", "l2", "l3"}));
   command.add_flag("!--no-control", options.control, "without installation of SAs and rekeys");
   command.add_flag("!--no-peers", options.peers, "without dpdk-test-crypto-perf beside it");
   command.add_option("--burst", options.bed.burst)

@@ -13,6 +13,7 @@
 #include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/raw.hpp"
 #include "bench/ipsec/tunnels.hpp"
+#include "bench/ipsec/verify.hpp"
 #include "bench/lib/child.hpp"
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
@@ -60,6 +61,7 @@ class Bench {
   Result<void> measure_alone(const std::string& algorithm, IpsecReport& report);
 
  private:
+  Result<void> verify(const Size& size, size_t kind, const Tunnels& tunnels, IpsecReport& report);
   void measure(Size& size, size_t kind, const Tunnels& tunnels);
   void scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report);
   double ns(const Slice& slice) const {
@@ -74,6 +76,21 @@ class Bench {
   Slices slices_;
   RawCrypto raw_;
 };
+
+// Every packet of both directions, before anything is timed.
+Result<void> Bench::verify(const Size& size, size_t kind, const Tunnels& tunnels,
+                           IpsecReport& report) {
+  bed_.replay(0).select(Traffic::kIpv4);
+  bed_.select_frames(kind);
+  const auto out = verify_encap(bed_, tunnels);
+  if (!out) return fail(fmt::format("encap, {} bytes: {}", size.name, out.error().message));
+  bed_.replay(0).select_whole(&size.frames);
+  const auto in = verify_decap(bed_, size.frames);
+  bed_.replay(0).select_whole(nullptr);
+  if (!in) return fail(fmt::format("decap, {} bytes: {}", size.name, in.error().message));
+  report.verified += *out + *in;
+  return {};
+}
 
 // Raw, the whole way and its floor in turn, in both directions.
 void Bench::measure(Size& size, size_t kind, const Tunnels& tunnels) {
@@ -164,6 +181,9 @@ Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecR
     size.encap = size.decap = {};
   }
   const uint64_t before = through_workers();
+  for (size_t kind = 0; kind < sizes_.size(); ++kind)
+    if (auto done = verify(sizes_[kind], kind, **tunnels, report); !done)
+      return fail(fmt::format("{}, {} tunnels: {}", algorithm, count, done.error().message));
   for (unsigned round = 0; round < options_.rounds; ++round)
     for (size_t kind = 0; kind < sizes_.size(); ++kind) measure(sizes_[kind], kind, **tunnels);
   IpsecRow row;
@@ -240,12 +260,14 @@ Result<std::vector<Size>> sizes_of(IpsecBenchOptions& options) {
     if (!inner) return tl::unexpected(inner.error());
     ReplayFrames frames;
     frames.sizes = *inner;
+    frames.cache = options.cache;
     for (uint16_t& bytes : frames.sizes) bytes = static_cast<uint16_t>(bytes + kIpOverhead_bytes);
     const uint16_t largest = *std::max_element(inner->begin(), inner->end());
     options.bed.mtu = std::max(options.bed.mtu, static_cast<uint16_t>(largest + kEspRoom_bytes));
     options.bed.frames.push_back(std::move(frames));
     sizes.push_back({name, std::move(*inner)});
   }
+  options.bed.frames.emplace_back();  // of the rekeys, burst by burst: without a ring
   return sizes;
 }
 
@@ -269,6 +291,7 @@ Result<IpsecReport> measure_all(const IpsecBenchOptions& options, Bed& bed,
     }
   }
   if (options.control) {
+    bed.select_frames(options.bed.frames.size() - 1);
     auto control = measure_control(bed, std::span(*ends).first(kControlTunnels));
     if (!control) return tl::unexpected(control.error());
     report.control = *control;
@@ -339,16 +362,20 @@ int ipsec(const IpsecBenchOptions& wanted) {
   auto report = measure_all(options, **bed, std::move(*sizes));
   if (!report) return complain(report.error());
   if (options.json != "-") {
-    fmt::print("IPsec, {} routes ({}), burst {}, {} rounds of {} ms\n{}, {}, {}\n\n{}",
-               (*bed)->routes(), table, options.bed.burst, options.rounds, options.round_ms,
-               machine_name(), rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
-               esp::describe(esp::best_crypto()), to_text(*report));
+    fmt::print(
+        "IPsec, {} routes ({}), burst {}, packets from {}, {} rounds of {} ms; {} packets "
+        "verified\n{}, {}, {}\n\n{}",
+        (*bed)->routes(), table, options.bed.burst, to_string(options.cache), options.rounds,
+        options.round_ms, report->verified, machine_name(),
+        rte_eal_has_hugepages() != 0 ? "hugepages" : "no hugepages",
+        esp::describe(esp::best_crypto()), to_text(*report));
   }
   json out = to_json(*report);
   out["machine"] = machine_facts();
   out["table"] = table;
   out["routes"] = (*bed)->routes();
   out["burst"] = options.bed.burst;
+  out["cache"] = to_string(options.cache);
   out["crypto"] = esp::describe(esp::best_crypto());
   if (auto done = write_json(options.json, out); !done) return complain(done.error());
   return (*bed)->all_forwarded() && (!report->control || report->control->lost == 0) ? 0 : 1;

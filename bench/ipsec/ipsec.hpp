@@ -18,7 +18,8 @@ struct IpsecBenchOptions {
   std::vector<std::string> algorithms;  // see ipsec_algorithms(); empty: all
   std::vector<std::string> sizes = {"64", "imix", "1400", "9000"};  // of the packet inside
   std::vector<unsigned> tunnels = {1, 1000, 10000};
-  std::vector<unsigned> workers;  // how many; empty: one, and as many as there are cores
+  std::vector<unsigned> workers;         // how many; empty: one, and as many as there are cores
+  PacketCache cache = PacketCache::kL2;  // where packets lie when they are received
   unsigned rounds = 7;
   unsigned round_ms = 20;
   bool peers = true;    // other programs, where they are installed

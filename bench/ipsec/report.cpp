@@ -52,7 +52,9 @@ std::string alone_text(const IpsecReport& report) {
 }  // namespace
 
 json to_json(const IpsecReport& report) {
-  json out = {{"rows", json::array()}, {"not_measured", report.not_measured}};
+  json out = {{"rows", json::array()},
+              {"verified", report.verified},
+              {"not_measured", report.not_measured}};
   for (const IpsecRow& row : report.rows)
     out["rows"].push_back({{"algorithm", row.algorithm},
                            {"size", row.size},
@@ -88,7 +90,8 @@ json to_json(const IpsecReport& report) {
                     {"bulk_pairs_per_s", control.bulk_pairs_per_s},
                     {"rekeys", control.rekeys},
                     {"sent", control.sent},
-                    {"lost", control.lost}};
+                    {"lost", control.lost},
+                    {"leaked", control.leaked}};
   return out;
 }
 
@@ -116,9 +119,10 @@ std::string to_text(const IpsecReport& report) {
     text += fmt::format(
         "\ncontrol, beside 10,000 SAs and policies: {:.0f} SAs/s each committed alone, {:.0f} SAs "
         "with a policy/s\nin batches of 64, {:.0f}/s each committed alone; the first 10,000 pairs "
-        "at once: {:.0f}/s\nrekeys under load: {} in both directions, {} of {} packets lost\n",
+        "at once: {:.0f}/s\nrekeys under load: {} in both directions, {} of {} packets lost, {} of "
+        "them in clear\n",
         control.sas_per_s, control.pairs_per_s, control.pairs_alone_per_s, control.bulk_pairs_per_s,
-        control.rekeys, control.lost, control.sent);
+        control.rekeys, control.lost, control.sent, control.leaked);
   }
   for (const IpsecPeer& peer : report.peers)
     text += fmt::format("{}: {} {} bytes {:.0f} ns\n", peer.program, peer.algorithm, peer.bytes,

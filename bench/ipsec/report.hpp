@@ -54,10 +54,12 @@ struct IpsecControl {
   double bulk_pairs_per_s = 0;   // the first 10,000, committed at once
   unsigned rekeys = 0;           // of a running tunnel, both directions
   uint64_t sent = 0, lost = 0;   // packets meanwhile
+  uint64_t leaked = 0;           // of those lost, what left in clear
 };
 
 struct IpsecReport {
   std::vector<IpsecRow> rows;
+  uint64_t verified = 0;  // packets, before anything was timed
   std::vector<IpsecAlone> alone;
   std::vector<IpsecPeer> peers;
   std::optional<IpsecControl> control;

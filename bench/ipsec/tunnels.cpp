@@ -57,21 +57,6 @@ SaState state_of(const Tunnel& tunnel, const IpAddress& source, const SaId& id) 
   return state;
 }
 
-// IPv4 and UDP, from a host of network `n` to one of ours.
-void write_inner(uint8_t* ip, unsigned n, uint16_t bytes) {
-  std::memset(ip, 0, 28);
-  auto& header = *reinterpret_cast<rte_ipv4_hdr*>(ip);
-  header.version_ihl = 0x45;
-  header.total_length = __builtin_bswap16(bytes);
-  header.time_to_live = 64;
-  header.next_proto_id = 17;
-  header.src_addr = __builtin_bswap32(kPrivate | n << 8 | 1);
-  header.dst_addr = __builtin_bswap32(kOurs | (n & 0xffff));
-  header.hdr_checksum = rte_ipv4_cksum(&header);
-  const auto udp_bytes = __builtin_bswap16(static_cast<uint16_t>(bytes - kIpv4Bytes));
-  std::memcpy(ip + kIpv4Bytes + 4, &udp_bytes, sizeof udp_bytes);
-}
-
 }  // namespace
 
 SaState Tunnel::outbound() const {
@@ -92,6 +77,28 @@ IpsecPolicy Tunnel::policy(PolicyDirection direction) const {
   policy.protection = PolicyTemplate{
       out ? router : far_end, out ? far_end : router, n + 1, 0, IpsecMode::kTunnel, false};
   return policy;
+}
+
+bool Tunnel::leads_to(const std::string& host) const {
+  const auto parsed = IpAddress::parse(host);
+  return parsed && network_behind(n).v4().contains(parsed->v4());
+}
+
+std::vector<uint8_t> inner_packet(unsigned n, uint16_t bytes) {
+  std::vector<uint8_t> ip(bytes);
+  rte_ipv4_hdr header{};
+  header.version_ihl = 0x45;
+  header.total_length = __builtin_bswap16(bytes);
+  header.time_to_live = 64;
+  header.next_proto_id = 17;
+  header.src_addr = __builtin_bswap32(kPrivate | n << 8 | 1);
+  header.dst_addr = __builtin_bswap32(kOurs | (n & 0xffff));
+  header.hdr_checksum = rte_ipv4_cksum(&header);
+  std::memcpy(ip.data(), &header, sizeof header);
+  store16_be(&ip[kIpv4Bytes + 4], bytes - kIpv4Bytes);
+  for (size_t i = kIpv4Bytes + 8; i < ip.size(); ++i)
+    ip[i] = static_cast<uint8_t>(n * 167 + i * 31);
+  return ip;
 }
 
 Result<void> add_private_routes(Bed& bed) {
@@ -137,10 +144,14 @@ Result<std::unique_ptr<FarEnd>> FarEnd::create() {
   return far_end;
 }
 
-void FarEnd::send(esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to) {
-  esp::Packet packet{buffer_.data() + kRoom, inner_bytes, kRoom - kEthernetBytes, kRoom, &sa,
+void FarEnd::send(esp::Sa& sa, std::span<const uint8_t> inner, WholeFrames& to) {
+  esp::Packet packet{buffer_.data() + kRoom,
+                     static_cast<uint32_t>(inner.size()),
+                     kRoom - kEthernetBytes,
+                     kRoom,
+                     &sa,
                      Reason::kNone};
-  write_inner(packet.ip, n, inner_bytes);
+  std::memcpy(packet.ip, inner.data(), inner.size());
   engine_->outbound({&packet, 1}, 1, 64);
   uint8_t* frame = packet.ip - kEthernetBytes;
   std::memset(frame, 2, kEthernetBytes);
@@ -184,6 +195,11 @@ Tunnels::~Tunnels() {
       (void)ipsec.remove_sa(state.id, RouteOrigin::kApi);
   }
   apply(bed_);
+}
+
+const Tunnel* Tunnels::by_spi(uint32_t outbound) const {
+  const uint32_t n = (outbound - kFirstSpi) / 2;
+  return n < tunnels_.size() && tunnels_[n].spi == outbound ? &tunnels_[n] : nullptr;
 }
 
 uint64_t Tunnels::carried() const {

@@ -29,6 +29,8 @@ struct Tunnel {
   router::SaState outbound() const;
   router::SaState inbound() const;
   router::IpsecPolicy policy(PolicyDirection direction) const;
+  // A host in the network behind it.
+  bool leads_to(const std::string& host) const;
 };
 
 // The routes of both private networks, once for each bed.
@@ -38,13 +40,19 @@ Result<std::vector<router::IpAddress>> far_ends(const Bed& bed, unsigned count);
 // Hosts behind the first `tunnels` at random, as many as the bed has destinations.
 std::vector<uint32_t> hosts_behind(unsigned tunnels, size_t count);
 
+// What a host of network `n` sends to one of ours: IPv4 and UDP, a payload by `n`.
+std::vector<uint8_t> inner_packet(unsigned n, uint16_t bytes);
+
 // What tunnels' far ends send.
 class FarEnd {
  public:
   static Result<std::unique_ptr<FarEnd>> create();
   // A frame, without its MAC addresses, through an SA of ours (`inbound()`'s twin), from a host
   // behind it to one of ours.
-  void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to);
+  void send(router::esp::Sa& sa, unsigned n, uint16_t inner_bytes, WholeFrames& to) {
+    send(sa, inner_packet(n, inner_bytes), to);
+  }
+  void send(router::esp::Sa& sa, std::span<const uint8_t> inner, WholeFrames& to);
 
  private:
   std::unique_ptr<router::esp::Engine> engine_;
@@ -62,6 +70,7 @@ class Tunnels {
 
   unsigned count() const { return static_cast<unsigned>(tunnels_.size()); }
   const router::esp::Sa& twin() const { return *twins_[0]; }  // a key of the same algorithm
+  const Tunnel* by_spi(uint32_t outbound) const;              // null: of none
   // Packets that its SAs have carried so far, out and in.
   uint64_t carried() const;
   // At least one frame of each tunnel, at least 256, in random order.

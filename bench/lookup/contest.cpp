@@ -63,7 +63,7 @@ class FamilyContest {
       if (loaded) {
         engines_.push_back({name, std::move(*loaded)});
       } else if (loaded.error().error_number == ENOTSUP) {
-        result_.skipped.push_back({name, loaded.error().message});
+        result_.skipped.push_back({name, loaded.error().message, cpu_runs(name)});
       } else {
         return tl::unexpected(loaded.error());
       }
@@ -104,7 +104,8 @@ class FamilyContest {
       total = allocated_bytes() - before;
     }
     result_.loads.push_back({Family::kNumber, name, median(seconds), median(cpu_seconds),
-                             static_cast<unsigned>(seconds.size()), engine->bytes(), total});
+                             static_cast<unsigned>(seconds.size()), engine->bytes(), total,
+                             engine->entry_bytes()});
     return engine;
   }
 

@@ -4,10 +4,10 @@
 
 #include <sched.h>
 
+#include "bench/lib/reference.hpp"
 #include "bench/lib/route_list.hpp"
 #include "bench/lookup/lookup.hpp"
 #include "bench/lookup/passes.hpp"
-#include "bench/lookup/reference.hpp"
 #include "bench/lookup/result.hpp"
 
 namespace hecto::bench {

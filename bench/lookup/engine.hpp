@@ -1,8 +1,10 @@
 // What is compared: one table and its look-up function. Ours and those of DPDK, each set up as its
 // users would.
 //
-//   IPv4  hecto, rte_fib, rte_fib_avx512 (DIR24_8, 4-byte next hops), rte_lpm
-//   IPv6  hecto, rte_fib6, rte_fib6_avx512 (TRIE, 4-byte next hops), rte_lpm6
+//   IPv4  hecto, rte_fib, rte_fib_avx512 (DIR24_8), rte_lpm (lookupx4)
+//   IPv6  hecto, rte_fib6, rte_fib6_avx512 (TRIE), rte_lpm6
+//
+// rte_fib and rte_fib6 get entries of 2 bytes where these hold the table, else of 4.
 //
 // Needs a running EAL. An engine is one thread's.
 #pragma once
@@ -19,7 +21,7 @@ namespace hecto::bench {
 // What an engine has to have room for.
 struct EngineSize {
   uint32_t routes;
-  uint32_t extension_nodes;  // see reference.hpp
+  uint32_t extension_nodes;  // see bench/lib/reference.hpp
   uint32_t reserved_nodes;
   uint32_t changes;  // routes that will come and go
   unsigned batch;    // most destinations of one look-up
@@ -43,6 +45,8 @@ class Engine {
   // What look-ups read, without the routes beside it. Ours: all that it set up; DPDK's: root and
   // the nodes that the table fills, without room to spare.
   virtual uint64_t bytes() const = 0;
+  // Of its tables' entries; 0: they have no size of their own (ours).
+  virtual unsigned entry_bytes() const { return 0; }
 };
 
 // Ours first.
@@ -53,5 +57,8 @@ const std::vector<std::string>& engine_names();
 template <typename Family>
 Result<std::unique_ptr<Engine<Family>>> make_engine(const std::string& name,
                                                     const EngineSize& size);
+
+// What an engine's look-up function needs of the CPU is there, whatever DPDK thinks of it.
+bool cpu_runs(const std::string& name);
 
 }  // namespace hecto::bench

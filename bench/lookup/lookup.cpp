@@ -91,12 +91,12 @@ Result<void> measure(const LookupOptions& options) {
   auto table = read_route_list(options.table, options.root, options.next_hops);
   if (!table) return tl::unexpected(table.error());
   const cpu_set_t cpus = reader_cpus(options.cpu);
-  rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);  // 256 by default
   router::EalOptions eal_options;
   eal_options.control_cpu = options.cpu;
   eal_options.memory_bytes = uint64_t{options.memory_mb} << 20;
   auto eal = Eal::start(eal_options);
   if (!eal) return tl::unexpected(eal.error());
+  rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);  // starting has set it to 256
 
   LookupResult result = describe(options, *table, (*eal)->hugepages());
   CacheFlush flush(options.flush_bytes == 0 ? CacheFlush::default_bytes() : options.flush_bytes);
@@ -112,9 +112,7 @@ Result<void> measure(const LookupOptions& options) {
     if (auto done = write_file(options.json, to_json(result).dump(2) + "\n"); !done) return done;
   if (!options.plot.empty())
     if (auto done = draw_picture(options.plot, result); !done) return done;
-  for (const DeadNextHopRow& row : result.dead_next_hop)
-    if (!row.all_moved) return fail("dead next hop: not all routes moved");
-  return {};
+  return verdict(result);
 }
 
 }  // namespace

@@ -48,13 +48,15 @@ std::string lookup_lines(const LookupResult& result, unsigned family) {
 }
 
 std::string load_lines(const LookupResult& result, unsigned family) {
-  std::string text = fmt::format("{:<26}{:>9}{:>9}{:>6}{:>12}{:>12}\n", "load and memory",
-                                 "seconds", "of CPU", "runs", "MB look-up", "MB in all");
+  std::string text =
+      fmt::format("{:<26}{:>9}{:>9}{:>6}{:>12}{:>12}{:>12}\n", "load and memory", "seconds",
+                  "of CPU", "runs", "MB look-up", "MB in all", "B an entry");
   for (const LoadRow& row : result.loads)
     if (row.family == family)
-      text += fmt::format("{:<10}{:<16}{:>9.2f}{:>9.2f}{:>6}{:>12.1f}{:>12.1f}\n", "", row.engine,
-                          row.seconds, row.cpu_seconds, row.runs, mebibytes(row.bytes),
-                          mebibytes(row.total_bytes));
+      text += fmt::format("{:<10}{:<16}{:>9.2f}{:>9.2f}{:>6}{:>12.1f}{:>12.1f}{:>12}\n", "",
+                          row.engine, row.seconds, row.cpu_seconds, row.runs, mebibytes(row.bytes),
+                          mebibytes(row.total_bytes),
+                          row.entry_bytes == 0 ? "" : std::to_string(row.entry_bytes));
   return text;
 }
 
@@ -113,7 +115,8 @@ json to_json(const LookupResult& result) {
     out["memory"].push_back({{"family", row.family},
                              {"engine", row.engine},
                              {"bytes", row.bytes},
-                             {"total_bytes", row.total_bytes}});
+                             {"total_bytes", row.total_bytes},
+                             {"entry_bytes", row.entry_bytes}});
   }
   for (const UpdateRow& row : result.updates)
     out["updates"].push_back({{"family", row.family},
@@ -132,7 +135,8 @@ json to_json(const LookupResult& result) {
                                     {"route_by_route_s", row.route_by_route_s},
                                     {"all_moved", row.all_moved}});
   for (const Skipped& skipped : result.skipped)
-    out["skipped"].push_back({{"engine", skipped.engine}, {"why", skipped.why}});
+    out["skipped"].push_back(
+        {{"engine", skipped.engine}, {"why", skipped.why}, {"cpu_runs", skipped.cpu_runs}});
   return out;
 }
 
@@ -157,6 +161,18 @@ std::string to_text(const LookupResult& result) {
   for (const Skipped& skipped : result.skipped)
     text += fmt::format("skipped {}: {}\n", skipped.engine, skipped.why);
   return text;
+}
+
+Result<void> verdict(const LookupResult& result) {
+  for (const Skipped& skipped : result.skipped)
+    if (skipped.cpu_runs)
+      return fail(
+          fmt::format("{} was skipped though this CPU runs it ({}): the comparison is not whole; "
+                      "use a DPDK that has it, or say --without {}",
+                      skipped.engine, skipped.why, skipped.engine));
+  for (const DeadNextHopRow& row : result.dead_next_hop)
+    if (!row.all_moved) return fail("dead next hop: not all routes moved");
+  return {};
 }
 
 }  // namespace hecto::bench

@@ -28,6 +28,7 @@ struct LoadRow {
   unsigned runs;         // fewer than asked for where one takes long
   uint64_t bytes;        // Engine::bytes
   uint64_t total_bytes;  // with the routes and whatever else the engine allocated
+  unsigned entry_bytes;  // Engine::entry_bytes
 };
 
 // One change is one call: an add, a removal or a replacement.
@@ -53,6 +54,7 @@ struct DeadNextHopRow {
 struct Skipped {
   std::string engine;
   std::string why;
+  bool cpu_runs;  // and yet it is skipped: a contest that flatters
 };
 
 struct LookupResult {

@@ -1,6 +1,8 @@
 // DPDK's look-up structures, and the choice by name.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "bench/lookup/hecto_engine.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 // After dpdk.hpp, which knows what has to come first.
@@ -39,6 +41,20 @@ const uint8_t* raw(const lookup::Ipv6Address& address) {
   return address.bytes.data();
 }
 
+// An entry keeps a bit for itself, the rest is a next hop or a node's number. Groups always fit.
+constexpr uint32_t kMostOfTwoBytes = (1u << 15) - 1;
+unsigned bytes_for(uint32_t nodes) {
+  return nodes <= kMostOfTwoBytes ? 2 : 4;
+}
+uint32_t fib_nodes(const EngineSize& size) {
+  return node_count(size.extension_nodes);
+}
+// rte_fib6 reserves more for a route that comes back than it gave back for the one that went: after
+// enough changes it takes none any more, however few nodes are in use.
+uint32_t fib6_nodes(const EngineSize& size) {
+  return node_count(size.reserved_nodes + size.changes);
+}
+
 // The libraries' functions under one name each.
 template <rte_fib_lookup_type kLookup>
 struct RteFib {
@@ -50,10 +66,11 @@ struct RteFib {
     configuration.type = RTE_FIB_DIR24_8;
     configuration.default_nh = lookup::kNoRoute;
     configuration.max_routes = static_cast<int>(route_count(size));
-    configuration.dir24_8.nh_sz = RTE_FIB_DIR24_8_4B;
-    configuration.dir24_8.num_tbl8 = node_count(size.extension_nodes);
+    configuration.dir24_8.nh_sz = entry_bytes(size) == 2 ? RTE_FIB_DIR24_8_2B : RTE_FIB_DIR24_8_4B;
+    configuration.dir24_8.num_tbl8 = fib_nodes(size);
     return rte_fib_create(name, socket(), &configuration);
   }
+  static unsigned entry_bytes(const EngineSize& size) { return bytes_for(fib_nodes(size)); }
   static bool select(Table* table) { return rte_fib_select_lookup(table, kLookup) == 0; }
   static constexpr auto free = rte_fib_free;
   static constexpr auto add = rte_fib_add;
@@ -72,12 +89,11 @@ struct RteFib6 {
     configuration.type = RTE_FIB6_TRIE;
     configuration.default_nh = lookup::kNoRoute;
     configuration.max_routes = static_cast<int>(route_count(size));
-    configuration.trie.nh_sz = RTE_FIB6_TRIE_4B;
-    // Reserves more for a route that comes back than it gave back for the one that went: after
-    // enough changes it takes none any more, however few nodes are in use.
-    configuration.trie.num_tbl8 = node_count(size.reserved_nodes + size.changes);
+    configuration.trie.nh_sz = entry_bytes(size) == 2 ? RTE_FIB6_TRIE_2B : RTE_FIB6_TRIE_4B;
+    configuration.trie.num_tbl8 = fib6_nodes(size);
     return rte_fib6_create(name, socket(), &configuration);
   }
+  static unsigned entry_bytes(const EngineSize& size) { return bytes_for(fib6_nodes(size)); }
   static bool select(Table* table) { return rte_fib6_select_lookup(table, kLookup) == 0; }
   static constexpr auto free = rte_fib6_free;
   static constexpr auto add = rte_fib6_add;
@@ -97,17 +113,23 @@ struct RteLpm {
     configuration.number_tbl8s = node_count(size.extension_nodes);
     return rte_lpm_create(name, socket(), &configuration);
   }
+  static unsigned entry_bytes(const EngineSize&) { return 4; }
   static bool select(Table*) { return true; }
   static constexpr auto free = rte_lpm_free;
   static constexpr auto add = rte_lpm_add;
   static constexpr auto remove = rte_lpm_delete;
   static void lookup(const Table* table, const uint32_t* destinations, NextHop* next_hops, int n) {
-    rte_lpm_lookup_bulk(table, destinations, next_hops, static_cast<unsigned>(n));
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+      xmm_t four;
+      std::memcpy(&four, destinations + i, sizeof four);
+      rte_lpm_lookupx4(table, four, next_hops + i, lookup::kNoRoute);
+    }
+    for (; i < n; ++i)
+      if (rte_lpm_lookup(table, destinations[i], next_hops + i) != 0)
+        next_hops[i] = lookup::kNoRoute;
   }
-  static GroupId group(NextHop next_hop) {
-    return (next_hop & RTE_LPM_LOOKUP_SUCCESS) != 0 ? static_cast<GroupId>(next_hop)
-                                                    : lookup::kNoRoute;
-  }
+  static GroupId group(NextHop next_hop) { return static_cast<GroupId>(next_hop); }
 };
 
 struct RteLpm6 {
@@ -120,6 +142,7 @@ struct RteLpm6 {
     configuration.number_tbl8s = node_count(size.extension_nodes);
     return rte_lpm6_create(name, socket(), &configuration);
   }
+  static unsigned entry_bytes(const EngineSize&) { return 4; }
   static bool select(Table*) { return true; }
   static constexpr auto free = rte_lpm6_free;
   static constexpr auto add = rte_lpm6_add;
@@ -161,14 +184,18 @@ class RteEngine final : public Engine<typename Api::Family> {
   }
   GroupId group(unsigned i) const noexcept override { return Api::group(next_hops_[i]); }
   uint64_t bytes() const override {
-    return ((uint64_t{1} << 24) + uint64_t{nodes_} * 256) * sizeof(uint32_t);
+    return ((uint64_t{1} << 24) + uint64_t{nodes_} * 256) * entry_bytes_;
   }
+  unsigned entry_bytes() const override { return entry_bytes_; }
 
  private:
   explicit RteEngine(const EngineSize& size)
-      : nodes_(size.extension_nodes), next_hops_(size.batch) {}
+      : nodes_(size.extension_nodes),
+        entry_bytes_(Api::entry_bytes(size)),
+        next_hops_(size.batch) {}
 
   uint32_t nodes_;
+  unsigned entry_bytes_;
   std::vector<typename Api::NextHop> next_hops_;
   typename Api::Table* table_ = nullptr;
 };
@@ -181,6 +208,16 @@ Result<std::unique_ptr<Engine<Family>>> make_hecto(const EngineSize& size) {
 }
 
 }  // namespace
+
+bool cpu_runs(const std::string& name) {
+  if (!name.ends_with("_avx512")) return true;
+#ifdef RTE_ARCH_X86
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
 
 template <>
 const std::vector<std::string>& engine_names<Ipv4>() {

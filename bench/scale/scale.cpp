@@ -112,6 +112,7 @@ int scale(const ScaleOptions& wanted) {
   auto sizes = frame_sizes(options.size);
   if (!sizes) return complain(sizes.error());
   options.bed.frames[0].sizes = *sizes;
+  options.bed.frames[0].cache = PacketCache::kL2;
   auto topology = config::read_topology();
   if (!topology) return complain({"topology: " + topology.error()});
   const WorkerCores cores = worker_cores(*topology);
@@ -121,8 +122,10 @@ int scale(const ScaleOptions& wanted) {
   options.bed.wrong_sockets = options.placement == "wrong";
   auto bed = Bed::create(options.bed);
   if (!bed) return complain(bed.error());
-  for (size_t i = 0; i < (*bed)->workers(); ++i)
+  for (size_t i = 0; i < (*bed)->workers(); ++i) {
     (*bed)->replay(i).select(options.family == "ipv4" ? Traffic::kIpv4 : Traffic::kIpv6);
+    (*bed)->replay(i).settle();
+  }
   std::vector<Series> all = make_series(*steps, cores);
   (*bed)->router().dataplane().start();
   for (unsigned round = 0; round < options.rounds; ++round)

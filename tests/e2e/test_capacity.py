@@ -19,7 +19,7 @@ def bench(tmp_path):
     def run(*words, fails=False, env=None):
         done = subprocess.run([labs.BUILD / "bench/hecto-bench", *words], cwd=tmp_path, text=True,
                               capture_output=True, timeout=120, env=env)
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        assert fails is None or (done.returncode != 0) == fails, done.stdout + done.stderr
         return done
 
     run.table = ["--table", str(table)]
@@ -34,6 +34,9 @@ def test_forward_measures_every_mode_with_a_mix_of_sizes(bench):
     assert answer["routes"] == 400 and abs(answer["frame_bytes"] - 360.2) < 0.1
     for series in ("rx", "tx", "floor", "ipv4", "ipv6"):
         assert answer[series]["mpps"] > 0
+    assert [point["cache"] for point in answer["points"]] == ["l1", "l2", "l3"]
+    assert answer["ipv4"] == answer["points"][1]["ipv4"] and answer["points"][1]["ring_packets"] >= 4096
+    assert answer["verified"] >= 3 * 2 * 65536 and answer["counters"]
     assert answer["ipv4"]["cycles_over_floor"] == pytest.approx(
         answer["ipv4"]["cycles_per_packet"] - answer["floor"]["cycles_per_packet"])
 
@@ -46,6 +49,8 @@ def test_ipsec_carries_every_packet_through_its_tunnels(bench):
     rows = {(row["algorithm"], row["size"], row["tunnels"], row["direction"]): row
             for row in answer["rows"]}
     assert len(rows) == len(answer["rows"]) == 16
+    # Two algorithms, two sizes, two numbers of tunnels: each destination out, each frame in.
+    assert answer["verified"] >= 2 * 2 * 2 * (65536 + 256)
     assert all(row["mpps"] > 0 and row["share_of_raw"] > 0 for row in rows.values())
     assert rows["aes-128-gcm", "imix", 100, "decap"]["copy_ns"] >= 0
     assert len(answer["alone"]) == 4
@@ -91,9 +96,14 @@ def test_a_calibration_predicts_what_is_then_measured(bench):
     for name in ("classify_ipv4_cycles", "lookup_ipv6_cycles", "copy_byte_cycles", "core_ghz"):
         assert f"  {name}: " in written
     done = bench("compare-plan", *bench.table, "--calibration", "calibration.yaml", "--quick",
-                 "--sizes", "64,1518", "--json", "rows.json")
+                 "--sizes", "64,1518", "--json", "rows.json", fails=None)
     assert "error: median" in done.stdout
     rows = json.loads((bench.path / "rows.json").read_text())["rows"]
+    # Of the two sizes one was calibrated with; the other's error is what the machine makes of it.
+    assert [row["calibrated"] for row in rows] == [True] * 3 + [False] * 3
+    outside = sum(abs(row["error"]) > 0.15 for row in rows[3:])
+    assert f"{outside} of 3 predictions over 15%" in done.stdout
+    assert done.returncode == (1 if outside else 0)
     assert [(row["size"], row["series"]) for row in rows] == [
         (size, series) for size in ("64", "1518") for series in ("floor", "ipv4", "ipv6")]
     for row in rows:

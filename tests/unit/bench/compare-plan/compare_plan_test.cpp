@@ -44,5 +44,30 @@ TEST_F(Prediction, OfAMixIsThatOfItsMean) {
               predict(constants_, "ipv4", {128}).sum, 1e-9);
 }
 
+PlanRow row_of(double error, bool calibrated) {
+  PlanRow row;
+  row.error = error;
+  row.calibrated = calibrated;
+  return row;
+}
+
+TEST(PlanVerdict, CountsPredictionsOutsideOfTheBoundAndNoCalibratedPoint) {
+  const auto verdict =
+      verdict_of({row_of(0.4, true), row_of(0.1, false), row_of(-0.2, false), row_of(0.15, false)});
+  EXPECT_EQ(verdict.predictions, 3u);
+  EXPECT_EQ(verdict.outside, 1u);
+  EXPECT_DOUBLE_EQ(verdict.median_error, 0.15);
+  EXPECT_DOUBLE_EQ(verdict.largest_error, 0.2);
+  EXPECT_FALSE(verdict.within());
+  EXPECT_TRUE(verdict_of({row_of(0.4, true), row_of(0.1, false)}).within());
+}
+
+TEST(PlanVerdict, OfCalibratedPointsAloneIsNone) {
+  EXPECT_FALSE(verdict_of({row_of(0.01, true)}).within());
+  EXPECT_TRUE(is_calibrated({64}));
+  EXPECT_FALSE(is_calibrated({128}));
+  EXPECT_FALSE(is_calibrated({64, 64, 590}));
+}
+
 }  // namespace
 }  // namespace hecto::bench

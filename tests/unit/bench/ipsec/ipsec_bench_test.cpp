@@ -5,6 +5,8 @@
 
 #include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/ipsec.hpp"
+#include "bench/ipsec/open_esp.hpp"
+#include "bench/ipsec/tunnels.hpp"
 
 namespace hecto::bench::test {
 namespace {
@@ -82,6 +84,56 @@ TEST(IpsecBench, ComparesWithTheMachinesDriftTakenOut) {
   report.rows[1].raw_ns *= 2;
   report.rows[1].ns *= 2;
   EXPECT_NE(to_text(report).find("50%"), std::string::npos) << to_text(report);
+}
+
+// What one far end sends, and how it is opened without a line of the router's.
+class OpenEsp : public testing::TestWithParam<std::string> {
+ protected:
+  void seal(uint16_t bytes) {
+    const Tunnel tunnel{7, 0x10000, *router::IpAddress::parse("203.0.113.9"),
+                        *ipsec_transform(GetParam())};
+    state_ = tunnel.inbound();
+    auto sa = router::esp::Sa::create(state_);
+    auto far_end = FarEnd::create();
+    ASSERT_TRUE(sa && far_end);
+    WholeFrames frames;
+    (*far_end)->send(**sa, 7, bytes, frames);
+    ip_.assign(frames.bytes.begin() + 14, frames.bytes.end());
+  }
+  router::SaState state_;
+  std::vector<uint8_t> ip_;
+};
+
+TEST_P(OpenEsp, FindsWhatWasPutIn) {
+  for (const uint16_t bytes : {50, 64, 65, 1400}) {
+    seal(bytes);
+    const auto inner = open_esp(state_, ip_);
+    ASSERT_TRUE(inner) << inner.error().message;
+    EXPECT_EQ(*inner, inner_packet(7, bytes));
+  }
+}
+
+TEST_P(OpenEsp, TakesNothingThatWasTouched) {
+  seal(100);
+  for (size_t at = 20; at < ip_.size(); ++at) {
+    auto touched = ip_;
+    touched[at] ^= 1;
+    EXPECT_FALSE(open_esp(state_, touched)) << at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpenEsp, testing::ValuesIn(ipsec_algorithms()),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::erase_if(name, [](char c) { return c == '-' || c == '+'; });
+                           return name;
+                         });
+
+TEST(OpenEspRefusals, NameWhatIsWrong) {
+  router::SaState state;
+  state.transform = *ipsec_transform("aes-128-gcm");
+  EXPECT_EQ(open_esp(state, inner_packet(1, 100)).error().message, "is no ESP in plain IPv4");
+  EXPECT_EQ(open_esp(state, std::vector<uint8_t>(3)).error().message, "is no ESP in plain IPv4");
 }
 
 TEST(IpsecBench, ReadsWhatCryptoPerfPrints) {

@@ -14,10 +14,10 @@ LookupResult some_result() {
   for (const char* state : {"cold", "warm"})
     for (const char* engine : {"hecto", "rte_fib"})
       result.rows.push_back({4, "in-table", engine, state, 5.5, 5, 6, 363.6, 1 << 25});
-  result.loads = {{4, "hecto", 0.25, 0.2, 3, 1 << 25, 1 << 26}};
+  result.loads = {{4, "hecto", 0.25, 0.2, 3, 1 << 25, 1 << 26, 0}};
   result.updates = {{4, "hecto", 2, 1, 500000, 600000, 100}};
   result.dead_next_hop = {{4, 901899, 100, 200, 0.3, true}};
-  result.skipped = {{"rte_fib_avx512", "no such CPU"}};
+  result.skipped = {{"rte_fib_avx512", "no such CPU", false}};
   return result;
 }
 
@@ -54,6 +54,24 @@ TEST(LookupText, SaysWhatWasMeasuredAndWhatWasSkipped) {
                             "all of them looked up", "skipped rte_fib_avx512: no such CPU"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
   EXPECT_EQ(text.find("IPv6\n"), std::string::npos) << text;
+}
+
+TEST(LookupVerdict, FailsWhereAPeerThatTheCpuRunsWasSkipped) {
+  LookupResult result = some_result();
+  EXPECT_TRUE(verdict(result));
+  result.skipped.push_back({"rte_fib6_avx512", "not in this DPDK", true});
+  const auto failed = verdict(result);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(
+      failed.error().message,
+      "rte_fib6_avx512 was skipped though this CPU runs it (not in this DPDK): the comparison is "
+      "not whole; use a DPDK that has it, or say --without rte_fib6_avx512");
+}
+
+TEST(LookupVerdict, FailsWhereRoutesOfADeadNextHopStayed) {
+  LookupResult result = some_result();
+  result.dead_next_hop[0].all_moved = false;
+  EXPECT_FALSE(verdict(result));
 }
 
 TEST(LookupPicture, HasABarForEachWarmRow) {

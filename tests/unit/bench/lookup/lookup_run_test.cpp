@@ -62,6 +62,14 @@ TEST(LookupBenchmark, MeasuresEveryEngineInEveryState) {
               << engine << " " << destinations << " " << state;
   // Only what the CPU lacks is left out.
   for (const std::string& engine : skipped) EXPECT_TRUE(engine.ends_with("_avx512")) << engine;
+#ifdef __x86_64__
+  EXPECT_TRUE(skipped.empty() || !__builtin_cpu_supports("avx512f")) << found["skipped"];
+#endif
+  for (const json& row : found["memory"]) {
+    const auto engine = row["engine"].get<std::string>();
+    const unsigned bytes = engine == "hecto" ? 0 : engine.starts_with("rte_fib") ? 2 : 4;
+    EXPECT_EQ(row["entry_bytes"], bytes) << row;
+  }
   EXPECT_EQ(found["updates"].size(), 6u);  // ours alone and with readers, rte_fib; two families
   for (const json& row : found["updates"]) EXPECT_GT(row["per_second"], 0) << row;
   ASSERT_EQ(found["dead_next_hop"].size(), 2u);

@@ -1,4 +1,4 @@
-#include "bench/lookup/reference.hpp"
+#include "bench/lib/reference.hpp"
 
 #include <algorithm>
 
