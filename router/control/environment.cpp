@@ -65,8 +65,7 @@ std::string small_pages_line(uint64_t bytes) {
   const uint64_t megabytes = bytes >> 20;
   return fmt::format(
       "look-up tables: {} MiB lie in pages of 4 KiB, and look-ups miss the TLB: transparent "
-      "hugepages "
-      "are off, and {} hugepages of 2 MiB beyond DPDK's are not free; echo madvise > "
+      "hugepages are off, and {} hugepages of 2 MiB beyond DPDK's are not free; echo madvise > "
       "/sys/kernel/mm/transparent_hugepage/enabled, or reserve them, and restart",
       megabytes, megabytes / 2);
 }
