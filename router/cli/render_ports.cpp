@@ -69,6 +69,9 @@ std::string details(const json& port) {
   line("total", "rx " + total_words(at(port, "rx")) + "; tx " + total_words(at(port, "tx")));
   line("asked", joined(list(offloads, "asked"), " "));
   line("given", joined(list(offloads, "given"), " "));
+  const json& paths = at(port, "paths");
+  for (const char* way : {"rx", "tx"})
+    if (has(paths, way)) line(fmt::format("{} path", way).c_str(), text(paths, way));
   for (const json& sentence : list(port, "refused")) line("refused", plain(sentence));
   for (const json& sentence : list(port, "trouble")) line("trouble", plain(sentence));
   line("lost", lost_words(port));

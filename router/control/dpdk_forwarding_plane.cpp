@@ -107,8 +107,7 @@ void DpdkForwardingPlane::remove_port(const std::string& name) {
 }
 
 Result<void> DpdkForwardingPlane::set_mtu(const std::string& port, uint16_t mtu) {
-  Port* const found = dataplane_->port(port);
-  return found == nullptr ? fail("there is no port " + port) : found->set_mtu(mtu);
+  return dataplane_->set_mtu(port, mtu);
 }
 
 Result<void> DpdkForwardingPlane::set_promiscuous(const std::string& port, bool on) {
@@ -233,6 +232,8 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.asked = port.asked();
   s.given = port.given();
   s.refused = port.refused();
+  s.receive_path = port.receive_path();
+  s.transmit_path = port.transmit_path();
   s.trouble = xdp_.trouble(port.name());
   return s;
 }

@@ -39,6 +39,7 @@ struct PortStatus {
   uint16_t mtu = 1500;
   uint16_t rx_queues = 1, tx_queues = 1;
   std::vector<std::string> asked, given, refused;  // offloads, and what became of them
+  std::string receive_path, transmit_path;         // the driver's words for its loops; empty: none
   std::string trouble;                             // of its device, in words; empty: none
 
   const std::string& name() const { return config.name; }

@@ -44,8 +44,8 @@ class InterfaceControl {
   void attach(LinuxSide& linux_side) { linux_ = &linux_side; }
 
   const InterfaceTable& table() const { return table_; }
-  // Ports that are not there, as their device is back and refuses: as they were, without a link,
-  // and why.
+  // Ports that are not there, as their device is back and refuses, or is a NIC that was taken out: as
+  // they were, without a link, and why.
   std::vector<PortStatus> lost_ports() const;
   bool with_linux() const { return linux_ != nullptr; }
 
@@ -107,7 +107,7 @@ class InterfaceControl {
   void trouble(Interface& interface, const std::string& words, const std::string& line);
   Result<void> remake_port(const config::PortConfig& config);
   bool reopen(const PortStatus& gone);
-  void lose_port(const PortStatus& gone, const std::string& why);
+  void lose_port(const PortStatus& gone, const std::string& why);  // why: empty: it is not back
   bool retry_ports();
   InterfaceId id_for(const Interface& interface) const;
 
@@ -128,7 +128,7 @@ class InterfaceControl {
     // By name, kept: routes name them, and would leave by whoever came to have such a number.
     std::map<std::string, InterfaceId> ids;
   };
-  std::map<std::string, LostPort> lost_ports_;  // whose device is back but refused
+  std::map<std::string, LostPort> lost_ports_;
 };
 
 }  // namespace hecto::router

@@ -128,6 +128,8 @@ bool InterfaceControl::watch() {
                              port.name(), port.config.device));
     gone = !port.present;
     if (port.device_back) write_routes |= reopen(port);
+    // A NIC on its way out of its slot: the kernel waits until it is let go.
+    if (gone && port.config.kind == config::DeviceKind::kPci) lose_port(port, "");
   }
   for (auto& [id, interface] : table_.all()) {
     if (!interface.has_twin) continue;
@@ -206,13 +208,14 @@ bool InterfaceControl::reopen(const PortStatus& gone) {
 void InterfaceControl::lose_port(const PortStatus& gone, const std::string& why) {
   const std::string name = gone.name();
   LostPort lost{gone, {}};
-  lost.status.present = true;  // another device of its name
+  lost.status.present = !why.empty();  // another device of its name
   lost.status.link = {};
   lost.status.rx_queues = lost.status.tx_queues = 0;
-  lost.status.trouble = fmt::format("{} is back but cannot be used: {}", gone.config.device, why);
+  if (!why.empty())
+    lost.status.trouble = fmt::format("{} is back but cannot be used: {}", gone.config.device, why);
   for (const auto& [id, interface] : table_.all())
     if (interface.port_name == name) lost.ids[interface.name] = id;
-  notes_.add(fmt::format("port {}: {}", name, lost.status.trouble));
+  if (!why.empty()) notes_.add(fmt::format("port {}: {}", name, lost.status.trouble));
   const Mending mending = reopening_[name];
   remove_port(name);
   reopening_[name] = mending;
@@ -237,7 +240,7 @@ InterfaceId InterfaceControl::id_for(const Interface& interface) const {
   return table_.free_id(kept);
 }
 
-// Ports whose device refused when it was back.
+// Ports whose device refused when it was back, and NICs that were taken out.
 bool InterfaceControl::retry_ports() {
   bool made = false;
   const std::map<std::string, LostPort> lost = lost_ports_;
@@ -250,8 +253,10 @@ bool InterfaceControl::retry_ports() {
     const config::PortConfig& config = port.status.config;
     if (auto added = add_port(config, running_.placement); !added) {
       lost_ports_[name] = port;  // undoing it forgot both
-      lost_ports_[name].status.trouble =
-          fmt::format("{} is back but cannot be used: {}", config.device, added.error().message);
+      lost_ports_[name].status.trouble = port.status.present
+                                             ? fmt::format("{} is back but cannot be used: {}",
+                                                           config.device, added.error().message)
+                                             : added.error().message;
       reopening_[name] = kept;
       continue;
     }

@@ -32,7 +32,9 @@
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
+#include "router/dataplane/ports/port_news.hpp"
 #include "router/dataplane/sampler.hpp"
+#include "router/dataplane/tables/reserved_pages.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/privileges/privileges.hpp"
 #include "router/service/service_manager.hpp"
@@ -113,6 +115,9 @@ void Router::turn(int timeout_ms) {
     } else if (fd == timer_.get()) {
       uint64_t expirations = 0;
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
+    } else if (fd == PortNews::of_process().fd()) {
+      PortNews::of_process().take();
+      interfaces_->poll_links();
     } else if (linux_ && fd == linux_->fd()) {
       times_.reads_routes();
       rest_mirror(!read_mirror(*linux_));
@@ -221,6 +226,9 @@ void Router::watch_for_trouble() {
                   "; forwarding goes on, restart hectod to be seen under that name again");
     }
   }
+  if (const uint64_t small = ReservedPages::of_process().small_bytes();
+      small > 0 && !std::exchange(small_pages_told_, true))
+    notes_->add(small_pages_line(small));
   if (interfaces_->watch()) routes_->write_to_linux();
   interfaces_->follow_switches();
   if (checksums_told_ || plane_->unfinished_checksums() < kUnfinishedChecksums) return;

@@ -148,7 +148,7 @@ class Router {
   bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
   bool ran_ = false;
-  bool namespace_lost_ = false, checksums_told_ = false;
+  bool namespace_lost_ = false, checksums_told_ = false, small_pages_told_ = false;
   bool answered_ = false;  // the API, once
   bool swept_ = false;     // Linux, of what an earlier run left
   bool tables_known_ = false;

@@ -32,7 +32,9 @@
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
+#include "router/dataplane/ports/port_news.hpp"
 #include "router/dataplane/sampler.hpp"
+#include "router/dataplane/tables/reserved_pages.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/service/service_manager.hpp"
 
@@ -105,6 +107,7 @@ Result<void> Router::start_environment() {
   timerfd_settime(timer_.get(), 0, &period, nullptr);
   watch(commands_.fd());
   watch(timer_.get());
+  watch(PortNews::of_process().fd());
   return {};
 }
 
@@ -112,6 +115,7 @@ Result<void> Router::start_tables() {
   const config::Config& config = running_->config;
   const config::Placement& placement = running_->placement;
   const auto threads = static_cast<unsigned>(placement.workers.size() + 1);
+  ReservedPages::of_process().spare(spare_hugepages(config, placement, eal_->hugepages()));
   try {
     restart_->find_tables(placement.sockets, config.tables.groups);
     tables_ =

@@ -18,7 +18,6 @@
 namespace hecto::router {
 namespace {
 
-constexpr unsigned kHandoffSize = 2048;
 constexpr std::chrono::milliseconds kLongestHold{5};
 constexpr std::chrono::microseconds kHoldPoll{20};
 
@@ -37,7 +36,8 @@ RingPointer punt_ring(unsigned worker, unsigned priority, int socket) {
 
 }  // namespace
 
-Dataplane::Dataplane(const Options& options, Tables& tables) : options_(options), tables_(tables) {
+Dataplane::Dataplane(const Options& options, Tables& tables)
+    : options_(options), tables_(tables), feeds_(options.workers.size() + 1) {
   Qsbr& qsbr = tables_.qsbr();
   SlowPath::Options slow;
   for (const config::WorkerPlacement& placement : options_.workers) {
@@ -88,11 +88,7 @@ Dataplane::~Dataplane() {
     lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   }
   ports_.clear();
-  for (auto& [name, handoff] : handoffs_) {
-    void* packet = nullptr;
-    while (rte_ring_dequeue(handoff.ring.get(), &packet) == 0)
-      rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
-  }
+  for (auto& [name, handoffs] : handoffs_) (void)drop_handed(handoffs);
   PuntEntry entry;
   for (const RingPointer& ring : punt_rings_)
     while (rte_ring_sc_dequeue_elem(ring.get(), &entry, sizeof entry) == 0)
@@ -156,189 +152,21 @@ const Mempool* Dataplane::pool_of(const std::string& port) const {
   return found == pool_by_port_.end() ? nullptr : found->second;
 }
 
-// The pool that the placement gives the port; made when the first port needs it.
-Result<Mempool*> Dataplane::pool_for(const Port& port, const config::Placement& placement) {
-  const auto wanted = std::find_if(
-      placement.pools.begin(), placement.pools.end(), [&](const config::PoolPlacement& pool) {
-        return std::find(pool.ports.begin(), pool.ports.end(), port.name()) != pool.ports.end();
-      });
-  if (wanted == placement.pools.end())
-    return fail(fmt::format("port {}: the placement gives it no pool", port.name()));
-  // A pool that was made for fewer ports is left alone: later ports get one beside it.
-  for (const auto& pool : pools_)
-    if (pool->socket() == wanted->socket && pool->data_room_bytes() == wanted->data_room_bytes &&
-        pool->size() >= wanted->mbufs)
-      return pool.get();
-  const std::string base = fmt::format("pool_{}_{}", wanted->socket, wanted->data_room_bytes);
-  const auto taken = [&](const std::string& name) {
-    return std::any_of(pools_.begin(), pools_.end(),
-                       [&](const auto& pool) { return pool->name() == name; });
-  };
-  std::string name = base;
-  for (unsigned i = 1; taken(name); ++i) name = fmt::format("{}_{}", base, i);
-  auto pool = Mempool::create(name, wanted->socket, wanted->mbufs, wanted->data_room_bytes);
-  if (!pool) return tl::unexpected(pool.error());
-  pools_.push_back(std::move(*pool));
-  return pools_.back().get();
-}
-
-void Dataplane::assign_queues(const Port& port, const config::Placement& placement) {
-  std::vector<unsigned> workers(port.rx_queues(), 0);
-  for (const config::WorkerPlacement& worker : placement.workers)
-    for (const config::QueuePlacement& queue : worker.queues)
-      if (queue.port == port.name() && queue.queue < workers.size() && worker.id < workers_.size())
-        workers[queue.queue] = worker.id;
-  queue_workers_[port.name()] = std::move(workers);
-}
-
-// Fewer transmit queues than users: the worker of receive queue 0 owns the one there is.
-Result<void> Dataplane::make_handoff(const Port& port) {
-  if (port.tx_queues() > workers_.size()) return {};
-  const unsigned owner = queue_workers_[port.name()][0];
-  const std::string name = fmt::format("handoff-{}", port.id());
-  const int where = rte_eal_has_hugepages() ? workers_[owner]->options().socket : SOCKET_ID_ANY;
-  rte_ring* ring = rte_ring_create(name.c_str(), kHandoffSize, where, RING_F_SC_DEQ);
-  if (ring == nullptr)
-    return fail(fmt::format("port {}: no memory for its handoff ring: {}", port.name(),
-                            rte_strerror(rte_errno)),
-                rte_errno);
-  handoffs_.insert_or_assign(port.name(), Handoff{{ring, rte_ring_free}, owner});
-  return {};
-}
-
-Result<void> Dataplane::add_port(std::unique_ptr<Port> port, const config::Placement& placement) {
-  if (port->id() >= kMaxPorts)
-    return fail(fmt::format("port {}: DPDK numbers it {}, above the {} that hecto has room for",
-                            port->name(), port->id(), kMaxPorts));
-  auto pool = pool_for(*port, placement);
-  if (!pool) return tl::unexpected(pool.error());
-  uint16_t queues = 1;
-  for (const config::PortPlacement& p : placement.ports)
-    if (p.port == port->name()) queues = p.rx_queues;
-  PortSetup setup;
-  setup.rx_queues = queues;
-  setup.tx_queues = static_cast<uint16_t>(workers_.size() + 1);
-  setup.pool = (*pool)->get();
-  setup.data_room_bytes = (*pool)->data_room_bytes();
-  setup.nic_crypto = options_.nic != nullptr && has_ipsec();
-  setup.interrupts = std::any_of(settings_.idle.begin(), settings_.idle.end(), may_wait);
-  const auto begin = [&] {
-    Result<void> done = port->configure(setup);
-    return done ? port->start() : done;
-  };
-  Result<void> done = begin();
-  if (!done && port->forgo_crypto(done.error().message)) done = begin();
-  if (!done && port->forgo_interrupts(done.error().message)) done = begin();
-  if (!done && port->can_fall_back()) {
-    done = port->fall_back(done.error().message);
-    if (done) done = begin();
-  }
-  if (done) {
-    assign_queues(*port, placement);
-    done = make_handoff(*port);
-  }
-  if (!done) {
-    port->close();
-    lost_mbufs_[*pool] += port->lost_mbufs();
-    return done;
-  }
-  watch(*port, true);
-  offer_crypto(*port);
-  pool_by_port_[port->name()] = *pool;
-  ports_[port->name()] = std::move(port);
-  return {};
-}
-
-// What wakes the workers that poll it.
-void Dataplane::watch(const Port& port, bool on) {
-  const std::vector<unsigned>& workers = queue_workers_.at(port.name());
-  for (size_t queue = 0; queue < port.wakeups().size(); ++queue)
-    for (const int fd : port.wakeups()[queue]) {
-      Wakeup& wakeup = workers_[workers[queue]]->wakeup();
-      if (!on)
-        wakeup.unwatch(fd);
-      else if (!wakeup.watch(fd))
-        spdlog::warn("port {}: queue {} wakes nobody: {}", port.name(), queue, strerror(errno));
-    }
-}
-
-// What its NIC can do of ESP. Without memory for sessions it does nothing.
-void Dataplane::offer_crypto(const Port& port) {
-  const PortCrypto& crypto = port.crypto();
-  if (crypto.context == nullptr) return;
-  NicSessions::Port offered;
-  offered.id = port.id();
-  offered.name = port.name();
-  offered.context = crypto.context;
-  offered.opens = crypto.opens;
-  offered.seals = crypto.seals;
-  offered.link_up = [&port] { return port.link().up; };
-  if (auto done = options_.nic->add_port(offered); !done)
-    spdlog::warn("ipsec: {}; its ESP goes by CPU", done.error().message);
-}
-
-// Its rings are free of packets once it has stopped; the driver's context is there until the close.
-void Dataplane::stop_and_close(Port& port, bool reopens) {
-  port.stop();
-  if (options_.nic != nullptr) options_.nic->drop_port(port.id());
-  port.close(reopens);
-}
-
-void Dataplane::remove_port(const std::string& name) {
-  const auto found = ports_.find(name);
-  if (found == ports_.end()) return;
-  std::unique_ptr<Port> port = std::move(found->second);
-  ports_.erase(found);
-  auto handoff = handoffs_.extract(name);
-  if (options_.nic != nullptr) options_.nic->withdraw(port->id());
-  std::erase_if(interfaces_, [&](const auto& entry) { return entry.second.port == port->id(); });
-  publish();
-  tables_.qsbr().synchronize();
-  watch(*port, false);
-  queue_workers_.erase(name);
-  if (!handoff.empty()) {
-    void* packet = nullptr;
-    while (rte_ring_dequeue(handoff.mapped().ring.get(), &packet) == 0) {
-      rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
-      ++lost_with_ports_;
-    }
-  }
-  stop_and_close(*port, true);
-  lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
-  pool_by_port_.erase(name);
-  reclaim();
-}
-
-// A pool goes once no port receives into it and every mbuf is back, also from the transmit queues
-// of others. One that a driver lost mbufs of stays, for the next port that it suits.
-void Dataplane::free_unused_pools() {
-  std::erase_if(pools_, [this](const auto& pool) {
-    const bool used = std::any_of(pool_by_port_.begin(), pool_by_port_.end(),
-                                  [&](const auto& entry) { return entry.second == pool.get(); });
-    if (used || pool->in_use() > 0) return false;
-    lost_mbufs_.erase(pool.get());
-    return true;
-  });
-}
-
 std::unique_ptr<Snapshot> Dataplane::build() const {
   SnapshotBuilder builder(workers_.size());
   for (const auto& [name, port] : ports_) {
+    if (port.get() == paused_ || !port->running()) continue;
     SnapshotBuilder::PortSetup setup;
     setup.id = port->id();
     setup.mac = port->mac();
     setup.kernel_interface = port->kernel_interface();
     setup.opens_esp = port->crypto().opens;
     setup.seals_esp = port->crypto().seals;
-    setup.linear = !port->sends_segments();
+    setup.checks_ipv4 = port->checks_ipv4();
     setup.queue_workers = queue_workers_.at(name);
-    if (const auto handoff = handoffs_.find(name); handoff != handoffs_.end()) {
-      setup.handoff = handoff->second.ring.get();
-      setup.handoff_owner = handoff->second.owner;
-      if (handoff->second.owner < settings_.idle.size() &&
-          may_wait(settings_.idle[handoff->second.owner]))
-        setup.handoff_wakeup = &workers_[handoff->second.owner]->wakeup();
-    }
+    setup.transmit = transmit_paths(*port);
+    for (const Handoff& handoff : handoffs_.at(name))
+      setup.handoffs.emplace_back(handoff.ring.get(), handoff.owner);
     setup.wakes = !port->wakeups().empty();
     setup.interrupts = port->interrupts();
     builder.add_port(setup);
@@ -375,7 +203,8 @@ uint64_t Dataplane::fragments_made() const {
 
 unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
-  for (const auto& [name, handoff] : handoffs_) count += rte_ring_count(handoff.ring.get());
+  for (const auto& [name, handoffs] : handoffs_)
+    for (const Handoff& handoff : handoffs) count += rte_ring_count(handoff.ring.get());
   for (const auto& worker : workers_) {
     count += worker->held();
     if (worker->options().offload != nullptr) count += worker->options().offload->held();

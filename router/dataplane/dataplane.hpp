@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,12 +18,14 @@
 #include "config/file/config.hpp"
 #include "config/placement/placement.hpp"
 #include "router/dataplane/explain_packet.hpp"
+#include "router/dataplane/pool_feeds.hpp"
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
 #include "router/dataplane/slow_path.hpp"
 #include "router/dataplane/snapshot_builder.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/tables/tables.hpp"
+#include "router/dataplane/transmit_queues.hpp"
 #include "router/dataplane/worker.hpp"
 
 namespace hecto::router {
@@ -48,6 +51,8 @@ class Dataplane {
   Result<void> add_port(std::unique_ptr<Port> port, const config::Placement& placement);
   // Publishes without it, waits for readers, then stops and closes it.
   void remove_port(const std::string& name);
+  // While running. A refusal leaves the port as it was.
+  Result<void> set_mtu(const std::string& name, uint16_t mtu);
   void set_interface(const InterfaceSetup& interface) { interfaces_[interface.id] = interface; }
   const std::vector<IpPrefix>& addresses_of(InterfaceId id) const {
     return interfaces_.at(id).addresses;
@@ -89,15 +94,26 @@ class Dataplane {
  private:
   struct Handoff {
     std::unique_ptr<rte_ring, void (*)(rte_ring*)> ring;
-    unsigned owner;  // worker that drains it
+    unsigned thread;  // that fills it
+    unsigned owner;   // worker that drains it
   };
 
   Result<Mempool*> pool_for(const Port& port, const config::Placement& placement);
   void offer_crypto(const Port& port);
   void watch(const Port& port, bool on);
   void stop_and_close(Port& port, bool reopens);
-  void assign_queues(const Port& port, const config::Placement& placement);
-  Result<void> make_handoff(const Port& port);
+  Result<void> open(Port& port, const Mempool& pool, const config::Placement& placement);
+  std::vector<unsigned> queue_workers(const Port& port, const config::Placement& placement) const;
+  std::vector<TransmitShare> shares_of(const Port& port, int socket,
+                                       const std::vector<unsigned>& receivers) const;
+  std::vector<bool> plain_queues(const Port& port, const Mempool& pool,
+                                 const config::Placement& placement,
+                                 const std::vector<TransmitShare>& shares) const;
+  Result<std::vector<Handoff>> make_handoffs(const Port& port,
+                                             const std::vector<TransmitShare>& shares) const;
+  static uint64_t drop_handed(const std::vector<Handoff>& handoffs);
+  std::vector<TransmitPath> transmit_paths(const Port& port) const;
+  void feed(const Port& port, const rte_mempool* pool);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
   IpsecStages* make_ipsec(WorkerOffload* offload);
@@ -110,7 +126,11 @@ class Dataplane {
   std::map<const Mempool*, uint32_t> lost_mbufs_;  // of each pool, over all ports so far
   std::map<std::string, std::unique_ptr<Port>> ports_;
   std::map<std::string, std::vector<unsigned>> queue_workers_;  // by port: worker of each queue
-  std::map<std::string, Handoff> handoffs_;
+  std::map<std::string, std::vector<TransmitShare>> shares_;    // by port: of each thread
+  std::map<std::string, std::vector<Handoff>> handoffs_;
+  PoolFeeds feeds_;
+  std::set<std::string> copying_;  // ports whose driver gets copies, and it is said
+  const Port* paused_ = nullptr;   // nobody's for now
   std::map<InterfaceId, InterfaceSetup> interfaces_;
   std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> punt_rings_;
   std::vector<std::unique_ptr<IpsecStages>> ipsec_;  // of the workers and the slow path; or none

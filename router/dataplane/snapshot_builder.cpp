@@ -31,6 +31,7 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   view.present = true;
   view.check_checksums = port.kernel_interface;
   view.opens_esp = port.opens_esp;
+  view.trusts_checksums = port.checks_ipv4;
   snapshot_->seals_esp |= port.seals_esp;
   std::memcpy(&view.mac, port.mac.data(), port.mac.size());
 
@@ -40,20 +41,10 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
     worker.queues.push_back({port.id, queue, port.interrupts});
     worker.can_wait &= port.wakes;
   }
-  if (port.handoff == nullptr) {
-    for (size_t i = 0; i < workers.size(); ++i)
-      workers[i].transmit[port.id] = {static_cast<uint16_t>(i), port.linear, nullptr, nullptr};
-    snapshot_->slow_path[port.id] = {static_cast<uint16_t>(workers.size()), port.linear, nullptr,
-                                     nullptr};
-    return;
-  }
-  for (size_t i = 0; i < workers.size(); ++i) {
-    const bool owner = i == port.handoff_owner;
-    workers[i].transmit[port.id] = {0, port.linear, owner ? nullptr : port.handoff,
-                                    owner ? nullptr : port.handoff_wakeup};
-    if (owner) workers[i].handoffs.push_back({port.handoff, port.id});
-  }
-  snapshot_->slow_path[port.id] = {0, port.linear, port.handoff, port.handoff_wakeup};
+  for (size_t i = 0; i < workers.size(); ++i) workers[i].transmit[port.id] = port.transmit[i];
+  snapshot_->slow_path[port.id] = port.transmit[workers.size()];
+  for (const auto& [ring, owner] : port.handoffs)
+    workers[owner].handoffs.push_back({ring, port.id});
 }
 
 void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface) {

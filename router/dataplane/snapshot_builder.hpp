@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
@@ -51,14 +52,13 @@ class SnapshotBuilder {
     MacAddress mac{};
     bool kernel_interface = false;
     bool opens_esp = false, seals_esp = false;  // by its NIC
-    bool linear = false;                        // sends packets of one segment only
+    bool checks_ipv4 = false;                   // its NIC, and says so
     std::vector<unsigned> queue_workers;        // by receive queue
-    // With fewer transmit queues than threads: the ring of the one there is, and who drains it.
-    rte_ring* handoff = nullptr;
-    unsigned handoff_owner = 0;
-    Wakeup* handoff_wakeup = nullptr;  // where the owner may wait
-    bool wakes = false;                // its queues say when something came
-    bool interrupts = false;           // if the driver is asked to
+    std::vector<TransmitPath> transmit;         // by worker, the slow path's behind them
+    // With fewer transmit queues than threads: each ring, and the worker that drains it.
+    std::vector<std::pair<rte_ring*, unsigned>> handoffs;
+    bool wakes = false;       // its queues say when something came
+    bool interrupts = false;  // if the driver is asked to
   };
   void add_port(const PortSetup& port);
   // After its port; without one it is left out.

@@ -1,5 +1,6 @@
 #include "router/dataplane/worker.hpp"
 
+#include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
@@ -14,6 +15,10 @@
 
 namespace hecto::router {
 namespace {
+
+// Of its sleeps: Linux adds up to 50 us to each otherwise, and a NIC at 14.88 Mpps fills 1,024
+// descriptors in 69. Threads of real-time classes have none.
+constexpr unsigned long kTimerSlack_ns = 1;
 
 // By port: drivers change a mask that all its queues share (DPDK's l3fwd-power guards it likewise).
 std::array<rte_spinlock_t, kMaxPorts> g_interrupt_masks;
@@ -257,6 +262,7 @@ unsigned Worker::rest(unsigned empty_polls) noexcept {
 
 void Worker::run() noexcept {
   thread_id_.store(rte_gettid(), std::memory_order_relaxed);
+  prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   rte_rcu_qsbr_thread_register(options_.qsbr, options_.id);
   rte_rcu_qsbr_thread_online(options_.qsbr, options_.id);
   CycleCounters& cycles = pipeline_.counters().cycles;

@@ -59,7 +59,7 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices)
     const MacAddress mac = own_mac(port);
     std::memcpy(&view.mac, mac.data(), mac.size());
     snapshot_.interfaces[port].up = true;
-    transmit_[port] = {0, false, rings_[port].get()};
+    transmit_[port] = {0, false, false, rings_[port].get()};
   }
   snapshot_.interfaces[0].address4 = address(fmt::format("10.{}.0.254", side)).v4().value;
   snapshot_.interfaces[0].address6 = address(fmt::format("fd00:{}::fe", side)).v6();

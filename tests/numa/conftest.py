@@ -65,10 +65,22 @@ class Monitor:
         self.line = os.open("/dev/ttyS1", os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.line)
 
-    def set_link(self, nic, on):
+    def order(self, words):
         termios.tcflush(self.line, termios.TCIFLUSH)  # what it answered before
         # The first line ends what the terminal had echoed to it before it was raw.
-        os.write(self.line, f"\nset_link wire{nic.wire} {'on' if on else 'off'}\n".encode())
+        os.write(self.line, f"\n{words}\n".encode())
+
+    def set_link(self, nic, on):
+        self.order(f"set_link wire{nic.wire} {'on' if on else 'off'}")
+
+    def take_out(self, nic):
+        self.order(f"device_del nic{nic.wire}")
+
+    def put_back(self, nic):
+        """As run.py plugs a virtio NIC."""
+        self.order(f"device_add virtio-net-pci,netdev=wire{nic.wire},id=nic{nic.wire},"
+                   f"bus=slot{nic.wire},romfile=,mac=02:00:00:00:01:0{nic.wire},"
+                   "iommu_platform=on,disable-legacy=on")
 
 
 @pytest.fixture(scope="session")

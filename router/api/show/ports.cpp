@@ -32,6 +32,10 @@ std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& 
   return sentences;
 }
 
+json path(const std::string& words) {
+  return words.empty() ? json() : json(words);
+}
+
 json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx, json tx) {
   const uint32_t speed = port.link.speed_mbps;
   return {{"name", port.name()},
@@ -43,6 +47,7 @@ json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx
           {"mtu", port.mtu},
           {"queues", {{"rx", port.rx_queues}, {"tx", port.tx_queues}}},
           {"offloads", {{"asked", port.asked}, {"given", port.given}}},
+          {"paths", {{"rx", path(port.receive_path)}, {"tx", path(port.transmit_path)}}},
           {"refused", port.refused},
           {"trouble", troubles(port, interfaces)},
           {"rx", std::move(rx)},

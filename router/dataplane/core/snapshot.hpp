@@ -16,6 +16,7 @@
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/counters.hpp"
 
+struct rte_mempool;
 struct rte_ring;
 
 namespace hecto::router {
@@ -52,8 +53,9 @@ struct InterfaceView {
 // little-endian load of its six bytes gives it.
 struct PortView {
   bool present = false;
-  bool check_checksums = false;  // a kernel interface: watch for unfinished checksums
-  bool opens_esp = false;        // by its NIC, for SAs that say so (NicSa)
+  bool check_checksums = false;   // a kernel interface: watch for unfinished checksums
+  bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
+  bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right
   uint64_t mac = 0;
   InterfaceId untagged = kNoInterface;
   std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
@@ -62,13 +64,15 @@ struct PortView {
 };
 
 // How one worker (or the slow path) reaches a port: by a transmit queue of its own, or, where the
-// driver has too few, through the ring of the worker that owns the queue.
+// driver has too few, through a ring to the worker that owns the queue.
 struct TransmitPath {
   static constexpr uint16_t kNone = 0xffff;
-  uint16_t queue = kNone;  // kNone: there is no such port (any more)
-  bool linear = false;     // the driver sends packets of one segment only
+  uint16_t queue = kNone;   // kNone: there is no such port (any more)
+  bool linear = false;      // the driver sends packets of one segment only
+  bool plain_only = false;  // the driver was promised plain mbufs of `pool`, and others may come
   rte_ring* handoff = nullptr;
-  Wakeup* owner = nullptr;  // of that worker, where it may wait for us
+  Wakeup* owner = nullptr;      // of that worker, where it may wait for us
+  rte_mempool* pool = nullptr;  // the port's: what cannot leave as it is is copied into its mbufs
 };
 
 struct ReceiveQueue {
@@ -77,7 +81,8 @@ struct ReceiveQueue {
   bool interrupts = false;  // the driver has to be asked for them before each wait
 };
 
-// A transmit queue that other threads reach through `ring`; its owner drains it.
+// A transmit queue that another thread reaches through `ring`, which only that one fills; its owner
+// drains it.
 struct HandoffQueue {
   rte_ring* ring = nullptr;
   uint16_t port = 0;

@@ -7,6 +7,7 @@
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/packet_fanout.hpp"
 #include "router/dataplane/ports/pci_device.hpp"
+#include "router/dataplane/ports/plain_mbufs.hpp"
 #include "router/dataplane/ports/port.hpp"
 
 namespace hecto::router {
@@ -17,11 +18,6 @@ constexpr uint16_t kAfXdpMaxMtu = 3400;
 // Above this a packet of net_af_packet needs larger frames than its default of 2 KiB.
 constexpr uint16_t kAfPacketDefaultMtu = 1900;
 constexpr uint16_t kAfPacketMostMtu = 10000;  // of its largest frames here
-
-int removed(uint16_t, rte_eth_event_type, void* flag, void*) {
-  static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_relaxed);
-  return 0;
-}
 
 }  // namespace
 
@@ -40,17 +36,12 @@ Result<void> Port::describe() {
                 -code);
   driver_ = device.driver_name != nullptr ? device.driver_name : "unknown";
   max_rx_queues_ = device.max_rx_queues;
+  max_tx_queues_ = device.max_tx_queues;
+  gives_plain_mbufs_ = receives_plain_mbufs(driver_, device.tx_offload_capa);
   if (config_.kind == config::DeviceKind::kPci) socket_ = rte_eth_dev_socket_id(id_);
   if (kernel_) socket_ = kernel_->numa_node();
-  watch_removal(true);
+  watch_events(true);
   return {};
-}
-
-void Port::watch_removal(bool on) {
-  if (on)
-    rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_RMV, removed, &removed_);
-  else
-    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, removed, &removed_);
 }
 
 Result<void> Port::attach() {

@@ -49,6 +49,11 @@ std::string why_vfio_refuses(const std::string& group, const std::string& compla
 
 }  // namespace
 
+bool has_one_interrupt(const std::string& pci, const std::string& sys) {
+  const std::string driver = target(fs::path(sys) / "bus/pci/devices" / pci / "driver");
+  return driver == "uio_pci_generic" || driver == "igb_uio";
+}
+
 std::string why_no_port(const std::string& pci, const std::string& complaint,
                         const std::string& sys, const std::string& dev) {
   const fs::path device = fs::path(sys) / "bus/pci/devices" / pci;

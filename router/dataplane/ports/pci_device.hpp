@@ -11,4 +11,7 @@ namespace hecto::router {
 std::string why_no_port(const std::string& pci, const std::string& complaint,
                         const std::string& sys = "/sys", const std::string& dev = "/dev");
 
+// Bound to UIO: queues and link share one interrupt.
+bool has_one_interrupt(const std::string& pci, const std::string& sys = "/sys");
+
 }  // namespace hecto::router

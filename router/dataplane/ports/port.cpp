@@ -14,10 +14,6 @@
 namespace hecto::router {
 namespace {
 
-constexpr uint64_t kRssFields =
-    RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP;
-// Bytes of a frame beyond its L3 packet: Ethernet header, two tags, FCS.
-constexpr uint32_t kL2Overhead = 14 + 8 + 4;
 constexpr uint32_t kAfXdpFill = 2048;  // mbufs that net_af_xdp gives to a socket that it makes
 
 bool carries_ports(const rte_device* device) {
@@ -30,69 +26,6 @@ bool carries_ports(const rte_device* device) {
 }
 
 }  // namespace
-
-void Port::want(const char* what, bool given, const std::string& without) {
-  asked_.emplace_back(what);
-  if (given)
-    given_.emplace_back(what);
-  else
-    refuse(fmt::format("{}: the driver {} does not give it; {}", what, driver_, without));
-}
-
-void Port::refuse(std::string sentence) {
-  refused_.push_back(std::move(sentence));
-}
-
-void Port::choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device,
-                           const PortSetup& setup) {
-  const auto rx = [&](const char* what, uint64_t flag, const std::string& without) {
-    const bool given = (device.rx_offload_capa & flag) != 0;
-    want(what, given, without);
-    if (given) conf.rxmode.offloads |= flag;
-  };
-  if (setup.rx_queues > 1) {
-    const uint64_t fields = kRssFields & device.flow_type_rss_offloads;
-    want("rss", fields != 0,
-         kernel_ ? "the kernel spreads over the queues" : "it spreads by its own rule");
-    if (fields != 0) {
-      conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-      conf.rx_adv_conf.rss_conf.rss_hf = fields;
-      rx("rss_hash", RTE_ETH_RX_OFFLOAD_RSS_HASH, "flows are hashed in software");
-    }
-  }
-  if (config_.mtu + kL2Overhead + RTE_PKTMBUF_HEADROOM > setup.data_room_bytes)
-    rx("scatter", RTE_ETH_RX_OFFLOAD_SCATTER,
-       fmt::format("packets above {} bytes do not fit one mbuf and are lost",
-                   setup.data_room_bytes - RTE_PKTMBUF_HEADROOM - kL2Overhead));
-  const bool segments = (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
-  want("multi_segments", segments, "a packet in several mbufs is copied into one");
-  sends_segments_ = segments;
-  if (segments) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  crypto_ = {};
-  if (setup.nic_crypto && !forgoes_crypto_) choose_crypto(conf, device);
-}
-
-void Port::choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device) {
-  void* context = rte_eth_dev_get_sec_ctx(id_);
-  crypto_.opens = context != nullptr && (device.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SECURITY) != 0;
-  crypto_.seals = context != nullptr && (device.tx_offload_capa & RTE_ETH_TX_OFFLOAD_SECURITY) != 0;
-  want("rx_esp", crypto_.opens, "a CPU opens ESP that comes in here");
-  want("tx_esp", crypto_.seals, "a CPU seals ESP that leaves here");
-  if (crypto_.opens) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SECURITY;
-  if (crypto_.seals) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_SECURITY;
-  if (crypto_.opens || crypto_.seals) crypto_.context = context;
-}
-
-bool Port::forgo_crypto(const std::string& why) {
-  if (crypto_.context == nullptr) return false;
-  forgoes_crypto_ = true;
-  crypto_ = {};
-  asked_.clear();
-  given_.clear();
-  refused_.clear();
-  refuse("inline crypto of ESP: " + why);
-  return true;
-}
 
 Result<void> Port::configure(const PortSetup& setup) {
   rte_eth_dev_info device{};
@@ -124,8 +57,7 @@ Result<void> Port::configure(const PortSetup& setup) {
                     "queues: {}",
                     rx_queues_, max_rx_queues_, max_rx_queues_));
   choose_offloads(conf, device, actual);
-  asks_interrupts_ = setup.interrupts;
-  conf.intr_conf.rxq = setup.interrupts && !forgoes_interrupts_ && !kernel_ ? 1 : 0;
+  choose_interrupts(conf, device, setup);
   if (!kernel_) conf.rxmode.mtu = config_.mtu;
   int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
   if (code != 0 && conf.rxmode.mtu != 0) {
@@ -141,7 +73,7 @@ Result<void> Port::configure(const PortSetup& setup) {
                             config_.name, config_.device, driver_, rx_queues_, tx_queues_,
                             dpdk_error(code), Eal::last_complaint()),
                 -code);
-  if (auto done = set_up_queues(setup); !done) return done;
+  if (auto done = set_up_queues(setup, device); !done) return done;
   if (!kernel_) {
     mtu_ = config_.mtu;
     uint16_t now = 0;
@@ -165,7 +97,7 @@ Result<void> Port::configure(const PortSetup& setup) {
   return {};
 }
 
-Result<void> Port::set_up_queues(const PortSetup& setup) {
+Result<void> Port::set_up_queues(const PortSetup& setup, const rte_eth_dev_info& device) {
   uint16_t rx = config_.rx_descriptors;
   uint16_t tx = config_.tx_descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
@@ -182,8 +114,11 @@ Result<void> Port::set_up_queues(const PortSetup& setup) {
     code = rte_eth_rx_queue_setup(id_, q, rx, where, nullptr, setup.pool);
     if (af_xdp()) wakeups_.push_back(open_sockets_since(sockets, AF_XDP));
   }
-  for (uint16_t q = 0; q < tx_queues_ && code == 0; ++q)
-    code = rte_eth_tx_queue_setup(id_, q, tx, where, nullptr);
+  for (uint16_t q = 0; q < tx_queues_ && code == 0; ++q) {
+    rte_eth_txconf one = device.default_txconf;
+    if (plain_[q] && plain_by_queue_) one.offloads |= RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    code = rte_eth_tx_queue_setup(id_, q, tx, where, plain_by_queue_ ? &one : nullptr);
+  }
   if (af_xdp()) {
     sockets_ = std::make_unique<AfXdpSockets>(before);
     keep_bpf_files(bpf_before);
@@ -224,6 +159,7 @@ Result<void> Port::start() {
   started_ = true;
   accept_multicast();
   find_wakeups();
+  find_paths();
   return {};
 }
 
@@ -246,7 +182,7 @@ void Port::close(bool reopens) {
   if (!attached_) return;
   attached_ = false;
   stop();
-  watch_removal(false);
+  watch_events(false);
   rte_eth_dev_info info{};
   rte_eth_dev_info_get(id_, &info);
   const std::vector<BpfFile> before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
@@ -294,7 +230,7 @@ PortStatistics Port::statistics() const {
 
 uint16_t Port::largest_mtu() const {
   const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
-  const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead;
+  const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead_bytes;
   return static_cast<uint16_t>(std::min<uint32_t>(fits, most_mtu_));
 }
 
@@ -314,6 +250,22 @@ Result<void> Port::set_mtu(uint16_t mtu) {
   }
   mtu_ = mtu;
   return {};
+}
+
+Result<void> Port::set_mtu_stopped(uint16_t mtu) {
+  rte_eth_dev_stop(id_);
+  wakeups_.clear();
+  auto done = set_mtu(mtu);
+  if (const int code = rte_eth_dev_start(id_); code != 0) {
+    started_ = false;
+    return fail(fmt::format("port {}: stopped for its MTU, the driver {} does not start it again: "
+                            "{}; remove the port and add it again",
+                            config_.name, driver_, dpdk_error(code)),
+                -code);
+  }
+  find_wakeups();
+  find_paths();
+  return done;
 }
 
 Result<void> Port::set_promiscuous(bool on) {

@@ -28,7 +28,14 @@ struct PortSetup {
   uint32_t data_room_bytes = 0;  // of the pool, headroom included
   bool nic_crypto = false;       // asks for inline crypto of ESP
   bool interrupts = false;       // asks for receive interrupts: a worker may wait
+  bool segments = false;         // packets in more than one mbuf will leave here
+  // By transmit queue: what will leave by it is plain, each packet one direct mbuf of `pool` with
+  // one reference. Empty: nobody looks after that.
+  std::vector<bool> plain_queues;
 };
+
+// Bytes of a frame beyond its L3 packet: Ethernet header, two tags, FCS.
+inline constexpr uint32_t kL2Overhead_bytes = 14 + 8 + 4;
 
 // Inline crypto of ESP that the driver gave (rte_security); its context is there until the port is
 // closed.
@@ -80,12 +87,24 @@ class Port {
   const std::string& device() const { return device_; }  // what DPDK calls it
   int socket() const { return socket_; }                 // -1: none
   uint16_t max_rx_queues() const { return max_rx_queues_; }
+  uint16_t max_tx_queues() const { return max_tx_queues_; }
   uint16_t rx_queues() const { return rx_queues_; }
   uint16_t tx_queues() const { return tx_queues_; }
   MacAddress mac() const;
   uint16_t mtu() const { return mtu_; }
   bool kernel_interface() const { return kernel_.has_value(); }
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
+  // The driver frees what it has sent as plain mbufs of the port's pool, unlooked at: nothing else
+  // may be sent by that queue.
+  bool promised_plain(uint16_t queue) const { return queue < plain_.size() && plain_[queue]; }
+  bool gives_plain_mbufs() const { return gives_plain_mbufs_; }  // receives into such
+  // Packets of the port's MTU come in more than one mbuf of that room.
+  bool scatters(uint32_t data_room_bytes) const;
+  // While running: the loops that the driver took, in its words; empty where it does not say.
+  const std::string& receive_path() const { return receive_path_; }
+  const std::string& transmit_path() const { return transmit_path_; }
+  bool link_interrupts() const { return link_interrupts_; }  // PortNews tells of the link
+  bool checks_ipv4() const { return checks_ipv4_; }  // header checksums, and flags what it found
   const PortCrypto& crypto() const { return crypto_; }
   // By receive queue, while running: descriptors that become readable when packets come; of
   // interrupts() once the driver was asked for it. Empty: there are none, and no_wakeup() says why.
@@ -93,6 +112,7 @@ class Port {
   bool interrupts() const { return interrupts_; }
   const std::string& no_wakeup() const { return no_wakeup_; }
   bool present() const;  // false once the device has gone
+  bool running() const { return started_; }
   LinkState link() const;
   PortStatistics statistics() const;
   bool af_xdp() const { return driver_ == "net_af_xdp"; }
@@ -102,14 +122,17 @@ class Port {
   // While running: what its driver's frames and its mbufs hold. In those of AF_XDP the kernel keeps
   // a headroom of its own.
   uint16_t largest_mtu() const;
-  // While running. A refusal leaves the port as it was.
+  // While running. A refusal leaves the port as it was; EBUSY: the driver wants it stopped.
   Result<void> set_mtu(uint16_t mtu);
+  // With nobody at its queues.
+  Result<void> set_mtu_stopped(uint16_t mtu);
   Result<void> set_promiscuous(bool on);
   void update(const config::PortConfig& config) { config_ = config; }
 
   const std::vector<std::string>& asked() const { return asked_; }
   const std::vector<std::string>& given() const { return given_; }
   const std::vector<std::string>& refused() const { return refused_; }
+  void refuse(std::string sentence);  // one more
 
  private:
   explicit Port(const config::PortConfig& config) : config_(config) {}
@@ -120,15 +143,20 @@ class Port {
   Result<void> create_vdev(const std::string& name, const std::string& arguments);
   void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
   void choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
-  Result<void> set_up_queues(const PortSetup& setup);
+  void choose_checksums(rte_eth_conf& conf, const rte_eth_dev_info& device);
+  void choose_segments(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
+  void choose_fast_free(rte_eth_conf& conf, const rte_eth_dev_info& device, const PortSetup& setup);
+  void choose_interrupts(rte_eth_conf& conf, const rte_eth_dev_info& device,
+                         const PortSetup& setup);
+  Result<void> set_up_queues(const PortSetup& setup, const rte_eth_dev_info& device);
+  void find_paths();
   void find_wakeups();
   void find_interrupts();
   void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
-  void watch_removal(bool on);
+  void watch_events(bool on);
   // `without`: what is done in its place.
   void want(const char* what, bool given, const std::string& without);
-  void refuse(std::string sentence);
 
   config::PortConfig config_;
   uint16_t id_ = 0;
@@ -137,11 +165,16 @@ class Port {
   std::string device_;
   std::string driver_;
   int socket_ = -1;
-  uint16_t max_rx_queues_ = 0;
+  uint16_t max_rx_queues_ = 0, max_tx_queues_ = 0;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
   uint16_t mtu_ = 1500;
   uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
-  bool sends_segments_ = false;
+  bool sends_segments_ = false, checks_ipv4_ = false;
+  std::vector<bool> plain_;      // by transmit queue: promised so
+  bool plain_by_queue_ = false;  // each queue is told, not the port
+  bool gives_plain_mbufs_ = false;
+  std::string receive_path_, transmit_path_;
+  bool link_interrupts_ = false;
   PortCrypto crypto_;
   bool forgoes_crypto_ = false;
   bool asks_interrupts_ = false, forgoes_interrupts_ = false, interrupts_ = false;

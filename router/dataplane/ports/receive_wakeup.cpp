@@ -77,12 +77,12 @@ void Port::find_interrupts() {
 }
 
 bool Port::forgo_interrupts(const std::string& why) {
-  if (!asks_interrupts_ || forgoes_interrupts_ || kernel_) return false;
+  if ((!asks_interrupts_ && !link_interrupts_) || forgoes_interrupts_ || kernel_) return false;
   forgoes_interrupts_ = true;
   asked_.clear();
   given_.clear();
   refused_.clear();
-  refuse("receive interrupts: " + why);
+  refuse((asks_interrupts_ ? "receive interrupts: " : "link interrupts: ") + why);
   return true;
 }
 

@@ -46,9 +46,14 @@ namespace classify_detail {
 inline constexpr uint32_t kPlain4 = 0x450008, kPlain4Mask = 0xffffff;
 inline constexpr uint32_t kPlain6 = 0x60dd86, kPlain6Mask = 0xf0ffff;
 
-// True when the header is fit to be forwarded. `total` is the length that it claims.
+// What a NIC says of an IPv4 header's checksum: of the outer one only that it is bad.
+inline constexpr uint64_t kChecksumFlags =
+    RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_OUTER_IP_CKSUM_BAD;
+
+// True when the header is fit to be forwarded. `total` is the length that it claims. `good`: its
+// checksum is known to be.
 inline bool clear4(const uint8_t* ip, uint32_t available, bool not_ours, uint32_t* destination,
-                   uint32_t* total) noexcept {
+                   uint32_t* total, bool good = false) noexcept {
   const uint64_t word0 = load64_native(ip);
   const uint64_t word1 = load64_native(ip + 8);
   const uint32_t to = load32_native(ip + 16);
@@ -57,7 +62,8 @@ inline bool clear4(const uint8_t* ip, uint32_t available, bool not_ours, uint32_
   *destination = __builtin_bswap32(to);
   const bool special = (kSpecial4[from & 0xff] | kSpecial4[to & 0xff]) != 0;
   const bool bad_length = *total - kIpv4Bytes > available - kIpv4Bytes;  // too short wraps around
-  return !(special | not_ours | bad_length | (from == to) | !ipv4_checksum_holds(word0, word1, to));
+  return !(special | not_ours | bad_length | (from == to) |
+           (!good && !ipv4_checksum_holds(word0, word1, to)));
 }
 
 inline bool clear6(const uint8_t* ip, uint32_t available, bool not_ours, uint32_t* total) noexcept {
@@ -140,8 +146,10 @@ struct PortFacts {
   bool down;
 };
 
-template <unsigned Features>
-inline void classify(Chunk& chunk, const PortView& view, const Snapshot& snapshot) noexcept {
+// `Trusts`: what the port's NIC says of checksums. A loop of its own, since to ask each packet costs
+// where nobody answers: 3 cycles (hecto-bench forward, burst 64). It saves 11 of 105 instructions.
+template <unsigned Features, bool Trusts>
+inline void classify_all(Chunk& chunk, const PortView& view, const Snapshot& snapshot) noexcept {
   using namespace classify_detail;
   constexpr unsigned kAhead = 6;  // packets whose first line is being fetched
   const PortFacts port(view);
@@ -177,7 +185,10 @@ inline void classify(Chunk& chunk, const PortView& view, const Snapshot& snapsho
       const uint32_t available = bytes - l2_length;
       uint32_t total = available;
       if ((plain & kPlain4Mask) == kPlain4) [[likely]] {
-        cleared = clear4(ip, available, not_ours, &chunk.v4.destinations[count4], &total);
+        bool good = false;
+        if constexpr (Trusts)
+          good = (packet->ol_flags & kChecksumFlags) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+        cleared = clear4(ip, available, not_ours, &chunk.v4.destinations[count4], &total, good);
         chunk.v4.packets[count4] = packet;
         chunk.v4.ingress[count4] = {interface, l2_length};
         count4 += cleared;
@@ -205,6 +216,14 @@ inline void classify(Chunk& chunk, const PortView& view, const Snapshot& snapsho
   chunk.v4.count = count4;
   chunk.v6.count = count6;
   chunk.bytes = bytes_total;
+}
+
+template <unsigned Features>
+inline void classify(Chunk& chunk, const PortView& view, const Snapshot& snapshot) noexcept {
+  if (view.trusts_checksums)
+    classify_all<Features, true>(chunk, view, snapshot);
+  else
+    classify_all<Features, false>(chunk, view, snapshot);
 }
 
 }  // namespace hecto::router

@@ -11,14 +11,46 @@ void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason
   rte_pktmbuf_free_bulk(packets, count);
 }
 
-// Packets that do not fit the room of their first segment are dropped. Returns how many are left.
-unsigned Transmitter::join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept {
+// Into one mbuf of the port's own pool, which holds what the port's MTU allows. Null: the pool is
+// empty, and the packet dropped.
+rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept {
+  rte_mbuf* copy =
+      path.pool == nullptr ? nullptr : rte_pktmbuf_copy(packet, path.pool, 0, UINT32_MAX);
+  if (copy != nullptr && copy->nb_segs > 1) {
+    rte_pktmbuf_free(copy);
+    copy = nullptr;
+  }
+  if (copy == nullptr)
+    drop(port, &packet, 1, Reason::kTransmitFull);
+  else
+    rte_pktmbuf_free(packet);
+  return copy;
+}
+
+// In the room of their first segment where they fit. Returns how many are left.
+unsigned Transmitter::join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+                                    unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
-    if (packets[i]->nb_segs > 1 && rte_pktmbuf_linearize(packets[i]) != 0) [[unlikely]]
-      drop(port, &packets[i], 1, Reason::kTransmitFull);
-    else
-      packets[kept++] = packets[i];
+    rte_mbuf* packet = packets[i];
+    if (packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0) [[unlikely]]
+      packet = copied(port, path, packet);
+    if (packet != nullptr) packets[kept++] = packet;
+  }
+  return kept;
+}
+
+// Copies what the driver would put into the wrong pool, or with what hangs on it. Returns how many
+// are left.
+unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+                                 unsigned count) noexcept {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    rte_mbuf* packet = packets[i];
+    const bool plain = packet->pool == path.pool && packet->nb_segs == 1 &&
+                       RTE_MBUF_DIRECT(packet) && rte_mbuf_refcnt_read(packet) == 1;
+    if (!plain) packet = copied(port, path, packet);
+    if (packet != nullptr) packets[kept++] = packet;
   }
   return kept;
 }
@@ -33,7 +65,7 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
     segments |= packets[i]->nb_segs;
   }
   if (segments > 1 && path.linear) [[unlikely]] {
-    count = join_segments(port, packets, count);
+    count = join_segments(port, path, packets, count);
     bytes = 0;
     for (unsigned i = 0; i < count; ++i) bytes += packets[i]->pkt_len;
   }
@@ -62,16 +94,18 @@ void Transmitter::flush(uint16_t port) noexcept {
   if (timed) [[unlikely]]
     timer_->end(TimedStage::kRewrite);
   rte_mbuf** const packets = packets_[port];
-  const unsigned count = counts_[port];
+  unsigned count = counts_[port];
   if (observer_ != nullptr) [[unlikely]]
     for (unsigned i = 0; i < count; ++i) observer_->queued(packets[i], port);
   const TransmitPath& path = (*paths_)[port];
+  if (path.plain_only) [[unlikely]]
+    count = make_plain(port, path, packets, count);
   if (path.queue == TransmitPath::kNone) [[unlikely]] {
     drop(port, packets, count, Reason::kInterfaceDown);
   } else if (path.handoff == nullptr) [[likely]] {
     send(port, path, packets, count);
   } else {
-    const unsigned taken = rte_ring_enqueue_burst(
+    const unsigned taken = rte_ring_sp_enqueue_burst(
         path.handoff, reinterpret_cast<void* const*>(packets), count, nullptr);
     if (taken < count) drop(port, packets + taken, count - taken, Reason::kTransmitFull);
     if (path.owner != nullptr) path.owner->ring();
@@ -86,8 +120,8 @@ void Transmitter::flush(uint16_t port) noexcept {
 
 unsigned Transmitter::drain(const HandoffQueue& handoff) noexcept {
   rte_mbuf* packets[kTransmitBurst];
-  const unsigned count = rte_ring_dequeue_burst(handoff.ring, reinterpret_cast<void**>(packets),
-                                                kTransmitBurst, nullptr);
+  const unsigned count = rte_ring_sc_dequeue_burst(handoff.ring, reinterpret_cast<void**>(packets),
+                                                   kTransmitBurst, nullptr);
   if (count == 0) return 0;
   send(handoff.port, (*paths_)[handoff.port], packets, count);
   return count;

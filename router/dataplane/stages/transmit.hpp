@@ -1,6 +1,7 @@
 // transmit: one buffer per egress port and worker, sent as a burst when full and at the end of
 // every loop. A full transmit queue drops by name; nobody waits. Where a port has fewer transmit
-// queues than threads that use it, the buffer goes to the queue's owner through a ring.
+// queues than threads that use it, the buffer goes to a queue's owner through a ring of this thread's
+// own: no thread that is kept from its CPU in the middle of it stops another.
 #pragma once
 
 #include <span>
@@ -54,7 +55,11 @@ class Transmitter {
  private:
   void flush(uint16_t port) noexcept;
   void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
-  unsigned join_segments(uint16_t port, rte_mbuf** packets, unsigned count) noexcept;
+  unsigned join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+                         unsigned count) noexcept;
+  unsigned make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+                      unsigned count) noexcept;
+  rte_mbuf* copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept;
   void drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
 
   const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;

@@ -76,9 +76,11 @@ all                           54.6 Mpps  144.3 Gb/s  54.6 Mpps  144.3 Gb/s  1,20
 
 lan1: 0000:17:00.0, net_ice, socket 0, 02:00:00:00:00:01
   total    rx 1,204,332 packets, 861.4 MiB; tx 1,204,320 packets, 861.4 MiB
-  asked    rx_ipv4_cksum rss_hash
-  given    rss_hash
-  refused  the driver net_ice refused rx_ipv4_cksum: checksums are verified in software)");
+  asked    rss rss_hash fast_free
+  given    rss fast_free
+  rx path  Vector AVX512
+  tx path  Vector AVX512
+  refused  rss_hash: the driver net_ice does not give it; flows are hashed in software)");
   EXPECT_NE(text.find("  lost     1,204 missed: no free descriptor, the workers were too slow\n"),
             std::string::npos)
       << text;

@@ -30,5 +30,23 @@ TEST(Hugepages, AreEnoughForEveryPoolThatHectodMakes) {
       }
 }
 
+TEST(Hugepages, ThatDpdkWillWantAreNotForTables) {
+  const config::Config config =
+      config::read("ports: {wan0: {device: \"0000:17:00.0\"}, lan0: {device: \"0000:98:00.0\"}}\n");
+  const auto placement = config::placed(config, config::box("two_socket_smt.xml"));
+  constexpr uint64_t kFree = uint64_t{8} << 30;
+  const auto free = [](int socket) { return socket == 0 ? kFree : uint64_t{2} << 20; };
+  EXPECT_EQ(spare_hugepages(config, placement, false, free),
+            (std::map<int, uint64_t>{{0, kFree}, {1, 2u << 20}}));
+  auto spare = spare_hugepages(config, placement, true, free);
+  EXPECT_EQ(spare.at(1), 0u) << "it wants more than there is";
+  for (const config::SocketMemory& memory : placement.memory) {
+    if (memory.socket == 0) {
+      EXPECT_LE(spare.at(0) + memory.bytes, kFree);
+    }
+  }
+  EXPECT_GT(spare.at(0), kFree / 2);
+}
+
 }  // namespace
 }  // namespace hecto::router

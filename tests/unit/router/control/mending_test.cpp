@@ -225,6 +225,32 @@ TEST_F(Mending, OneThatRefusesKeepsItsNumbersAndIsShown) {
   EXPECT_EQ(wan("dmz1").id, id);
 }
 
+// The kernel waits until it is let go, and nobody says when it is back.
+TEST_F(Mending, ANicThatIsTakenOutIsLetGoAndTriedUntilItIsBack) {
+  const InterfaceId id = wan().id;
+  PortStatus& port = bed_->plane.running.at("wan0");
+  port.config.kind = config::DeviceKind::kPci;
+  port.present = false;
+  bed_->plane.refused = {"wan0"};
+  EXPECT_FALSE(bed_->interfaces.watch());
+  EXPECT_EQ(bed_->count("remove port wan0"), 1u);
+  EXPECT_TRUE(
+      bed_->noted("port wan0: eth1 is gone; its interfaces are down, the other ports go on"));
+  EXPECT_EQ(bed_->way("203.0.113.9"), "interface_down");
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_FALSE(bed_->interfaces.watch());
+  const auto lost = bed_->interfaces.lost_ports();
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_FALSE(lost[0].present);
+  EXPECT_EQ(lost[0].trouble, "port wan0: the driver refused");
+  bed_->plane.refused.clear();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_TRUE(bed_->interfaces.watch());
+  EXPECT_EQ(wan().id, id);
+  EXPECT_TRUE(bed_->interfaces.lost_ports().empty());
+  EXPECT_TRUE(bed_->noted("port wan0: eth1 is used again"));
+}
+
 TEST_F(Mending, WhatThePlaneMendedIsSaid) {
   bed_->plane.mended = {"port wan0: its XDP program was taken off eth1 and does not go back: no"};
   (void)bed_->interfaces.watch();

@@ -33,7 +33,7 @@ TEST(StageTimer, TheDriversTimeIsTransmits) {
   const std::unique_ptr<rte_ring, void (*)(rte_ring*)> ring(
       rte_ring_create("timed", 1024, SOCKET_ID_ANY, 0), rte_ring_free);
   std::array<TransmitPath, kMaxPorts> paths{};
-  paths[0] = {0, false, ring.get()};
+  paths[0] = {0, false, false, ring.get()};
   std::array<PortCounters, kMaxPorts> ports;
   ReasonCounters reasons;
   CycleCounters cycles;

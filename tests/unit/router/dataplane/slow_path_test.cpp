@@ -151,7 +151,7 @@ TEST_F(FullTapTest, FramesFromLinuxWithoutAnMbufAreCountedAndTheNextOnesGo) {
   options.snapshot = &bed.current;
   rte_ring* const sent = rte_ring_create("no-mbuf", 64, SOCKET_ID_ANY, 0);
   ASSERT_NE(sent, nullptr);
-  bed.snapshot.slow_path[0] = {0, false, sent};
+  bed.snapshot.slow_path[0] = {0, false, false, sent};
   SlowPath slow_path(options);
   auto mempool = Mempool::create("tiny", 0, 63, 2176);
   ASSERT_TRUE(mempool) << mempool.error().message;

@@ -6,8 +6,11 @@
 namespace hecto::router::test {
 namespace {
 
+// A transmit queue for each of two workers and the slow path, and some to spare.
 SnapshotBuilder::PortSetup port(uint16_t id, std::vector<unsigned> queue_workers) {
   SnapshotBuilder::PortSetup setup;
+  setup.transmit.resize(4);
+  for (uint16_t queue = 0; queue < 4; ++queue) setup.transmit[queue].queue = queue;
   setup.id = id;
   setup.mac = {0x02, 0, 0, 0, 0, static_cast<uint8_t>(id)};
   setup.queue_workers = std::move(queue_workers);
@@ -45,6 +48,17 @@ TEST(SnapshotBuilder, GivesEachQueueToItsWorkerAndEachThreadATransmitQueue) {
   EXPECT_EQ(snapshot->ports[3].mac, 0x030000000002u);
 }
 
+TEST(SnapshotBuilder, TakesTheWordOfNicsThatCheckChecksums) {
+  SnapshotBuilder builder(1);
+  SnapshotBuilder::PortSetup checks = port(1, {0});
+  checks.checks_ipv4 = true;
+  builder.add_port(port(0, {0}));
+  builder.add_port(checks);
+  const auto snapshot = finish(builder);
+  EXPECT_FALSE(snapshot->ports[0].trusts_checksums);
+  EXPECT_TRUE(snapshot->ports[1].trusts_checksums);
+}
+
 TEST(SnapshotBuilder, AWorkerWaitsWhereEachOfItsQueuesSaysWhenSomethingCame) {
   SnapshotBuilder builder(3);
   SnapshotBuilder::PortSetup says = port(0, {0, 1}), mute = port(1, {1});
@@ -64,29 +78,27 @@ TEST(SnapshotBuilder, AWorkerWaitsWhereEachOfItsQueuesSaysWhenSomethingCame) {
   EXPECT_EQ(snapshot->workers[2].idle, IdleMode::kSleep);
 }
 
-TEST(SnapshotBuilder, OneTransmitQueueBelongsToItsOwnerAndIsReachedByARing) {
+TEST(SnapshotBuilder, GivesEachThreadItsPathAndEachOwnerTheRingsThatItDrains) {
   SnapshotBuilder builder(2);
-  auto* const ring = reinterpret_cast<rte_ring*>(0x1000);
+  auto* const first = reinterpret_cast<rte_ring*>(0x1000);
+  auto* const second = reinterpret_cast<rte_ring*>(0x1100);
+  auto* const wakeup = reinterpret_cast<Wakeup*>(0x2000);
   SnapshotBuilder::PortSetup setup = port(0, {1});
-  setup.handoff = ring;
-  setup.handoff_owner = 1;
-  setup.handoff_wakeup = reinterpret_cast<Wakeup*>(0x2000);
-  setup.linear = true;
+  setup.transmit[0] = {0, true, false, first, wakeup};
+  setup.transmit[1] = {0, true};
+  setup.transmit[2] = {0, true, false, second, wakeup};
+  setup.handoffs = {{first, 1}, {second, 1}};
   builder.add_port(setup);
   const auto snapshot = finish(builder);
-  EXPECT_EQ(snapshot->workers[0].transmit[0].handoff, ring);
+  EXPECT_EQ(snapshot->workers[0].transmit[0].handoff, first);
+  EXPECT_EQ(snapshot->workers[0].transmit[0].owner, wakeup);
   EXPECT_EQ(snapshot->workers[1].transmit[0].handoff, nullptr);
-  EXPECT_EQ(snapshot->slow_path[0].handoff, ring);
-  EXPECT_EQ(snapshot->slow_path[0].owner, setup.handoff_wakeup);
-  EXPECT_EQ(snapshot->workers[0].transmit[0].owner, setup.handoff_wakeup);
-  EXPECT_EQ(snapshot->workers[1].transmit[0].owner, nullptr);
+  EXPECT_TRUE(snapshot->workers[1].transmit[0].linear);
+  EXPECT_EQ(snapshot->slow_path[0].handoff, second);
   EXPECT_TRUE(snapshot->workers[0].handoffs.empty());
-  ASSERT_EQ(snapshot->workers[1].handoffs.size(), 1u);
-  EXPECT_EQ(snapshot->workers[1].handoffs[0].ring, ring);
-  for (const WorkerView& worker : snapshot->workers) {
-    EXPECT_EQ(worker.transmit[0].queue, 0u);
-    EXPECT_TRUE(worker.transmit[0].linear);
-  }
+  ASSERT_EQ(snapshot->workers[1].handoffs.size(), 2u);
+  EXPECT_EQ(snapshot->workers[1].handoffs[0].ring, first);
+  EXPECT_EQ(snapshot->workers[1].handoffs[1].ring, second);
 }
 
 TEST(SnapshotBuilder, InterfacesThatAreDownAreWhereTheFastLoopDoesNotLook) {

@@ -31,7 +31,7 @@ class RefusingWorker : public TwoGateways {
     snapshot_.punt_pps.fill(1'000'000);
     snapshot_.punt_class_pps.fill(1'000'000);
     snapshot_.workers.resize(1);
-    snapshot_.workers[0].transmit[1] = {0, false, wire_};
+    snapshot_.workers[0].transmit[1] = {0, false, false, wire_};
     current_ = &snapshot_;
     Worker::Options options;
     options.tables = left_.tables();

@@ -2,6 +2,7 @@
 // wait for it. Without any of these it would wait longer than the tests do.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
 #include <thread>
 
@@ -80,6 +81,16 @@ TEST_F(WaitingWorker, EndsWhenItIsStopped) {
   EXPECT_LT(Clock::now() - since, kSoon);
 }
 
+TEST_F(WaitingWorker, SleepsNoLongerThanItWasTold) {
+  end();
+  std::thread([this] {
+    EXPECT_GT(prctl(PR_GET_TIMERSLACK), 1);
+    worker_->stop();
+    worker_->run();
+    EXPECT_EQ(prctl(PR_GET_TIMERSLACK), 1);
+  }).join();
+}
+
 TEST_F(WaitingWorker, IsOfflineSoThatControlDoesNotWaitForIt) {
   const auto since = Clock::now();
   qsbr_.synchronize();
@@ -99,7 +110,7 @@ TEST_F(WaitingWorker, TakesANewSnapshot) {
 TEST_F(WaitingWorker, LooksWhenAnotherThreadHandsItPackets) {
   Transmitter sender(ports_, reasons_);
   std::array<TransmitPath, kMaxPorts> paths{};
-  paths[1] = {0, false, ring_, &worker_->wakeup()};
+  paths[1] = {0, false, false, ring_, &worker_->wakeup()};
   sender.use(&paths);
   for (int i = 0; i < 3; ++i) {
     sender.enqueue(1, packet(ipv4_frame()));

@@ -20,6 +20,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
   wan.asked = {"rss", "tso"};
   wan.given = {"rss"};
   wan.refused = {"it has no TSO"};
+  wan.receive_path = "Vector AVX2";
   bed->plane.counted["wan0"] = {1, 2, 3, 4};
   second(*bed, [&](Totals& t) {
     t.ports[wan.id].rx_packets = 10;
@@ -34,7 +35,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
     "link": {"up": true, "speed_mbps": 10000}, "mac": "02:00:00:00:00:01", "mtu": 1500,
     "queues": {"rx": 2, "tx": 1}, "offloads": {"asked": ["rss", "tso"], "given": ["rss"]},
-    "refused": ["it has no TSO"], "trouble": [],
+    "paths": {"rx": "Vector AVX2", "tx": null}, "refused": ["it has no TSO"], "trouble": [],
     "rx": {"packets": 12, "bytes": 1000, "pps": 10, "bps": 8000, "missed": 1, "no_mbuf": 2,
            "errors": 3},
     "tx": {"packets": 7, "bytes": 700, "pps": 7, "bps": 5600, "errors": 4}})"));
@@ -61,6 +62,7 @@ TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
     "link": {"up": false, "speed_mbps": null}, "mac": "02:00:00:00:00:00", "mtu": 1500,
     "queues": {"rx": 0, "tx": 0}, "offloads": {"asked": [], "given": []}, "refused": [],
+    "paths": {"rx": null, "tx": null},
     "trouble": ["eth1 is back but cannot be used: port wan0: the driver refused"],
     "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0},
     "tx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "errors": 0}})"));

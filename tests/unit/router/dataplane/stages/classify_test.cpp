@@ -19,10 +19,12 @@ struct Verdict {
 };
 
 template <unsigned Features = kFeatureVlan>
-Verdict verdict(Bed& bed, const Frame& frame, const std::vector<size_t>& cuts = {}) {
+Verdict verdict(Bed& bed, const Frame& frame, const std::vector<size_t>& cuts = {},
+                uint64_t flags = 0) {
   static Chunk chunk;
   chunk.count = 1;
   chunk.packets[0] = packet(frame, cuts);
+  chunk.packets[0]->ol_flags = flags;
   classify<Features>(chunk, bed.port(), bed.snapshot);
   Verdict v;
   v.bytes = chunk.packets[0]->pkt_len;
@@ -57,6 +59,38 @@ TEST(Classify, ClearsOrdinaryPackets) {
   EXPECT_EQ(verdict(bed, ipv4_frame()).reason, Reason::kNone);
   EXPECT_EQ(verdict(bed, ipv6_frame()).reason, Reason::kNone);
   EXPECT_EQ(verdict(bed, ipv4_frame()).interface, 0);
+}
+
+// Where its NIC says so and the port takes its word; all else is checked here.
+TEST(Classify, TakesAGoodChecksumFromTheNic) {
+  constexpr uint64_t kGood = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+  Bed bed;
+  const Frame broken = changed(ipv4_frame(), 24, 0x55, false);
+  EXPECT_EQ(verdict(bed, broken, {}, kGood).reason, Reason::kBadChecksum);
+  bed.snapshot.ports[0].trusts_checksums = true;
+  EXPECT_EQ(verdict(bed, broken, {}, kGood).reason, Reason::kNone);
+  EXPECT_EQ(verdict(bed, broken, {}, kGood | RTE_MBUF_F_RX_RSS_HASH).reason, Reason::kNone);
+  const std::vector<uint64_t> others = {0, RTE_MBUF_F_RX_IP_CKSUM_BAD, RTE_MBUF_F_RX_IP_CKSUM_NONE,
+                                        kGood | RTE_MBUF_F_RX_OUTER_IP_CKSUM_BAD};
+  for (const uint64_t flags : others) {
+    EXPECT_EQ(verdict(bed, broken, {}, flags).reason, Reason::kBadChecksum) << flags;
+    EXPECT_EQ(verdict(bed, ipv4_frame(), {}, flags).reason, Reason::kNone) << flags;
+  }
+  const auto odd = changed(changed(ipv4_frame(), 14, 0x46, false), 24, 0x55, false);
+  EXPECT_NE(verdict(bed, odd, {}, kGood).reason, Reason::kNone) << "and only of ordinary packets";
+}
+
+// It was said of the packet that this one came out of.
+TEST(Classify, AnInnerPacketIsCheckedWhateverTheNicSaid) {
+  Bed bed;
+  bed.snapshot.ports[0].trusts_checksums = true;
+  Chunk chunk;
+  rte_mbuf* const inner = packet(changed(ipv4_frame(), 24, 0x55, false));
+  inner->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+  classify_again(chunk, inner, Ingress(0, kEthernetBytes), bed.port(), bed.snapshot);
+  ASSERT_EQ(chunk.refused_count, 1u);
+  EXPECT_EQ(chunk.refused[0].reason, Reason::kBadChecksum);
+  rte_pktmbuf_free(inner);
 }
 
 TEST(Classify, KeepsTtlForRewrite) {
