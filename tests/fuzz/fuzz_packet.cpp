@@ -1,9 +1,10 @@
 // Any bytes as a frame, in any segments: classify must name a reason or clear it, never read past
-// its end (mbufs are as long as the frame here, so a sanitizer sees it), and the fast loop must say
-// what `diagnose` says.
+// its end (mbufs are as long as the frame here, so a sanitizer sees it), and the fast loop and
+// the header kernels must say what `diagnose` says.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "router/dataplane/stages/classify.hpp"
 #include "tests/beds/packets.hpp"
@@ -29,6 +30,20 @@ struct Exact {
   rte_mbuf packet{};
 };
 
+// The frame as often as a kernel takes a group: all or none are cleared, for the same reason.
+void classify_group(test::Bed& bed, Chunk& chunk, const HeaderKernels& kernels,
+                    const std::vector<uint8_t>& frame, const Diagnosis& d, uint32_t bytes) {
+  std::vector<Exact> group;
+  for (unsigned i = 0; i < kernels.lanes; ++i) group.emplace_back(frame.data(), frame.size());
+  chunk.count = kernels.lanes;
+  for (unsigned i = 0; i < chunk.count; ++i) chunk.packets[i] = &group[i].packet;
+  classify<kFeatureVlan>(chunk, bed.port(), bed.snapshot, kernels);
+  const bool cleared = d.reason == hecto::Reason::kNone;
+  if (chunk.refused_count != (cleared ? 0 : chunk.count)) std::abort();
+  for (const Exact& each : group)
+    if (cleared && each.packet.pkt_len != bytes) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -41,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] & 1 && size > 12)
     for (Exact* frame : {&expected, &fast})
       std::memcpy(frame->room.get(), test::kPortMac.data(), test::kPortMac.size());
+  const std::vector<uint8_t> frame(fast.room.get(), fast.room.get() + size - 1);
   const Diagnosis d = diagnose(&expected.packet, bed.port(), bed.snapshot);
   chunk->count = 1;
   chunk->packets[0] = &fast.packet;
@@ -49,5 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (cleared != (d.reason == hecto::Reason::kNone)) std::abort();
   if (!cleared && chunk->refused[0].reason != d.reason) std::abort();
   if (cleared && fast.packet.pkt_len != expected.packet.pkt_len) std::abort();
+  for (const hecto::lookup::Isa isa : hecto::lookup::kAllIsas)
+    classify_group(bed, *chunk, header_kernels_of(isa), frame, d, expected.packet.pkt_len);
   return 0;
 }

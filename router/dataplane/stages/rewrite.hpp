@@ -67,14 +67,25 @@ template <typename Address>
   return told ? Reason::kRedirect : Reason::kNone;
 }
 
-// A tag comes or goes: the headroom before a received packet always has room for four bytes.
+// Fourteen bytes as two overlapping stores of eight.
+inline void write_plain_header(uint8_t* ip, const uint8_t* header) noexcept {
+  std::memcpy(ip - 14, header, 8);
+  std::memcpy(ip - 8, header + 6, 8);
+}
+
+// A tag comes or goes, or stays: the headroom before a received packet always has room for four bytes.
 inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
                              const lookup::NextHopRecord& record) noexcept {
   const int growth = record.header_length - static_cast<int>(l2_length);
   packet->data_off = static_cast<uint16_t>(packet->data_off - growth);
   packet->data_len = static_cast<uint16_t>(packet->data_len + growth);
   packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) + growth);
-  std::memcpy(ip - record.header_length, record.header, record.header_length);
+  if (record.header_length == kEthernetBytes) {
+    write_plain_header(ip, record.header);
+  } else {
+    std::memcpy(ip - 18, record.header, 16);
+    std::memcpy(ip - 2, record.header + 16, 2);
+  }
 }
 
 }  // namespace rewrite_detail
@@ -121,9 +132,7 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
     }
     const uint16_t port = record->port;
     if (plain && l2_length == kEthernetBytes) [[likely]] {
-      // Fourteen bytes as two overlapping stores of eight.
-      std::memcpy(ip - 14, record->header, 8);
-      std::memcpy(ip - 8, record->header + 6, 8);
+      write_plain_header(ip, record->header);
     } else {
       write_any_header(packet, ip, l2_length, *record);
     }
