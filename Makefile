@@ -156,8 +156,8 @@ $(BUILD)/build.ninja: | deps
 # MLRsearch's own search, beside which ours is tested (tests/e2e/test_search.py); without PyPI that is
 # left out, and says so.
 $(BUILD)/python/MLRsearch: | $(BUILD)/build.ninja
-	@/usr/bin/python3 -m pip install --quiet --retries 0 --timeout 10 --root-user-action=ignore \
-	  --no-deps --target $(BUILD)/python MLRsearch==1.2.1 || echo 'no MLRsearch: its test is left out'
+	@timeout 25 /usr/bin/python3 -m pip install --quiet --no-input --disable-pip-version-check \
+	  --retries 0 --timeout 5 --root-user-action=ignore --only-binary :all: --no-deps --target $(BUILD)/python MLRsearch==1.2.1 || echo 'no MLRsearch: its test is left out'
 
 $(BUILD_ASAN)/build.ninja: | deps
 	@meson setup $(BUILD_ASAN) -Db_sanitize=address,undefined -Dbuildtype=debugoptimized \

@@ -12,6 +12,7 @@ Exit code: 0 nothing lost, 1 lost or not to be said, 2 could not be run.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import statistics
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LEAST_LOSS = 0.025  # the same program against itself differs by up to 2.3 % in 3 pairs
 MOST_SPREAD = 0.10
 PRIORITY = 20
+SAME_OPTIONS = ("buildtype", "optimization", "debug", "b_lto", "b_ndebug", "b_pgo", "cpp_args", "cpp_link_args")
 SERIES = ("floor", "ipv4", "ipv6")
 FORWARD = ["forward", "--rounds", "7", "--round-ms", "30"]
 IPSEC = ["ipsec", "--algorithm", "aes-128-gcm", "--size", "64,1400", "--tunnels", "1", "--workers", "1",
@@ -39,9 +41,9 @@ class Problem(Exception):
 
 # ---- The verdict: figures in, rows out ----
 
-def quantile(values, part):
-    ordered = sorted(values)
-    return ordered[int(part * (len(ordered) - 1) + 0.5)]
+def spread_of(ratios):
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return high - low
 
 
 def judge(pairs):
@@ -58,7 +60,7 @@ def judge(pairs):
             raise Problem(f"{figure} is not above 0 in all runs; measure again")
         ratios = [one / other for one, other in zip(new, old)]
         loss = statistics.median(ratios) - 1
-        spread = quantile(ratios, 0.75) - quantile(ratios, 0.25)
+        spread = spread_of(ratios)
         verdict = ("noise" if spread > MOST_SPREAD else
                    "lost" if loss > max(LEAST_LOSS, spread) else
                    "won" if -loss > max(LEAST_LOSS, spread) else "same")
@@ -99,23 +101,25 @@ def commit_of(root, base):
     return found.stdout.strip()
 
 
-def build_type(build):
+def build_options(build):
     """What `build` was configured with, so that both programs are."""
     told = subprocess.run(["meson", "introspect", "--buildoptions", str(build)], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True)
     options = json.loads(told.stdout) if told.returncode == 0 else []
-    return [f"-D{option['name']}={option['value']}" for option in options
-            if option["name"] in ("buildtype", "optimization", "debug")]
+    text = {option["name"]: option["value"] for option in options if option["name"] in SAME_OPTIONS}
+    return [f"-D{name}={','.join(value) if isinstance(value, list) else value}" for name, value in sorted(text.items())]
 
 
 def build_base(root, build, commit):
-    folder = Path(build).resolve() / "bench-gate" / commit[:12]
+    options = build_options(build)
+    key = hashlib.sha256(" ".join(options).encode()).hexdigest()[:6]
+    folder = Path(build).resolve() / "bench-gate" / f"{commit[:12]}-{key}"
     program, log = folder / "build/bench/hecto-bench", folder.with_suffix(".log")
     if program.exists():
         return program
     folder.parent.mkdir(parents=True, exist_ok=True)
     print(f"building {commit[:12]} in {folder}; its log is {log}", flush=True)
-    steps = [["meson", "setup", folder / "build", folder, *build_type(build)],
+    steps = [["meson", "setup", folder / "build", folder, *options],
              ["ninja", "-C", folder / "build", "bench/hecto-bench"]]
     if not (folder / "meson.build").exists():
         steps.insert(0, ["git", "-C", root, "worktree", "add", "--force", "--detach", folder, commit])
@@ -166,6 +170,8 @@ def figures_of(program, options, folder):
 
 def measure(old, new, legacy, pairs):
     """`legacy`: the base has no rings; both measure without."""
+    if has_ring(old) and legacy:
+        raise Problem("this BASE has --cache: leave LEGACY out, or the two are not measured alike")
     if not has_ring(old) and not legacy:
         raise Problem("this BASE has no --cache: its ports have no rings and count nothing; take a later BASE, or "
                       "say LEGACY=1, and both are measured without")
@@ -185,7 +191,7 @@ def arguments():
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="of the new program")
     parser.add_argument("--base", help="commit of the old one")
-    parser.add_argument("--old", type=Path, help="instead of --base: a hecto-bench")
+    parser.add_argument("--old", type=lambda name: Path(name).resolve(), help="instead of --base: a hecto-bench")
     parser.add_argument("--legacy", action="store_true", help="without rings and interface counters, as old ones have it")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--json", type=Path, help="also write figures and verdict here")
@@ -228,4 +234,7 @@ if __name__ == "__main__":
         sys.exit(main())
     except Problem as problem:
         print(problem, file=sys.stderr)
+        sys.exit(2)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"bench-gate could not run: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(2)

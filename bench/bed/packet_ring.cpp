@@ -23,6 +23,10 @@ std::string_view to_string(PacketCache cache) {
   return kNames[static_cast<size_t>(cache)];
 }
 
+PacketCache cache_by_name(std::string_view name) {
+  return name == "l1" ? PacketCache::kL1 : name == "l2" ? PacketCache::kL2 : PacketCache::kL3;
+}
+
 unsigned ring_packets(PacketCache cache, const CacheSizes& sizes) {
   // Four times what would fit in the first level, twice what would in the second.
   const auto beyond = [](size_t bytes) {

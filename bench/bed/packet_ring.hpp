@@ -18,6 +18,7 @@ namespace hecto::bench {
 // the second-level cache, as with a NIC of 4,096 descriptors; beyond it, where DDIO puts them.
 enum class PacketCache : uint8_t { kL1, kL2, kL3 };
 std::string_view to_string(PacketCache cache);
+PacketCache cache_by_name(std::string_view name);  // l1, l2, l3
 
 // Packets of a ring whose lines (two of the mbuf, one of the headers) come from there; 0: none.
 unsigned ring_packets(PacketCache cache, const CacheSizes& sizes);

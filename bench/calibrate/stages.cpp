@@ -16,7 +16,7 @@ namespace {
 Result<double> scale_cycles(const CalibrateOptions& options, const char* placement) {
   auto scale =
       run_self({"scale", "--workers", "1", "--placement", placement, "--table", options.table,
-                "--root", options.root, "--rounds", options.quick ? "3" : "9"},
+                "--root", options.root, "--rounds", options.quick ? "3" : "9", "--cache", "l1"},
                120);
   if (!scale) return tl::unexpected(scale.error());
   return (*scale)["points"][0]["cycles_per_packet"].get<double>();

@@ -96,6 +96,9 @@ int compare_plan(const ComparePlanOptions& options) {
       partial = true;
       break;
     }
+    // Constants of a file are of another time, so that all that they say is a prediction.
+    if (!options.calibration.empty())
+      for (PlanRow& row : *more) row.calibrated = false;
     rows.insert(rows.end(), more->begin(), more->end());
   }
   if (rows.empty()) return 1;
@@ -112,7 +115,9 @@ int compare_plan(const ComparePlanOptions& options) {
                     {"rows", rows}};
   if (auto done = write_json(options.json, out); !done) return complain(done.error());
   if (options.alone) return 0;
-  if (!verdict.within() && verdict.predictions > 0)
+  if (verdict.predictions == 0)
+    complain({"compare-plan: no prediction among these sizes; add others"});
+  else if (!verdict.within())
     complain({fmt::format("compare-plan: {} of {} predictions are off by more than {:.0f}%",
                           verdict.outside, verdict.predictions, PlanVerdict::kBound * 100)});
   return partial || !verdict.within() ? 1 : 0;

@@ -85,10 +85,6 @@ std::vector<std::string> forward_modes() {
   return {"forward", "rx", "tx", "all"};
 }
 
-PacketCache cache_by_name(const std::string& name) {
-  return name == "l1" ? PacketCache::kL1 : name == "l2" ? PacketCache::kL2 : PacketCache::kL3;
-}
-
 int forward(const ForwardOptions& wanted) {
   ForwardOptions options = wanted;
   auto sizes = frame_sizes(options.size);

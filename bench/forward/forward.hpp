@@ -28,7 +28,4 @@ std::vector<std::string> forward_modes();
 
 int forward(const ForwardOptions& options);
 
-// What --cache takes.
-PacketCache cache_by_name(const std::string& name);
-
 }  // namespace hecto::bench

@@ -29,12 +29,7 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
       ->check(CLI::PositiveNumber);
   command
       .add_option_function<std::string>(
-          "--cache",
-          [&options](const std::string& name) {
-            options.cache = name == "l1"   ? PacketCache::kL1
-                            : name == "l2" ? PacketCache::kL2
-                                           : PacketCache::kL3;
-          },
+          "--cache", [&options](const std::string& name) { options.cache = cache_by_name(name); },
           "where packets lie when they are received: l1 (in the mbufs freed last), l2 (a ring of "
           "4,096), l3 (a ring beyond the second level); default: l2")
       ->check(CLI::IsMember({"l1", "l2", "l3"}));

@@ -21,6 +21,9 @@ void describe(CLI::App& command, ScaleOptions& options) {
   command.add_option("--family", options.family)
       ->check(CLI::IsMember({"ipv4", "ipv6"}))
       ->capture_default_str();
+  command.add_option("--cache", options.cache, "which one packets come from")
+      ->check(CLI::IsMember({"l1", "l2", "l3"}))
+      ->capture_default_str();
   add_bed_options(command, options);
 }
 

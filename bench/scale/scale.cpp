@@ -112,7 +112,7 @@ int scale(const ScaleOptions& wanted) {
   auto sizes = frame_sizes(options.size);
   if (!sizes) return complain(sizes.error());
   options.bed.frames[0].sizes = *sizes;
-  options.bed.frames[0].cache = PacketCache::kL2;
+  options.bed.frames[0].cache = cache_by_name(options.cache);
   auto topology = config::read_topology();
   if (!topology) return complain({"topology: " + topology.error()});
   const WorkerCores cores = worker_cores(*topology);

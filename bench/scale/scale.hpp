@@ -16,6 +16,7 @@ struct ScaleOptions {
   std::string placement = "right";  // right, wrong: pools and tables on another socket
   std::string family = "ipv4";      // ipv4, ipv6
   std::string size = "64";
+  std::string cache = "l2";  // where packets come from: l1, l2, l3
   unsigned rounds = 9;
   unsigned round_ms = 200;
   std::string json;  // file to write, - for standard output; empty: none

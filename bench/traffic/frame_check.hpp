@@ -197,6 +197,13 @@ class PacketCursor {
       return {record_, place_};
     return {(sequence - first_) % records_, (sequence - first_) % places_};
   }
+  // `sequence` is next, whatever came before: numbers that did not come back may be more than the
+  // low bits can tell.
+  void restart(uint64_t sequence) noexcept {
+    next_ = sequence;
+    record_ = (sequence - first_) % records_;
+    place_ = (sequence - first_) % places_;
+  }
   // It was this one, and stands there.
   void pass(uint64_t sequence, Place place) noexcept {
     next_ = sequence + 1;

@@ -53,6 +53,7 @@ void Station::prepare(const TrialClock& trial, const std::vector<uint64_t>& firs
   for (size_t i = 0; i < receivers.size(); ++i) {
     RxStream& stream = receivers[i];
     stream.window.restart(first[i]);
+    if (stream.check != nullptr) stream.cursor.restart(first[i]);
     stream.wrong = {};
     stream.latency_ns.clear();
     stream.jitter_ns.clear();
@@ -345,8 +346,7 @@ void Station::settle(TrialClock& trial, const std::vector<Station*>& all) noexce
     for (RxPort& port : ports)
       if (receive(port)) complete_since = 0;
     uint64_t mine = 0, received = 0;
-    for (const RxStream& stream : receivers)
-      mine += stream.window.received() + stream.replayed + stream.wrong.total();
+    for (const RxStream& stream : receivers) mine += stream.window.received() + stream.replayed;
     received_.store(mine, std::memory_order_relaxed);
     if (trial.sending.load(std::memory_order_acquire) > 0 || trial.over()) continue;
     for (const Station* station : all) received += station->received();

@@ -68,10 +68,11 @@ struct BoxNic {
   std::optional<size_t> slot;  // position in Box::slots; none: not on PCIe that anyone can see
   double link_gbit_s = 0;      // as slot and card agree
   std::string link;
-  std::vector<std::string> pci;                                    // address of each port
-  double gbit_s = 0;                                               // of each port
-  bool rate_known = true;                                          // else taken from the link
-  std::optional<double> mpps;                                      // of all ports, each direction
+  std::vector<std::string> pci;       // address of each port
+  double gbit_s = 0;                  // of each port
+  bool rate_known = true;             // else taken from the link
+  std::optional<double> most_gbit_s;  // of all ports, each direction; else their wires' sum
+  std::optional<double> mpps;         // of all ports, each direction
   std::optional<double> rx_descriptor_bytes, tx_descriptor_bytes;  // else the constants'
   bool ethernet = true;
 };

@@ -262,6 +262,7 @@ class Reading {
       if (rate != nullptr) nic.gbit_s = rate->number(0.1, 1600).value_or(1);
       nic.rate_known = rate != nullptr || !rate_told || model->one_rate;
       if (!nic.rate_known) box_.notes.push_back(most_of_id(*model, nic));
+      note_card(nic, box_);
       if (const Value* mpps = of.get("mpps")) nic.mpps = mpps->number(0.001, 100000);
       box_.nics.push_back(std::move(nic));
     }

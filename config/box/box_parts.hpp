@@ -8,9 +8,11 @@
 
 namespace hecto::config {
 
-// Wire, packets and descriptors of the model.
+// Wire, packets, the most of the card, and descriptors of the model.
 void apply_model(const NicModel& model, BoxNic& nic);
 // "n is a ConnectX-5, which comes with several rates: taken as ..."
 std::string most_of_id(const NicModel& model, const BoxNic& nic);
+// A note where the card passes less than its wires.
+void note_card(const BoxNic& nic, Box& box);
 
 }  // namespace hecto::config

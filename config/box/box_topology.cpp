@@ -29,29 +29,36 @@ std::string link_text(const Nic& nic, double gbit_s) {
   return fmt::format("PCIe {:.0f} Gb/s", gbit_s);
 }
 
-// "XL710 for 40GbE QSFP+" says its rate.
+// "XL710 for 40GbE QSFP+" says its rate; "10Gb/25Gb" and "10/25GbE" do not say which.
 std::optional<double> rate_in(const std::string& name) {
+  auto digit = [&](size_t at) { return std::isdigit(static_cast<unsigned char>(name[at])) != 0; };
+  std::optional<double> out;
   for (size_t at = name.find("Gb"); at != std::string::npos; at = name.find("Gb", at + 1)) {
     size_t begin = at;
-    while (begin > 0 && (std::isdigit(static_cast<unsigned char>(name[begin - 1])) != 0)) --begin;
-    if (begin < at) return std::atof(name.substr(begin, at - begin).c_str());
+    while (begin > 0 && (digit(begin - 1) || name[begin - 1] == '.')) --begin;
+    if (begin == at) continue;
+    const double rate = std::atof(name.substr(begin, at - begin).c_str());
+    const bool another = begin > 1 && name[begin - 1] == '/' && digit(begin - 2);
+    if (another || (out && *out != rate)) return std::nullopt;
+    out = rate;
   }
-  return std::nullopt;
+  return out;
 }
 
-// What the kernel says of the wire comes first, then the card's name and ids, then a guess.
+// What the kernel says of the wire comes first, then the card's ids, then its name, then a guess.
 void set_rate(const std::vector<const Nic*>& functions, const NicModel* model,
               std::optional<double> link, BoxNic& out) {
   std::optional<double> rate;
   for (const Nic* function : functions)
     if (!rate) rate = function->gbit_s;
-  if (!rate) rate = rate_in(functions.front()->name);
+  const bool by_id = model != nullptr && model->gbit_s > 0;  // apply_model set it
+  if (!rate && !by_id) rate = rate_in(functions.front()->name);
   if (rate && *rate > 0) {
     out.gbit_s = *rate;
     return;
   }
-  out.rate_known = model != nullptr && model->gbit_s > 0 && model->one_rate;
-  if (model != nullptr && model->gbit_s > 0) return;  // apply_model set it
+  out.rate_known = by_id && model->one_rate;
+  if (by_id) return;
   out.gbit_s = kUnknownRate_gbit_s;
   if (!link) return;
   for (double each : kRates_gbit_s) {
@@ -131,6 +138,7 @@ void add_nic(const Topology& topology, const std::string& card,
                             ? most_of_id(*model, nic)
                             : fmt::format("The wire of {} is not known, taken as {:g} Gb/s a port.",
                                           nic.name, nic.gbit_s));
+  note_card(nic, box);
   if (link) {
     nic.slot = box.slots.size();
     nic.link_gbit_s = *link;
@@ -156,6 +164,15 @@ void apply_model(const NicModel& model, BoxNic& nic) {
   nic.tx_descriptor_bytes = model.tx_bytes;
   if (model.gbit_s > 0) nic.gbit_s = model.gbit_s;
   if (model.mpps > 0) nic.mpps = model.mpps;
+  if (model.card_gbit_s > 0) nic.most_gbit_s = model.card_gbit_s;
+}
+
+void note_card(const BoxNic& nic, Box& box) {
+  const auto ports = static_cast<double>(nic.pci.size());
+  if (!nic.most_gbit_s || nic.gbit_s * ports <= *nic.most_gbit_s) return;
+  box.notes.push_back(
+      fmt::format("{} has {:g} ports of {:g} Gb/s, and its card passes {:g} in all.", nic.name,
+                  ports, nic.gbit_s, *nic.most_gbit_s));
 }
 
 std::string most_of_id(const NicModel& model, const BoxNic& nic) {

@@ -13,17 +13,20 @@ namespace {
 
 constexpr uint64_t kVersion = 1, kMostVersion = 1000;
 constexpr size_t kMostParts = 1024;
+constexpr double kLeast = 0.001, kMost = 1e6;  // of any number
 constexpr std::string_view kKeys[] = {"collected", "machine", "cpu", "nics", "modules", "hwloc"};
 constexpr std::string_view kCpuKeys[] = {"model", "ghz", "most_ghz", "governor"};
 constexpr std::string_view kNicKeys[] = {"gt_s",   "lanes",     "most_gt_s", "most_lanes", "gbit_s",
                                          "driver", "interface", "firmware",  "queues"};
 constexpr std::string_view kModuleKeys[] = {"name", "gbyte", "mt_s"};
 
-// ", KEY: VALUE" of what is there, to go between braces.
+// ", KEY: VALUE" of what is there, to go between braces. A number that the reader would refuse, as
+// the 0 of a module that tells no speed, is not there.
 class Line {
  public:
   Line& add(std::string_view key, const std::optional<double>& value) {
-    return value ? put(key, fmt::format("{:g}", *value)) : *this;
+    const bool told = value && *value >= kLeast && *value <= kMost;
+    return told ? put(key, fmt::format("{:g}", *value)) : *this;
   }
   Line& add(std::string_view key, const std::string& value) {
     return value.empty() ? *this : put(key, quoted(value));
@@ -49,7 +52,6 @@ std::string indented(const std::string& text) {
 }
 
 void read_number(const Fields& of, std::string_view key, std::optional<double>& into) {
-  constexpr double kLeast = 0.001, kMost = 1e6;
   if (const Value* value = of.get(key)) into = value->number(kLeast, kMost);
 }
 
@@ -137,20 +139,33 @@ void merge(const Collected& collected, Topology& out) {
                   collected.modules.size(), *bandwidth / sockets));
 }
 
+// "P1-DIMMA" of "P1-DIMMA2", "DIMM_B" of "DIMM_B1". Other names tell no channel: the letter of
+// Dell's "A1" to "A16" is the socket's, and HPE's "PROC 1 DIMM 1" counts modules.
+std::optional<std::string_view> channel_of(std::string_view name) {
+  auto take = [&](char low, char high) {
+    const bool there = !name.empty() && name.back() >= low && name.back() <= high;
+    if (there) name.remove_suffix(1);
+    return there;
+  };
+  if (!take('1', '3')) return std::nullopt;
+  const std::string_view channel = name;
+  if (!take('A', 'Z')) return std::nullopt;
+  if (!take('_', '_')) take(' ', ' ');
+  if (!name.ends_with("DIMM")) return std::nullopt;
+  return channel;
+}
+
 }  // namespace
 
 std::optional<double> bandwidth_of(const std::vector<MemoryModule>& modules) {
   constexpr double kBytesATransfer = 8;
-  std::set<std::string> channels;
+  std::set<std::string_view> names, channels;
   double sum = 0;
   for (const MemoryModule& module : modules) {
-    std::string channel = module.name;
-    const bool numbered = !channel.empty() && channel.back() >= '1' && channel.back() <= '3';
-    const bool lettered = numbered && channel.size() > 1 && channel[channel.size() - 2] >= 'A' &&
-                          channel[channel.size() - 2] <= 'Z';
-    if (lettered) channel.pop_back();
-    if (!channel.empty() && lettered && !channels.insert(channel).second) continue;
-    sum += module.mt_s * kBytesATransfer / 1000;
+    const auto channel = channel_of(module.name);
+    // Two of one name are of two sockets, or the name does not tell all.
+    if (!channel || module.mt_s == 0 || !names.insert(module.name).second) return std::nullopt;
+    if (channels.insert(*channel).second) sum += module.mt_s * kBytesATransfer / 1000;
   }
   if (sum == 0) return std::nullopt;
   return sum;

@@ -27,7 +27,7 @@ namespace hecto::config {
 struct MemoryModule {
   std::string name;  // as the board prints it beside its place
   double gbyte = 0;
-  double mt_s = 0;  // as it runs
+  double mt_s = 0;  // as it runs; 0: not told
 };
 
 struct NicFacts {
@@ -50,8 +50,8 @@ bool looks_collected(std::string_view text);
 tl::expected<Collected, Problems> read_collected(std::string_view text, const std::string& file);
 tl::expected<Topology, Problems> parse_collected(std::string_view text, const std::string& file);
 
-// GB/s of all modules together: one channel a module, but for names that differ in a last digit
-// alone, as DIMM_A1 and DIMM_A2, which share one. Nothing where no module tells its speed.
+// GB/s of the channels that hold modules. Nothing where a module tells no speed, or no channel by
+// the end of its name: DIMM_A1 and DIMM_A2, DIMMA1, DIMM A1 share one; A1 and DIMM 1 tell none.
 std::optional<double> bandwidth_of(const std::vector<MemoryModule>& modules);
 
 }  // namespace hecto::config

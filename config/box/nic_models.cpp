@@ -13,6 +13,8 @@ namespace {
 // - XL710: 37 Mpps, nominal for one of its family (FD.io CSIT, release notes of 20.05).
 // - XXV710: 18.75 Mpps a port with both ports in use (FD.io CSIT, methodology, MRR throughput).
 // - ConnectX-6, and Dx: 215 million messages a second (product brief of ConnectX-6 EN).
+// - E810-C: 100 Gb/s of all its ports together, whatever they are (Intel's support article
+//   000093702, of E810-CQDA2). E810-2CQDA2 has two controllers, which are two cards on PCIe.
 // Of others no rate of the card alone is published that we know of, and the wires bound them.
 // Descriptors: as DPDK 22.11 builds its drivers: ixgbe 16 and 16, i40e and ice 32 to receive, 16
 // to transmit; mlx5 compresses completions, and from ConnectX-5 on has 16 a packet in transmit
@@ -88,8 +90,8 @@ constexpr NicModel kModels[] = {
   {0x8086, 0x1589, "X710 10GBASE-T",      4,   10, kOne,        0, 3,  8, 32, 16},
   {0x8086, 0x158a, "XXV710 backplane",    2,   25, kOne,     37.5, 3,  8, 32, 16},
   {0x8086, 0x158b, "XXV710",              2,   25, kOne,     37.5, 3,  8, 32, 16},
-  {0x8086, 0x1591, "E810-C backplane",    2,  100, kSeveral,    0, 4, 16, 32, 16},
-  {0x8086, 0x1592, "E810-C",              2,  100, kOne,        0, 4, 16, 32, 16},
+  {0x8086, 0x1591, "E810-C backplane",    2,  100, kSeveral,    0, 4, 16, 32, 16, 100},
+  {0x8086, 0x1592, "E810-C",              2,  100, kOne,        0, 4, 16, 32, 16, 100},
   {0x8086, 0x1593, "E810-C SFP",          4,   25, kOne,        0, 4, 16, 32, 16},
   {0x8086, 0x1599, "E810-XXV backplane",  2,   25, kOne,        0, 4,  8, 32, 16},
   {0x8086, 0x159a, "E810-XXV QSFP",       2,   25, kOne,        0, 4,  8, 32, 16},

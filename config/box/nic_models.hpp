@@ -16,6 +16,7 @@ struct NicModel {
   double mpps;                  // of the whole card, each direction; 0: not published, or line rate
   unsigned gen, lanes;          // of the card's PCIe; 0: virtual
   unsigned rx_bytes, tx_bytes;  // of a descriptor, as DPDK's driver asks for it
+  double card_gbit_s = 0;       // of the whole card, each direction; 0: its wires' sum
 };
 
 // Null: not in the table.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <functional>
+#include <map>
 
 #include "config/box/pcie.hpp"
 
@@ -94,7 +96,11 @@ Outcome move_nic(const Change& change, Box& box, BoxNic& nic) {
 
 Outcome change_nic(const Change& change, std::string_view key, Box& box, BoxNic& nic) {
   if (key == "gbit_s")
-    return change.real(0.1, 1600, [&](double rate) { nic.gbit_s = rate, nic.rate_known = true; });
+    return change.real(0.1, 1600, [&](double rate) {
+      nic.gbit_s = rate;
+      nic.rate_known = true;
+      nic.most_gbit_s.reset();  // another card
+    });
   if (key == "mpps") return change.real(0.001, 1e5, [&](double rate) { nic.mpps = rate; });
   if (key == "ports")
     return change.whole(1, kMostPorts, [&](unsigned ports) { set_ports(nic, ports); });
@@ -145,6 +151,15 @@ Outcome apply_what_if(const std::string& words, Box& box) {
   if (equals == std::string::npos || equals + 1 == words.size())
     return refused(words, "write KEY=VALUE, as cores=16");
   const Change change{words, words.substr(0, equals), words.substr(equals + 1)};
+  // What a socket of the board has is spread over its nodes: Box::sockets are those.
+  auto each_node = [&](auto set) {
+    return [&box, set](auto value) {
+      std::map<int, unsigned> nodes, before;  // by package
+      for (const BoxSocket& node : box.sockets) ++nodes[node.package];
+      for (BoxSocket& node : box.sockets)
+        set(node, value, nodes[node.package], before[node.package]++);
+    };
+  };
   auto each_socket = [&](auto set) {
     return [&box, set](auto value) {
       for (BoxSocket& socket : box.sockets) set(socket, value);
@@ -152,15 +167,18 @@ Outcome apply_what_if(const std::string& words, Box& box) {
   };
   if (change.key == "cores")
     return change.whole(1, kMostCores,
-                        each_socket([](BoxSocket& s, unsigned cores) { s.cores = cores; }));
+                        each_node([](BoxSocket& s, unsigned all, unsigned nodes, unsigned before) {
+                          s.cores = std::max(1u, all / nodes + (before < all % nodes ? 1 : 0));
+                        }));
   if (change.key == "threads")
     return change.whole(1, kMostThreads,
                         each_socket([](BoxSocket& s, unsigned threads) { s.threads = threads; }));
   if (change.key == "ghz")
     return change.real(0.1, 10, each_socket([](BoxSocket& s, double ghz) { s.ghz = ghz; }));
   if (change.key == "memory_gbyte_s")
-    return change.real(0.1, 1e5,
-                       each_socket([](BoxSocket& s, double rate) { s.memory_gbyte_s = rate; }));
+    return change.real(0.1, 1e5, each_node([](BoxSocket& s, double rate, unsigned nodes, unsigned) {
+                         s.memory_gbyte_s = rate / nodes;
+                       }));
   if (change.key == "intersocket_gbyte_s")
     return change.real(0.1, 1e5, [&](double rate) { box.intersocket_gbyte_s = rate; });
   if (change.key == "cpu") {

@@ -92,6 +92,18 @@ size_t position(const std::vector<BoxSocket>& sockets, int id) {
   return 0;
 }
 
+// Ports in use of a card that passes less than their wires share what it passes.
+void share_cards(const Box& box, Setup& setup) {
+  for (size_t n = 0; n < box.nics.size(); ++n) {
+    double wires = 0;
+    for (const UsedPort& port : setup.ports)
+      if (port.nic == n) wires += port.gbit_s;
+    if (!box.nics[n].most_gbit_s || wires <= *box.nics[n].most_gbit_s) continue;
+    for (UsedPort& port : setup.ports)
+      if (port.nic == n) port.gbit_s *= *box.nics[n].most_gbit_s / wires;
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Experiment experiment) noexcept {
@@ -165,6 +177,7 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
     }
     setup.ports.push_back(std::move(port));
   }
+  share_cards(box, setup);
   return setup;
 }
 

@@ -120,8 +120,9 @@ void right_memory(const Machine& machine, std::vector<Change>& right) {
           pages.value_or(0) != 0 && need.page_bytes != 0 &&
           need.there_bytes(runs(machine.files, "hectod")) >= need.wanted_bytes)
         right.push_back({need.file, std::to_string(*pages), {}, {}});
-  const std::string mode = chosen(machine.files.text(kThp).value_or("always"));
-  if (mode != "always") right.push_back({kThp, mode, {}, {}});
+  // `never` does no harm here, but nobody asked to keep it: other programs may want madvise.
+  const std::string mode = chosen(machine.files.text(kThp).value_or(""));
+  if (mode == "madvise") right.push_back({kThp, mode, {}, {}});
 }
 
 void check_memory(const Machine& machine, Findings& findings) {

@@ -40,6 +40,13 @@ constexpr unsigned char kMemoryDevice = 17;
 constexpr size_t kSizeAt = 0x0c, kLocatorAt = 0x10, kSpeedAt = 0x15, kLargeSizeAt = 0x1c,
                  kConfiguredSpeedAt = 0x20;
 
+// MT/s; 0: not told, as by QEMU and Hyper-V, or in a later field.
+unsigned speed_at(const std::string& table, size_t at) {
+  constexpr unsigned kInLaterField = 0xffff;
+  const unsigned speed = word_at(table, at);
+  return speed == kInLaterField ? 0 : speed;
+}
+
 std::optional<MemoryModule> module_at(const std::string& table, size_t at, size_t length) {
   constexpr unsigned kEmpty = 0, kUnknown = 0xffff, kLarge = 0x7fff, kInKilobytes = 0x8000;
   if (length < kSpeedAt + 2) return std::nullopt;
@@ -50,9 +57,9 @@ std::optional<MemoryModule> module_at(const std::string& table, size_t at, size_
   if (size == kLarge && length >= kLargeSizeAt + 4)
     mbyte = word_at(table, at + kLargeSizeAt) + 65536.0 * word_at(table, at + kLargeSizeAt + 2);
   out.gbyte = mbyte / 1024;
-  out.mt_s = word_at(table, at + kSpeedAt);
+  out.mt_s = speed_at(table, at + kSpeedAt);
   if (length >= kConfiguredSpeedAt + 2)
-    if (const unsigned configured = word_at(table, at + kConfiguredSpeedAt); configured > 0)
+    if (const unsigned configured = speed_at(table, at + kConfiguredSpeedAt); configured > 0)
       out.mt_s = configured;
   out.name = string_of(table, at + length, static_cast<unsigned char>(table[at + kLocatorAt]));
   return out;

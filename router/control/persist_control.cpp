@@ -10,6 +10,7 @@
 #include "router/control/route_control.hpp"
 #include "router/ipsec/ipsec.hpp"
 #include "router/ipsec/ipsec_config.hpp"
+#include "router/rib/route_table.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
@@ -100,7 +101,7 @@ void PersistControl::read() {
 
 std::vector<SaNumbers> PersistControl::numbers_left() {
   read();
-  return items_.sas.empty() ? std::vector<SaNumbers>() : numbers_.read();
+  return items_.sas.empty() && blocked_.empty() ? std::vector<SaNumbers>() : numbers_.read();
 }
 
 void PersistControl::restore(const std::vector<SaNumbers>& left, bool holds_ipsec) {
@@ -114,8 +115,11 @@ void PersistControl::restore(const std::vector<SaNumbers>& left, bool holds_ipse
         leave_out(name_of(policy), added.error().message);
     ipsec_.commit();
   } else {
-    for (const config::IpsecSaConfig& sa : items_.sas)
-      leave_out(name_of(SaId{sa.destination, sa.spi}), "nothing here can hold SAs");
+    for (const config::IpsecSaConfig& sa : items_.sas) {
+      const SaId id{sa.destination, sa.spi};
+      prints_[id] = SaRecord::kAnyPrint;
+      leave_out(name_of(id), "nothing here can hold SAs");
+    }
     for (const config::IpsecPolicyConfig& policy : items_.policies)
       leave_out(name_of(policy), "nothing here can hold policies");
   }
@@ -132,7 +136,7 @@ void PersistControl::restore_sas(const std::vector<SaNumbers>& left) {
   for (const config::IpsecSaConfig& sa : items_.sas) {
     const SaId id{sa.destination, sa.spi};
     auto state = sa_state(sa, RouteOrigin::kApi);
-    const uint64_t print = state ? fingerprint(state->transform, state->keys) : 0;
+    const uint64_t print = state ? fingerprint(state->transform, state->keys) : SaRecord::kAnyPrint;
     prints_[id] = print;
     SaNumbers last{id, print, 0, 0};
     bool known = false;
@@ -199,6 +203,9 @@ void PersistControl::take(Items items) {
   items_ = std::move(items);
   route_keys_.clear();
   for (const config::RouteConfig& route : items_.routes) route_keys_.insert(key_of(route));
+  policies_.clear();
+  for (const config::IpsecPolicyConfig& policy : items_.policies)
+    policies_.push_back(ipsec_policy(policy, RouteOrigin::kApi));
 }
 
 void PersistControl::write_again() {
@@ -227,9 +234,10 @@ Result<void> PersistControl::remove_route(const lookup::IpPrefix& prefix, uint32
   route.metric = metric;
   Items next = items_;
   erase_same(next.routes, route);
+  const bool kept = next != items_;
   return change(std::move(next), [&]() -> Result<void> {
     auto removed = routes_.remove(prefix, metric, RouteOrigin::kApi);
-    return left_out_.erase(name_of(route)) != 0 ? Result<void>{} : removed;
+    return left_out_.erase(name_of(route)) != 0 || kept ? Result<void>{} : removed;
   });
 }
 
@@ -243,18 +251,44 @@ Result<void> PersistControl::forget_routes() {
 }
 
 void PersistControl::find_routes() {
-  Items next = items_;
-  std::erase_if(next.routes, [&](const config::RouteConfig& route) {
-    if (left_out_.contains(name_of(route))) return false;
+  drop_routes([&](const config::RouteConfig& route) {
     RouteFilter filter;
     filter.within = route.to;
     filter.origin = RouteOrigin::kApi;
     const RoutePage page = routing_.routes({}, 1, filter);
-    return std::none_of(page.routes.begin(), page.routes.end(), [&](const RouteView& one) {
-      return one.prefix == route.to && one.metric == key_of(route).second && one.load == 0;
-    });
+    const auto there =
+        std::find_if(page.routes.begin(), page.routes.end(), [&](const RouteView& one) {
+          return one.prefix == route.to && one.metric == key_of(route).second;
+        });
+    if (there == page.routes.end()) return !left_out_.contains(name_of(route));
+    return there->load != 0;
+  });
+}
+
+void PersistControl::forget_waiting(const RouteTable& listed) {
+  std::set<lookup::IpPrefix> gone;
+  for (const config::RouteConfig& route : items_.routes)
+    if (left_out_.contains(name_of(route))) gone.insert(route.to);
+  if (gone.empty()) return;
+  std::set<lookup::IpPrefix> found;
+  for (const RouteTable::Entry& entry : listed.entries)
+    if (gone.contains(entry.prefix)) found.insert(entry.prefix);
+  drop_routes([&](const config::RouteConfig& route) {
+    return found.contains(route.to) && left_out_.contains(name_of(route));
+  });
+}
+
+// They are gone already, so the file follows when it can.
+void PersistControl::drop_routes(const std::function<bool(const config::RouteConfig&)>& gone) {
+  Items next = items_;
+  std::vector<std::string> names;
+  std::erase_if(next.routes, [&](const config::RouteConfig& route) {
+    const bool drop = gone(route);
+    if (drop) names.push_back(name_of(route));
+    return drop;
   });
   if (next == items_) return;
+  for (const std::string& name : names) left_out_.erase(name);
   if (auto put = change(next, [] { return Result<void>{}; }); put) return;
   take(std::move(next));
   write_again();
@@ -299,10 +333,11 @@ Result<void> PersistControl::remove_sa(const SaId& id) {
   sa.spi = id.spi;
   Items next = items_;
   erase_same(next.sas, sa);
+  const bool kept = next != items_;  // it may have expired since, or Linux may have its place
   return change(std::move(next), [&]() -> Result<void> {
     auto removed = ipsec_.remove_sa(id, RouteOrigin::kApi);
     const bool waited = left_out_.erase(name_of(id)) != 0;
-    if (!removed && !waited) return removed;
+    if (!removed && !waited && !kept) return removed;
     prints_.erase(id);
     return {};
   });
@@ -325,9 +360,10 @@ Result<void> PersistControl::add_policy(const config::IpsecPolicyConfig& policy,
 Result<void> PersistControl::remove_policy(const config::IpsecPolicyConfig& policy) {
   Items next = items_;
   erase_same(next.policies, policy);
+  const bool kept = next != items_;
   return change(std::move(next), [&]() -> Result<void> {
     auto removed = ipsec_.remove_policy(ipsec_policy(policy, RouteOrigin::kApi));
-    return left_out_.erase(name_of(policy)) != 0 ? Result<void>{} : removed;
+    return left_out_.erase(name_of(policy)) != 0 || kept ? Result<void>{} : removed;
   });
 }
 
@@ -339,15 +375,17 @@ void PersistControl::tick() {
     left_out_.erase(waits);
   }
   if (!stale_.empty()) write_again();
-  numbers_.watch(prints_, numbers_now());
+  // A file that is blocked knows of SAs whose records are here.
+  if (blocked_.empty()) numbers_.watch(prints_, numbers_now());
 }
 
 void PersistControl::end() {
-  numbers_.end(prints_, numbers_now());
+  if (blocked_.empty()) numbers_.end(prints_, numbers_now());
 }
 
 std::vector<SaNumbers> PersistControl::numbers_now() const {
   std::vector<SaNumbers> now;
+  if (prints_.empty()) return now;
   for (const SaNumbers& one : ipsec_.sa_numbers()) {
     const auto kept = prints_.find(one.id);
     if (kept != prints_.end() && kept->second == one.fingerprint) now.push_back(one);
@@ -356,8 +394,7 @@ std::vector<SaNumbers> PersistControl::numbers_now() const {
 }
 
 bool PersistControl::keeps(const IpsecPolicy& policy) const {
-  return std::any_of(items_.policies.begin(), items_.policies.end(), [&](const auto& one) {
-    const IpsecPolicy kept = ipsec_policy(one, RouteOrigin::kApi);
+  return std::any_of(policies_.begin(), policies_.end(), [&](const IpsecPolicy& kept) {
     return kept.direction == policy.direction && kept.selector == policy.selector &&
            kept.if_id == policy.if_id;
   });

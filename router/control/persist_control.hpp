@@ -31,6 +31,7 @@ namespace hecto::router {
 class Ipsec;
 class RouteControl;
 class Routing;
+struct RouteTable;
 
 class PersistControl {
  public:
@@ -53,6 +54,7 @@ class PersistControl {
   Result<void> remove_route(const lookup::IpPrefix& prefix, uint32_t metric);
   Result<void> forget_routes();  // before all are removed
   void find_routes();            // behind loads and removals by list: which are there still
+  void forget_waiting(const RouteTable& listed);  // before a removal by list: it finds none of them
   Result<void> add_sa(config::IpsecSaConfig sa, SaState state, bool persist);
   Result<void> remove_sa(const SaId& id);
   Result<void> add_policy(const config::IpsecPolicyConfig& policy, bool persist);
@@ -79,6 +81,7 @@ class PersistControl {
   Result<void> change(Items next, const std::function<Result<void>()>& apply);
   void take(Items items);
   void write_again();
+  void drop_routes(const std::function<bool(const config::RouteConfig&)>& gone);
   void leave_out(const std::string& name, const std::string& why);
 
   std::vector<SaNumbers> numbers_now() const;
@@ -91,6 +94,7 @@ class PersistControl {
   Ipsec& ipsec_;
   Items items_;
   std::set<std::pair<lookup::IpPrefix, uint32_t>> route_keys_;
+  std::vector<IpsecPolicy> policies_;
   SaRecord::Prints prints_;                      // of the SAs among them
   std::map<std::string, std::string> left_out_;  // of them by name: why
   std::string blocked_;                          // the file that is there is not ours: why

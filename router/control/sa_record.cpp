@@ -37,7 +37,7 @@ Result<void> SaRecord::write(const Prints& kept, const std::vector<SaNumbers>& n
   for (SaNumbers& one : record.sas) one.sequence += reserve;
   for (const SaNumbers& one : recorded_) {
     const auto print = kept.find(one.id);
-    if (print != kept.end() && print->second == one.fingerprint &&
+    if (print != kept.end() && (print->second == one.fingerprint || print->second == kAnyPrint) &&
         find(now, one.id, one.fingerprint) == nullptr)
       record.sas.push_back(one);
   }
@@ -66,7 +66,9 @@ void SaRecord::watch(const Prints& kept, const std::vector<SaNumbers>& now) {
     trouble_ = written.error().message + ": SAs that are kept are not taken up by a restart";
     if (!trouble) spdlog::warn("persist: {}", trouble_);
     if (!urgent) return;
-    (void)file_.remove();
+    if (auto gone = file_.remove(); !gone)
+      trouble_ = gone.error().message +
+                 ": it is behind what SAs have sent; remove it before hectod starts again";
     recorded_.clear();
   } else if (trouble) {
     spdlog::info("persist: {} is written again", file_.path());

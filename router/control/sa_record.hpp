@@ -21,6 +21,8 @@ class SaRecord {
   // Between two writings where no SA is near the end of its reserve.
   static constexpr unsigned kSeconds = 10;
   using Prints = std::map<SaId, uint64_t>;  // which SAs, and the fingerprints of their keys
+  static constexpr uint64_t kAnyPrint =
+      0;  // of an SA whose keys cannot be had now: its record stays
 
   explicit SaRecord(std::string path) : file_(std::move(path)) {}
 

@@ -43,6 +43,7 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 Result<std::optional<SecretBytes>> StateFile::read() const {
+  (void)::unlink(beside(path_).c_str());  // of a run that was killed; it may hold keys
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return std::nullopt;
   struct stat is {};

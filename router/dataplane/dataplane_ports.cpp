@@ -194,10 +194,11 @@ Result<void> Dataplane::open(Port& port, const Mempool& pool, const config::Plac
         return entry.second->scatters(pool_by_port_.at(entry.first)->data_room_bytes());
       });
   setup.plain_queues = plain_queues(port, pool, placement, shares);
-  if (auto done = port.configure(setup); !done) return done;
-  if (auto done = port.start(); !done) return done;
+  // Before the port starts: who tries again configures it, which a running one refuses.
   auto handoffs = make_handoffs(port, shares);
   if (!handoffs) return tl::unexpected(handoffs.error());
+  if (auto done = port.configure(setup); !done) return done;
+  if (auto done = port.start(); !done) return done;
   queue_workers_[port.name()] = std::move(receivers);
   shares_[port.name()] = shares;
   handoffs_[port.name()] = std::move(*handoffs);
@@ -305,7 +306,8 @@ void Dataplane::free_unused_pools() {
 Result<void> Dataplane::set_mtu(const std::string& name, uint16_t mtu) {
   Port* const port = this->port(name);
   if (port == nullptr) return fail("there is no port " + name);
-  auto done = port->set_mtu(mtu);
+  // One that did not start again is tried again.
+  auto done = port->running() ? port->set_mtu(mtu) : Result<void>(fail("it does not run", EBUSY));
   if (done || done.error().error_number != EBUSY || port->crypto().context != nullptr) return done;
   paused_ = port;
   publish();
@@ -315,6 +317,7 @@ Result<void> Dataplane::set_mtu(const std::string& name, uint16_t mtu) {
   watch(*port, true);
   paused_ = nullptr;
   publish();
+  if (!done) return done;
   spdlog::warn(
       "port {}: the driver {} changes its MTU only while it is stopped: it was, and what "
       "came or was to leave meanwhile is lost",

@@ -143,7 +143,7 @@ void SaTable::remember(const SaEntry& entry) {
   std::erase_if(left_, [&](const SaNumbers& one) {
     return one.id == id && one.fingerprint == entry.fingerprint;
   });
-  if (left_.size() == kMostLeft) left_.erase(left_.begin());
+  if (left_.size() >= kMostLeft) left_.erase(left_.begin());
   left_.push_back(
       {id, entry.fingerprint, usage.sequence + SaHistory::kSequenceMargin, usage.replay_top});
 }

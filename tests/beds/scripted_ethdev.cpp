@@ -113,6 +113,7 @@ int __wrap_rte_eth_dev_start(uint16_t port) {
   if (nic == nullptr) return __real_rte_eth_dev_start(port);
   nic->calls.emplace_back("start");
   if (nic->was_stopped && !nic->script.starts_again) return -EIO;
+  if (nic->mtu == nic->script.no_start_with_mtu) return -EIO;
   nic->started = true;
   return __real_rte_eth_dev_start(port);
 }
@@ -134,7 +135,9 @@ int __wrap_rte_eth_dev_set_mtu(uint16_t port, uint16_t mtu) {
   ScriptedEthdev* const nic = find(port);
   if (nic == nullptr) return __real_rte_eth_dev_set_mtu(port, mtu);
   nic->calls.push_back("mtu " + std::to_string(mtu));
-  return nic->started && nic->script.mtu_wants_stop ? -EBUSY : 0;
+  if (nic->started && nic->script.mtu_wants_stop) return -EBUSY;
+  nic->mtu = mtu;
+  return 0;
 }
 
 int __real_rte_eth_link_get_nowait(uint16_t port, rte_eth_link* link);

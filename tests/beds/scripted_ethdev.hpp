@@ -21,6 +21,7 @@ struct EthdevScript {
   bool link_interrupts = false;
   bool mtu_wants_stop = false;
   bool starts_again = true;  // once it was stopped
+  uint16_t no_start_with_mtu = 0;
   std::string receive_path{}, transmit_path{};
 };
 
@@ -51,6 +52,7 @@ class ScriptedEthdev {
   std::map<rte_eth_event_type, Callback> callbacks;
   std::function<void()> remove;
   bool started = false, was_stopped = false;
+  uint16_t mtu = 1500;
 
  private:
   std::string name_;

@@ -42,9 +42,10 @@ def test_a_loss_is_one_beyond_the_spread_of_the_pairs():
     assert verdict_of([100] * 7, [103] * 7) == "lost"
     assert verdict_of([100] * 7, [97] * 7) == "won"
     assert verdict_of([100] * 7, [100.5] * 7) == "same"  # below what code accounts for
-    spread = [100, 101, 102, 103, 104, 105, 106]
-    assert verdict_of([100] * 7, spread) == "same"  # 3 %, and the middle half lies 4 % apart
-    assert verdict_of([100] * 7, [one + 2 for one in spread]) == "lost"
+    spread = [99, 100, 101, 103, 105, 106, 107]
+    assert verdict_of([100] * 7, spread) == "same"  # 3 %, and the middle half lies 5 % apart
+    assert verdict_of([100] * 7, [one + 3 for one in spread]) == "lost"
+    assert verdict_of([100] * 3, [80, 103, 103]) == "noise"  # nor does one of three say nothing
     # The machine slows down by half on the way: for both.
     assert verdict_of([100, 110, 120, 130, 140, 150, 150], [103, 113, 124, 134, 144, 155, 154]) == "lost"
 

@@ -268,6 +268,7 @@ ApiResult RouterBackend::delete_routes(std::string body, const std::string& name
   if (!file) return body_refused(file.error());
   auto table = std::make_shared<const RouteTable>(std::move(file->table));
   return removed([this, table](std::function<void(Result<size_t>)> done) {
+    router_.persist().forget_waiting(*table);
     router_.routes().remove_listed(table, RouteOrigin::kApi, std::move(done));
   });
 }

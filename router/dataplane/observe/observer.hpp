@@ -66,6 +66,10 @@ class Observer {
     if (tap_ != nullptr) tap_->taken(count);
   }
   void not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept;
+  // A copy goes on in its place.
+  void replaced(const rte_mbuf* packet, const rte_mbuf* copy) noexcept {
+    traced_.replaced(packet, copy);
+  }
   void sent(uint16_t port) noexcept { traced_.sent(port); }
 
   // For packets that go on through the punt queue: the trace's number (0: none) and session.

@@ -85,6 +85,9 @@ class TracedPackets {
   void after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept;
   void refused(const rte_mbuf* packet, Reason reason, bool punted, InterfaceId interface) noexcept;
   void not_sent(const rte_mbuf* packet, Reason reason) noexcept;
+  void replaced(const rte_mbuf* packet, const rte_mbuf* copy) noexcept {
+    if (Entry* const entry = find(packet)) entry->packet = copy;
+  }
   void sent(uint16_t port) noexcept;
   // The trace's number, for packets that go on through the punt queue.
   uint16_t number(const rte_mbuf* packet) const noexcept;

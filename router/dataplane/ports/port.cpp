@@ -211,6 +211,7 @@ bool Port::present() const {
 }
 
 LinkState Port::link() const {
+  if (!started_) return {};
   rte_eth_link link{};
   if (rte_eth_link_get_nowait(id_, &link) != 0) return {};
   const bool known =
@@ -253,16 +254,27 @@ Result<void> Port::set_mtu(uint16_t mtu) {
 }
 
 Result<void> Port::set_mtu_stopped(uint16_t mtu) {
+  const uint16_t before = mtu_;
   rte_eth_dev_stop(id_);
+  started_ = false;
   wakeups_.clear();
   auto done = set_mtu(mtu);
-  if (const int code = rte_eth_dev_start(id_); code != 0) {
-    started_ = false;
+  int code = rte_eth_dev_start(id_);
+  if (code != 0 && done && mtu != before) {  // as it ran
+    done = fail(fmt::format("port {}: the driver {} does not start with MTU {}: {}", config_.name,
+                            driver_, mtu, dpdk_error(code)),
+                -code);
+    (void)set_mtu(before);
+    code = rte_eth_dev_start(id_);
+  }
+  if (code != 0) {
+    mtu_ = before;
     return fail(fmt::format("port {}: stopped for its MTU, the driver {} does not start it again: "
                             "{}; remove the port and add it again",
                             config_.name, driver_, dpdk_error(code)),
                 -code);
   }
+  started_ = true;
   find_wakeups();
   find_paths();
   return done;

@@ -81,11 +81,14 @@ void Port::choose_offloads(rte_eth_conf& conf, const rte_eth_dev_info& device,
 }
 
 // Of a tunnel's packet the flag means the inner header, and another one the outer. mlx5 does not say
-// which it means, and net_tap reckons itself, over the whole packet.
+// which it means, net_tap reckons itself, over the whole packet, and some pass on what members say.
 void Port::choose_checksums(rte_eth_conf& conf, const rte_eth_dev_info& device) {
   constexpr uint64_t kInner = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
   constexpr uint64_t kOuter = RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM;
-  const bool unclear = driver_ == "mlx5_pci" || driver_ == "net_mlx4" || driver_ == "net_tap";
+  constexpr std::string_view kUnclear[] = {"mlx5_pci",    "net_mlx4",     "net_tap",
+                                           "net_bonding", "net_failsafe", "net_netvsc"};
+  const bool unclear =
+      std::find(std::begin(kUnclear), std::end(kUnclear), driver_) != std::end(kUnclear);
   checks_ipv4_ = (device.rx_offload_capa & kInner) != 0 && !unclear;
   if (!checks_ipv4_) return;
   want("rx_ipv4_cksum", true, "");

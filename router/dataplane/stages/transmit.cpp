@@ -20,10 +20,12 @@ rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf*
     rte_pktmbuf_free(copy);
     copy = nullptr;
   }
-  if (copy == nullptr)
+  if (copy == nullptr) {
     drop(port, &packet, 1, Reason::kTransmitFull);
-  else
-    rte_pktmbuf_free(packet);
+    return nullptr;
+  }
+  if (observer_ != nullptr) observer_->replaced(packet, copy);
+  rte_pktmbuf_free(packet);
   return copy;
 }
 

@@ -92,11 +92,49 @@ TEST(Collected, SurvivesACutAnywhere) {
   }
 }
 
+// What it wrote of unknown speeds, 0, it refused to read.
+TEST(Collected, WritesOnlyNumbersThatAreRead) {
+  Collected c = two_sockets();
+  c.modules = {{"DIMM 0", 1, 0}, {"DIMM 1", 1, 2e6}};
+  c.nics["0000:17:00.0"].queues = 0;
+  const auto read = read_collected(to_yaml(c), "c.yaml");
+  ASSERT_TRUE(read) << read.error()[0];
+  ASSERT_EQ(read->modules.size(), 2u);
+  EXPECT_EQ(read->modules[0].name, "DIMM 0");
+  EXPECT_EQ(read->modules[0].gbyte, 1);
+  EXPECT_EQ(read->modules[0].mt_s, 0);
+  EXPECT_EQ(read->modules[1].mt_s, 0);
+  EXPECT_FALSE(read->nics.at("0000:17:00.0").queues);
+  EXPECT_EQ(read->nics.at("0000:17:00.0").gbit_s, 100);
+}
+
 TEST(Collected, TellsChannelsByTheLetterBeforeTheModulesNumber) {
-  EXPECT_NEAR(*bandwidth_of({{"DIMM_A1", 32, 3200}, {"DIMM_A2", 32, 3200}}), 25.6, 1e-9);
-  EXPECT_NEAR(*bandwidth_of({{"DIMM 0", 32, 3200}, {"DIMM 1", 32, 3200}}), 51.2, 1e-9);
+  for (const char* name : {"DIMM_A", "DIMM A", "CPU0_DIMMA"}) {
+    const std::string channel = name;
+    EXPECT_NEAR(*bandwidth_of({{channel + "1", 32, 3200}, {channel + "2", 32, 3200}}), 25.6, 1e-9);
+  }
+  EXPECT_NEAR(*bandwidth_of({{"DIMM_A1", 32, 3200}, {"DIMM_B1", 32, 3200}}), 51.2, 1e-9);
   EXPECT_FALSE(bandwidth_of({}));
   EXPECT_FALSE(bandwidth_of({{"DIMM_A1", 32, 0}}));
+  EXPECT_FALSE(bandwidth_of({{"DIMM_A1", 32, 3200}, {"DIMM_B1", 32, 0}}));
+}
+
+TEST(Collected, TellsNoBandwidthWhereNamesTellNoChannels) {
+  auto none = [](const std::string& first, const std::string& second) {
+    EXPECT_FALSE(bandwidth_of({{first, 32, 3200}, {second, 32, 3200}})) << first << second;
+  };
+  none("A1", "A2");                        // Dell: two channels of the first socket
+  none("PROC 1 DIMM 1", "PROC 1 DIMM 2");  // HPE: may be one channel
+  none("DIMM_A1", "DIMM_A4");
+  none("DIMM_A1", "DIMM_A1");  // of two sockets
+  none("DIMM 0", "DIMM 1");
+  none("", "1");
+  Collected c = two_sockets();
+  c.modules = {{"A1", 32, 4800}, {"A2", 32, 4800}};
+  const auto t = parse_collected(to_yaml(c), "c.yaml");
+  ASSERT_TRUE(t) << t.error()[0];
+  EXPECT_TRUE(t->memory_gbyte_s.empty());
+  EXPECT_NE(box_of(*t).notes[0].find("does not tell its memory's bandwidth"), std::string::npos);
 }
 
 }  // namespace

@@ -63,6 +63,42 @@ TEST(BoxOfATopology, BelievesTheKernelBeforeTheId) {
   EXPECT_EQ(box_of(t).nics[0].gbit_s, 1);
 }
 
+TEST(BoxOfATopology, BelievesTheIdBeforeTheName) {
+  Topology t = with_nic(0x14e4, 0x16d7);
+  t.nics[0].name = "Broadcom Inc. BCM57414 NetXtreme-E 10Gb/25Gb RDMA Ethernet Controller";
+  const Box several = box_of(t);
+  EXPECT_EQ(several.nics[0].gbit_s, 25);
+  EXPECT_FALSE(several.nics[0].rate_known);
+  t = with_nic(0x8086, 0x1583);
+  t.nics[0].name = "a 10GbE NIC";
+  EXPECT_EQ(box_of(t).nics[0].gbit_s, 40);
+  EXPECT_TRUE(box_of(t).nics[0].rate_known);
+}
+
+TEST(BoxOfATopology, TakesFromANameOnlyTheOneRateThatItSays) {
+  auto nic_of = [](const std::string& name) {
+    Topology t = with_nic(0x1234, 0x5678);
+    t.nics[0].name = name;
+    return box_of(t).nics[0];
+  };
+  EXPECT_EQ(nic_of("a 2.5GbE NIC").gbit_s, 2.5);
+  EXPECT_EQ(nic_of("25Gb, dual 25Gb").gbit_s, 25);
+  EXPECT_TRUE(nic_of("25Gb, dual 25Gb").rate_known);
+  for (const char* name : {"10Gb/25Gb/40Gb/50Gb/100Gb/200Gb", "10/25GbE", "Gb", ".Gb", "0Gb"})
+    EXPECT_FALSE(nic_of(name).rate_known) << name;
+}
+
+TEST(BoxOfATopology, KnowsThatACardPassesLessThanItsWires) {
+  Topology t = with_nic(0x8086, 0x1592);
+  EXPECT_EQ(box_of(t).notes.back().find("passes"), std::string::npos) << "one port";
+  t.nics.push_back(t.nics[0]);
+  t.nics[1].pci = "0000:17:00.1";
+  const Box two = box_of(t);
+  EXPECT_EQ(two.nics[0].most_gbit_s, 100);
+  EXPECT_EQ(two.notes.back(),
+            "0000:17:00 has 2 ports of 100 Gb/s, and its card passes 100 in all.");
+}
+
 TEST(BoxOfATopology, KnowsACloudByItsNic) {
   EXPECT_EQ(box_of(with_nic(0x1d0f, 0xec20)).cloud, "0000:17:00.0");
   EXPECT_EQ(box_of(with_nic(0x8086, 0x1572)).cloud, "");
@@ -149,6 +185,13 @@ TEST(CpuFamily, IsFoundByTheModelsName) {
       {"Intel(R) Xeon(R) CPU E5-2699 v3 @ 2.30GHz", "Haswell"},
       {"Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "Ivy Bridge"},
       {"Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz", "Sandy Bridge"},
+      {"Intel(R) Xeon(R) CPU E5-2687W 0 @ 3.10GHz", "Sandy Bridge"},
+      {"Intel(R) Xeon(R) CPU E5-2687W v4 @ 3.00GHz", "Broadwell"},
+      {"Intel(R) Xeon(R) CPU E5-2697A v4 @ 2.60GHz", "Broadwell"},
+      {"Intel(R) Xeon(R) CPU E5-2687W v3 @ 3.10GHz", "Haswell"},
+      {"Intel(R) Xeon(R) CPU E5-2687W v2 @ 3.40GHz", "Ivy Bridge"},
+      {"Intel(R) Xeon(R) CPU E3-1240 v5 @ 3.50GHz", "Skylake"},
+      {"Intel(R) Xeon(R) CPU E3-1505M v6 @ 3.00GHz", "Skylake"},
       {"Intel(R) Xeon(R) CPU X5550  @ 2.67GHz", "Nehalem"},
       {"Intel(R) Core(TM) i7 CPU         870  @ 2.93GHz", "Nehalem"},
       {"Intel(R) Atom(TM) CPU C3758 @ 2.20GHz", "Goldmont"},

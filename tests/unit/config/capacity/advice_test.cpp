@@ -226,6 +226,26 @@ TEST(WhatIf, ChangesTheBox) {
   EXPECT_GT(planned(with("cores=16")).local(k64).mpps, 2 * planned(parsed(yaml)).local(k64).mpps);
 }
 
+TEST(WhatIf, SpreadsWhatASocketHasOverItsNodes) {
+  const std::string yaml =
+      "sockets: 2\nnodes: 4\ncores: 32\nghz: 2.5\nmemory: {channels: 8, mt_s: 3200}\n"
+      "nics: {n: {socket: 5, gbit_s: 100}}\n";
+  auto cores_with = [&](const std::string& change) {
+    Box box = parsed(yaml);
+    const auto done = apply_what_if(change, box);
+    EXPECT_TRUE(done) << done.error();
+    std::vector<unsigned> out;
+    for (const BoxSocket& node : box.sockets) out.push_back(node.cores);
+    return out;
+  };
+  EXPECT_EQ(cores_with("cores=16"), std::vector<unsigned>(8, 4));
+  EXPECT_EQ(cores_with("cores=18"), (std::vector<unsigned>{5, 5, 4, 4, 5, 5, 4, 4}));
+  EXPECT_EQ(cores_with("cores=2"), std::vector<unsigned>(8, 1)) << "no node without";
+  Box box = parsed(yaml);
+  ASSERT_TRUE(apply_what_if("memory_gbyte_s=200", box));
+  EXPECT_EQ(box.sockets[7].memory_gbyte_s, 50);
+}
+
 TEST(WhatIf, RefusesWhatCannotBe) {
   const Box before = parsed(two_nics_on_one_socket(4, 100));
   const struct {

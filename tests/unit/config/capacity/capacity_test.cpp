@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "config/box/pcie.hpp"
+#include "config/box/what_if.hpp"
 #include "tests/beds/boxes.hpp"
 
 namespace hecto::config {
@@ -290,6 +291,22 @@ TEST(Calibration, MovesTheCapacityOfItsStage) {
   slow.constants.set(Constant::kLookupIpv4Cycles, 100, "a test");
   EXPECT_LT(planned(slow).local(k64).mpps, 0.7 * before);
   EXPECT_GT(planned(slow).local(k64, Traffic::kIpv6).mpps, 0.7 * before);
+}
+
+// An E810-C has one controller for its two wires of 100 Gb/s.
+TEST(Capacity, IsNoMoreThanACardPasses) {
+  const std::string yaml =
+      "cores: 64\nghz: 3\nmemory: {channels: 8, mt_s: 4800}\n"
+      "slots: {a: {socket: 0, gen: 4, lanes: 16}}\nnics: {n: {slot: a, id: \"8086:1592\"}}\n";
+  const Planned both = planned(parsed(yaml));
+  EXPECT_NEAR(both.local(k1518).gbit_s, 100, 1);
+  EXPECT_EQ(both.box.notes[0], "n has 2 ports of 100 Gb/s, and its card passes 100 in all.");
+  Box one = parsed(yaml);
+  one.nics[0].pci.resize(1);
+  EXPECT_NEAR(planned(one).local(k1518).gbit_s, 100, 1) << "a port alone has all of it";
+  Box other = parsed(yaml);
+  ASSERT_TRUE(apply_what_if("n.gbit_s=100", other));
+  EXPECT_GT(planned(other).local(k1518).gbit_s, 150) << "what if it were another card?";
 }
 
 }  // namespace

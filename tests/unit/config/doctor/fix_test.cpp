@@ -105,6 +105,13 @@ TEST_F(DoctorFix, PersistsWhatIsAsItShouldBeAlready) {
   EXPECT_THAT(run(true).done, IsEmpty()) << "a second run changes nothing";
 }
 
+TEST_F(DoctorFix, PersistsNoTransparentHugepagesThatSomebodySwitchedOff) {
+  tree.file(kThp, "always madvise [never]\n");
+  run(true);
+  EXPECT_FALSE(files.exists(kTmpfilesFile));
+  EXPECT_TRUE(files.exists(kSysctlFile));
+}
+
 TEST_F(DoctorFix, SwitchesOffMergingAndSaysThatNoFileKeepsIt) {
   tree.remove("/sys");
   tree.remove("/proc");

@@ -84,6 +84,18 @@ TEST_F(Collect, ReadsFilledMemoryModules) {
   EXPECT_TRUE(out.notes.empty());
 }
 
+TEST_F(Collect, TakesNoSpeedFromAMachineThatTellsNone) {
+  file("/sys/firmware/dmi/tables/DMI", module(1024, 0, 0, "DIMM 0") +
+                                           module(1024, 0xffff, 0xffff, "DIMM 1") +
+                                           module(1024, 3200, 0xffff, "DIMM 2"));
+  collect_modules(*this, out);
+  ASSERT_EQ(out.facts.modules.size(), 3u);
+  EXPECT_EQ(out.facts.modules[0].mt_s, 0);
+  EXPECT_EQ(out.facts.modules[1].mt_s, 0);
+  EXPECT_EQ(out.facts.modules[2].mt_s, 3200);
+  EXPECT_EQ(to_yaml(out.facts).find("mt_s: 0"), std::string::npos);
+}
+
 TEST_F(Collect, SurvivesATableThatIsCutAnywhere) {
   const std::string table = module(32768, 5600, 4800, "DIMM_A1") + module(1, 2, 3, "B");
   for (size_t length = 0; length <= table.size(); ++length) {

@@ -117,12 +117,12 @@ class Persist : public testing::Test {
         : bed(ControlBed::started(yaml)),
           persist(directory, kSocket, bed->routes, bed->routing, bed->ipsec) {}
   };
-  void start(const std::string& yaml = kBase) {
+  void start(const std::string& yaml = kBase, bool holds_ipsec = true) {
     run.reset();
     run = std::make_unique<Run>(scratch / "state", yaml);
     const std::vector<SaNumbers> left = run->persist.numbers_left();
     run->bed->ipsec.continue_from(left);
-    run->persist.restore(left, true);
+    run->persist.restore(left, holds_ipsec);
   }
   void SetUp() override { start(); }
 
@@ -213,6 +213,35 @@ TEST_F(Persist, RoutesThatALoadOrAListTookAwayLeaveTheFile) {
   EXPECT_FALSE(persist().keeps(net("198.18.0.0/15"), 0));
   EXPECT_TRUE(persist().keeps(net("198.51.100.0/24"), 0));
   ASSERT_TRUE(persist().forget_routes());
+  EXPECT_FALSE(fs::exists(file("kept")));
+}
+
+TEST_F(Persist, RoutesOfOnePrefixAreKeptByMetric) {
+  ASSERT_TRUE(persist().add_route(via("203.0.113.0/24", "192.0.2.9", 5), true));
+  ASSERT_TRUE(persist().add_route(via("203.0.113.0/24", "192.0.2.8", 9), true));
+  persist().find_routes();
+  EXPECT_TRUE(persist().keeps(net("203.0.113.0/24"), 5));
+  EXPECT_TRUE(persist().keeps(net("203.0.113.0/24"), 9));
+}
+
+TEST_F(Persist, WaitingRoutesGoByListAndByWhatTakesTheirPlace) {
+  config::RouteConfig listed = via("203.0.113.0/24", "192.0.2.9");
+  config::RouteConfig loaded = via("198.51.100.0/24", "192.0.2.9");
+  listed.via[0].interface = loaded.via[0].interface = "wan0";
+  ASSERT_TRUE(persist().add_route(listed, true));
+  ASSERT_TRUE(persist().add_route(loaded, true));
+  start("workers: {0: [1]}\nports: {lan0: {device: eth2, addresses: [192.0.2.1/24]}}\n");
+  auto table = std::make_shared<RouteTable>();
+  table->next_hop_sets = {{*run->bed->routes.next_hop({ip("192.0.2.8"), "", 1})}};
+  table->entries = {{net("203.0.113.0/24"), 0}};
+  persist().forget_waiting(*table);
+  EXPECT_FALSE(persist().keeps(net("203.0.113.0/24"), 0));
+  EXPECT_NE(said().find("198.51.100.0/24"), std::string::npos) << said();
+  table->entries = {{net("198.51.100.0/24"), 0}};
+  ASSERT_TRUE(run->bed->routing.load(table, {}));
+  persist().find_routes();
+  EXPECT_FALSE(persist().keeps(net("198.51.100.0/24"), 0));
+  EXPECT_EQ(said(), "");
   EXPECT_FALSE(fs::exists(file("kept")));
 }
 
@@ -356,6 +385,49 @@ TEST_F(Persist, ARecordThatCannotFollowGoes) {
   start();
   ASSERT_TRUE(sa(0x1001));
   EXPECT_GT(sa(0x1001)->usage.sequence, SaNumbers::kReserve);
+}
+
+TEST_F(Persist, ARunThatCannotHoldSasKeepsTheirRecords) {
+  ASSERT_TRUE(add_sa(0x1001));
+  sends(0x1001, 5000);
+  persist().tick();
+  start(kBase, false);
+  EXPECT_FALSE(sa(0x1001));
+  persist().tick();
+  persist().end();
+  start();
+  ASSERT_TRUE(sa(0x1001)) << said();
+  EXPECT_GE(sa(0x1001)->usage.sequence, 5000u);
+}
+
+TEST_F(Persist, ABlockedFileLeavesTheRecordsAlone) {
+  ASSERT_TRUE(add_sa(0x1001));
+  fs::permissions(file("kept"), fs::perms::group_read, fs::perm_options::add);
+  start();
+  EXPECT_FALSE(sa(0x1001));
+  persist().tick();
+  persist().end();
+  fs::permissions(file("kept"), fs::perms::group_read, fs::perm_options::remove);
+  start();
+  EXPECT_TRUE(sa(0x1001)) << said();
+}
+
+TEST_F(Persist, AnSaThatLeftByAnotherWayCanBeForgotten) {
+  ASSERT_TRUE(add_sa(0x1001));
+  const SaId id{ip("198.51.100.1"), 0x1001};
+  ASSERT_TRUE(run->bed->ipsec.remove_sa(id, RouteOrigin::kApi));
+  ASSERT_TRUE(persist().remove_sa(id));
+  EXPECT_FALSE(persist().keeps(id));
+  EXPECT_FALSE(fs::exists(file("kept")));
+  EXPECT_EQ(persist().remove_sa(id).error().error_number, ENOENT);
+}
+
+TEST_F(Persist, WhatAKilledRunWasWritingIsRemoved) {
+  ASSERT_TRUE(add_sa(0x1001));
+  fs::copy_file(file("kept"), file("kept") + ".new");
+  start();
+  EXPECT_FALSE(fs::exists(file("kept") + ".new"));
+  EXPECT_TRUE(sa(0x1001));
 }
 
 TEST_F(Persist, AnSaWhoseNumbersAreUsedUpIsNotTakenUp) {

@@ -146,6 +146,7 @@ TEST(NicOffloads, ChecksumsAreLeftToNicsWhoseFlagIsClear) {
   EXPECT_EQ(asked("net_i40e", kInner | kOuter | RTE_ETH_RX_OFFLOAD_TCP_CKSUM), kInner | kOuter);
   EXPECT_EQ(asked("net_ixgbe", kInner), kInner);
   EXPECT_EQ(asked("mlx5_pci", kInner), 0u);
+  EXPECT_EQ(asked("net_bonding", kInner), 0u);
   EXPECT_EQ(asked("net_tap", kInner), 0u);
   EXPECT_EQ(asked("net_virtio", 0), 0u);
 }

@@ -145,8 +145,26 @@ TEST_F(RunningNic, OneThatDoesNotStartAgainIsLeftAloneAndSaid) {
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message.find("does not start it again"), std::string::npos);
   EXPECT_FALSE(port.running());
+  EXPECT_FALSE(port.link().up);
   EXPECT_EQ(box_.path(0, port).queue, TransmitPath::kNone);
   EXPECT_TRUE(box_.dataplane().snapshot().workers[0].queues.empty());
+  EXPECT_EQ(port.mtu(), 1500);
+  nic_->script.starts_again = true;  // the next who asks finds it well again
+  EXPECT_TRUE(box_.dataplane().set_mtu("p0", 1500));
+  EXPECT_TRUE(port.running());
+  EXPECT_EQ(box_.path(0, port).queue, 0);
+}
+
+TEST_F(RunningNic, RunsOnAsItDidWhereItDoesNotStartWithAnMtu) {
+  script_.mtu_wants_stop = true;
+  script_.no_start_with_mtu = 1600;
+  Port& port = add();
+  const auto done = box_.dataplane().set_mtu("p0", 1600);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("does not start with MTU 1600"), std::string::npos);
+  EXPECT_TRUE(port.running());
+  EXPECT_EQ(port.mtu(), 1500);
+  EXPECT_EQ(box_.path(0, port).queue, 0);
 }
 
 }  // namespace

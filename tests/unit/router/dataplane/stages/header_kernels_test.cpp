@@ -164,6 +164,15 @@ TEST_P(HeaderKernelsTest, TakesWholeGroupsToTheLastPacketOfAChunk) {
   EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), kChunkSize);
   EXPECT_EQ(many_->v4.count, kChunkSize);
   free_all(*many_);
+  for (const bool mixed : {false, true}) {
+    std::vector<Frame> six(kChunkSize, ipv6_frame());
+    for (unsigned i = 0; mixed && i < kChunkSize; i += 3) six[i] = ipv4_frame();
+    fill(*many_, six);
+    many_->v4.count = many_->v6.count = 0;
+    EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), kChunkSize);
+    EXPECT_EQ(many_->v4.count + many_->v6.count, kChunkSize);
+    free_all(*many_);
+  }
   EXPECT_EQ(compare<0>(frames), kChunkSize);
   EXPECT_EQ(compare<0>({kChunkSize, ipv6_frame()}), kChunkSize);
   EXPECT_EQ(compare<kFeatureVlan>({kChunkSize, ipv4_frame({.vlan = 100})}), kChunkSize);
