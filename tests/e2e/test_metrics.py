@@ -266,7 +266,7 @@ def test_another_port_waits_for_a_restart_and_a_taken_one_ends_no_start(bed):
     assert 'api.http: "127.0.0.1:18080" runs' in said and "restart hectod" in said, said
     assert ask(bed.space).status == 200
     other = bed.lab.router("other", bed.space)
-    other.start({"ports": {"c0": {"device": "net_null0"}}, "linux": "off",
+    other.start({"ports": {"c0": {"device": "net_null0,no-rx=1"}}, "linux": "off",
                  "api": {"socket": str(other.socket), "http": HERE}})
     assert f"API listener {HERE}: cannot listen: Address already in use: no HTTP" in other.log()
     assert ask(bed.space).status == 200, "who had it has it still"
