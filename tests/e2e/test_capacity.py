@@ -62,7 +62,7 @@ def test_ipsec_workers_share_a_tunnel(bench):
     if cores < 2:
         pytest.skip("one core")
     done = bench("ipsec", *bench.table, "--algorithm", "aes-128-gcm", "--size", "64", "--tunnels",
-                 "1", "--workers", "2", "--no-control", "--no-peers", "--rounds", "2", "--round-ms", "2",
+                 "1", "--workers", "2", "--no-control", "--no-peers", "--rounds", "3", "--round-ms", "40",
                  "--json", "-")
     rows = {(row["workers"], row["direction"]): row for row in json.loads(done.stdout)["rows"]}
     assert set(rows) == {(1, "encap"), (1, "decap"), (2, "encap"), (2, "decap")}
