@@ -149,9 +149,11 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   std::vector<InterfaceId> gone;
   for (auto& [id, interface] : table_.all()) {
     if (interface.port_name != wanted.name || interface.made_by_linux) continue;
-    const bool there = interface.vlan == 0 ||
-                       std::any_of(wanted.vlans.begin(), wanted.vlans.end(),
-                                   [&](const auto& vlan) { return vlan.id == interface.vlan; });
+    const bool there =
+        interface.vlan == 0 || std::any_of(wanted.vlans.begin(), wanted.vlans.end(),
+                                           [wanted_id = interface.vlan](const auto& vlan) {
+                                             return vlan.id == wanted_id;
+                                           });
     if (there)
       change(interface, *port, wanted);
     else
