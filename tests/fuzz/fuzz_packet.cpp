@@ -19,7 +19,7 @@ namespace {
 struct Exact {
   Exact(const uint8_t* data, size_t bytes)
       : room(std::make_unique<uint8_t[]>(std::max<size_t>(bytes, 1))) {
-    std::memcpy(room.get(), data, bytes);
+    std::copy_n(data, bytes, room.get());
     packet.buf_addr = room.get();
     packet.data_off = 0;
     packet.nb_segs = 1;
