@@ -59,7 +59,9 @@ inline void sort_by_kind(Arrivals& arrived, Arrivals& branches, Arrivals& ranges
 }  // namespace
 }  // namespace hecto::lookup
 
+#include "lookup/direct_walk.hpp"
 #include "lookup/kernel_entry.hpp"
+#include "lookup/trie_walk.hpp"
 
 namespace hecto::lookup {
 const Kernels kAvx512Kernels = {kIsa, direct4_kernel, trie4_kernel, trie6_kernel};

@@ -1,14 +1,19 @@
-// The functions of one instruction set. Each kernel_*.cpp defines kIsa and what a trie's look-up
-// (trie_walk.hpp) is made of, then includes this: count_bits, count_fan (how many of 32 keys are
-// below a value), result_of (the group that a ranges line has for a value), sort_by_kind.
+// The functions of one instruction set. Each kernel_*.cpp defines kIsa and includes this and its
+// look-ups.
 #pragma once
 
-#include "lookup/direct_walk.hpp"
 #include "lookup/kernels.hpp"
-#include "lookup/trie_walk.hpp"
 
 namespace hecto::lookup {
 namespace {
+
+// Of a DIR-24-8 arena: direct_walk.hpp, direct_gather.hpp.
+inline void direct4(const uint32_t* arena, const void* destinations, void* groups, size_t n);
+// From a table of a trie arena: trie_walk.hpp, trie_gather.hpp.
+inline void walk4(const uint32_t* arena, uint32_t table, const void* destinations, void* groups,
+                  size_t n);
+inline void walk6(const uint32_t* arena, uint32_t table, const void* destinations, void* groups,
+                  size_t n);
 
 Isa direct4_kernel(const uint32_t* arena, uint32_t, const void* destinations, void* groups,
                    size_t n) noexcept {

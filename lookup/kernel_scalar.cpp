@@ -31,7 +31,9 @@ inline uint32_t count_fan(const uint16_t* keys, uint16_t value) {
 }  // namespace
 }  // namespace hecto::lookup
 
+#include "lookup/direct_walk.hpp"
 #include "lookup/kernel_entry.hpp"
+#include "lookup/trie_walk.hpp"
 
 namespace hecto::lookup {
 const Kernels kScalarKernels = {kIsa, direct4_kernel, trie4_kernel, trie6_kernel};

@@ -27,6 +27,12 @@ const Kernels* available(Isa isa) {
                  ? &kAvx512Kernels
                  : nullptr;
 #endif
+#ifdef LOOKUP_HAVE_AVX512_GATHER
+    case Isa::kAvx512Gather:
+      return __builtin_cpu_supports("avx512vpopcntdq") && available(Isa::kAvx512) != nullptr
+                 ? &kAvx512GatherKernels
+                 : nullptr;
+#endif
 #ifdef LOOKUP_HAVE_NEON
     case Isa::kNeon:
       return &kNeonKernels;
@@ -36,26 +42,41 @@ const Kernels* available(Isa isa) {
   }
 }
 
+// Gathers are worth it from Intel's Sapphire Rapids on, which has AVX512-FP16. CPUs before it have
+// them slowed down (the mitigation of gather data sampling), AMD's take them from microcode.
+bool gathers_are_quick() {
+#ifdef LOOKUP_HAVE_AVX512_GATHER
+  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
+#else
+  return false;
+#endif
+}
+
 Isa choose() {
-  Isa best = Isa::kScalar;
   const char* wish = std::getenv("LOOKUP_ISA");
   for (Isa isa : kAllIsas) {
-    if (!is_supported(isa)) continue;
-    if (wish != nullptr && std::strcmp(wish, to_string(isa)) == 0) return isa;
-    best = isa;
+    if (wish != nullptr && is_supported(isa) && std::strcmp(wish, to_string(isa)) == 0) return isa;
   }
-  return best;
+  return best_isa();
 }
 
 }  // namespace
 
 const char* to_string(Isa isa) noexcept {
-  constexpr const char* kNames[] = {"scalar", "avx2", "avx512", "neon"};
+  constexpr const char* kNames[] = {"scalar", "avx2", "avx512", "avx512-gather", "neon"};
   return kNames[static_cast<size_t>(isa)];
 }
 
 bool is_supported(Isa isa) noexcept {
   return available(isa) != nullptr;
+}
+
+Isa best_isa() noexcept {
+  Isa best = Isa::kScalar;
+  for (Isa isa : kAllIsas) {
+    if (is_supported(isa) && (isa != Isa::kAvx512Gather || gathers_are_quick())) best = isa;
+  }
+  return best;
 }
 
 const Kernels& kernels_of(Isa isa) noexcept {

@@ -1,5 +1,6 @@
 // The look-up in a trie, included once by the file of each instruction set: everything in it is
-// that file's own.
+// that file's own. The file defines first what it is made of: count_bits, count_fan (how many of 32
+// keys are below a value), result_of (the group that a ranges line has for a value), sort_by_kind.
 //
 // A block of destinations goes down together, so that their loads overlap: what a slot names is
 // prefetched when the slot is read and visited when all others have been. At each level those that

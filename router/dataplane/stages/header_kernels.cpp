@@ -16,6 +16,7 @@ const HeaderKernels& header_kernels_of(lookup::Isa isa) noexcept {
 #endif
 #ifdef LOOKUP_HAVE_AVX512
     case lookup::Isa::kAvx512:
+    case lookup::Isa::kAvx512Gather:
       return kAvx512Headers;
 #endif
     default:

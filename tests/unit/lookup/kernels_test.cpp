@@ -70,16 +70,29 @@ TEST(Kernels, TableNamesWhatItsFunctionsRun) {
   }
 }
 
+// By name it runs wherever it can; unasked only where gathers are quick.
+TEST(Kernels, BestIsTheLastOneThatIsQuickHere) {
+  const Isa best = best_isa();
+  EXPECT_TRUE(is_supported(best)) << to_string(best);
+  for (Isa isa : kAllIsas) {
+    if (is_supported(isa) && isa != Isa::kAvx512Gather) {
+      EXPECT_GE(best, isa) << to_string(isa);
+    }
+  }
+#if defined(__x86_64__)
+  if (best == Isa::kAvx512Gather) {
+    EXPECT_TRUE(__builtin_cpu_is("intel"));
+  }
+#endif
+}
+
 TEST(KernelsDeathTest, EnvironmentNamesTheIsa) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto chosen_with = [](const char* wish) {
     setenv("LOOKUP_ISA", wish, 1);
     std::exit(static_cast<int>(kernels().isa));
   };
-  Isa best = Isa::kScalar;
-  for (Isa isa : kAllIsas) {
-    if (is_supported(isa)) best = isa;
-  }
+  const Isa best = best_isa();
   for (Isa isa : kAllIsas) {
     Isa chosen = is_supported(isa) ? isa : best;
     EXPECT_EXIT(chosen_with(to_string(isa)), testing::ExitedWithCode(static_cast<int>(chosen)), "");
