@@ -31,7 +31,7 @@ help:
 	@echo 'make run           two hosts, hectod between them, a full table, traffic'
 	@echo 'make test          the house, unit tests, end-to-end tests; counts in the last line'
 	@echo '     T=Routing.*   unit tests by name only (GoogleTest filter); K=flap: end-to-end tests (pytest -k)'
-	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt; links of documents: a second'
+	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt; links and figures of documents: a second'
 	@echo 'make docs          the documents as a site, in $(BUILD)/site (mkdocs)'
 	@echo 'make lint          clang-tidy on what differs from main; ALL=1: on every file'
 	@echo 'make format        clang-format; format-check says what it would change'
@@ -61,6 +61,7 @@ run: $(BUILD)/build.ninja
 house:
 	@tests/house.py
 	@tests/docs_links.py
+	@bench/results_page.py
 
 test: build | $(BUILD)/python/MLRsearch
 	@tests/run.py $(BUILD) $(if $(T),-t '$(T)') $(if $(K),-k '$(K)')

@@ -25,6 +25,9 @@ import docs_links
 import house
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "bench"))
+import results_page  # noqa: E402
+
 LEAST_COUNTS = HERE / "least-counts.txt"
 SANITIZERS = {
     # Whole stacks: suppressions name libraries, and DPDK has no frame pointers.
@@ -95,7 +98,7 @@ def check_tree(kind, checker):
     for fault in faults:
         counts.fail(fault)
     for line in wrong:
-        counts.fail(f"tests/{checker.__name__}.py --self-test: {line}")
+        counts.fail(f"{Path(checker.__file__).name} --self-test: {line}")
     report(kind, "", counts, time.monotonic() - started)
     return counts
 
@@ -250,6 +253,7 @@ def main():
     if with_units and not arguments.unit_only and not chosen:
         counts.add(check_tree("house", house))
         counts.add(check_tree("docs", docs_links))
+        counts.add(check_tree("results", results_page))
     if with_units:
         tests = [test for test in introspect(build, "tests")
                  # A program that has a filter of its own would take no other.
