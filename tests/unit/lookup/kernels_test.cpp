@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "tests/beds/naive.hpp"
 #include "tests/beds/random_table.hpp"
@@ -54,6 +55,37 @@ TYPED_TEST(KernelTest, EveryIsaAgreesWithTheNaiveTwin) {
             << to_string(isa) << " batch of " << n;
       }
       for (size_t i = 0; i < shift; ++i) ASSERT_EQ(to[i], '\x5a');
+    }
+  }
+}
+
+// A thousand hosts of one /112 (of IPv4: /16) need branches down to the last byte.
+TYPED_TEST(KernelTest, EveryIsaReadsTheLastByteAndNoMore) {
+  using Address = typename TypeParam::Address;
+  auto host = [](unsigned number) {
+    if constexpr (sizeof(Address) == sizeof(Ipv4Address)) {
+      return Ipv4Address{0x0a010000 + number};
+    } else {
+      Ipv6Address address = *Ipv6Address::parse("2001:db8:1:2:3:4:5:0");
+      address.bytes[14] = static_cast<uint8_t>(number >> 8);
+      address.bytes[15] = static_cast<uint8_t>(number);
+      return address;
+    }
+  };
+  constexpr unsigned kHosts = 2000;
+  TestTable<TypeParam> table;
+  for (unsigned number = 0; number < kHosts; number += 2) {
+    auto prefix = Prefix<Address>::make(host(number), Prefix<Address>::kMaxLength);
+    ASSERT_TRUE(table.add(prefix, static_cast<GroupId>(1 + number)));
+  }
+  for (Isa isa : kAllIsas) {
+    if (!is_supported(isa)) continue;
+    Kernel kernel = TypeParam::kernel(kernels_of(isa));
+    for (unsigned number = 0; number < kHosts; ++number) {
+      auto destination = std::make_unique<Address>(host(number));
+      GroupId group = 0;
+      kernel(table.arena(), TypeParam::kTable, destination.get(), &group, 1);
+      ASSERT_EQ(group, number % 2 == 0 ? 1 + number : kNoRoute) << to_string(isa) << ' ' << number;
     }
   }
 }
