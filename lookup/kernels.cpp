@@ -42,11 +42,13 @@ const Kernels* available(Isa isa) {
   }
 }
 
-// Gathers are worth it from Intel's Sapphire Rapids on, which has AVX512-FP16. CPUs before it have
-// them slowed down (the mitigation of gather data sampling), AMD's take them from microcode.
+// Gathers are worth it from Intel's Sapphire Rapids on, the first that has both BF16 and VBMI2. CPUs
+// before it have them slowed down (the mitigation of gather data sampling), AMD's take them from
+// microcode.
 bool gathers_are_quick() {
 #ifdef LOOKUP_HAVE_AVX512_GATHER
-  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
+  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_supports("avx512vbmi2");
 #else
   return false;
 #endif
