@@ -72,7 +72,7 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     observer_.received(chunk, static_cast<uint16_t>(options_.thread), queue.port, queue.queue);
     transmitter_.follow(active_observer());
   }
-  entries_.received(*this, chunk, snapshot_->ports[queue.port]);
+  received_[queue.port](*this, chunk, snapshot_->ports[queue.port]);
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
   if (timer_.active() || observer_.tracing()) {
     transmitter_.flush_all();
@@ -337,14 +337,22 @@ void Pipeline::use(const Snapshot& snapshot,
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
   features_ = features;
   entries_ = entries_for(features);
-  if (snapshot.closed) entries_.received = receive_closed;
   for (uint16_t port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
+    received_[port] = snapshot.closed ? receive_closed : entries_for(features_of(view)).received;
     const bool down = view.untagged == kNoInterface && view.down != nullptr;
     const InterfaceId untagged = down ? (*view.down)[0] : view.untagged;
     const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;
     transmitter_.count_untagged(port, counts ? &counters_.interfaces[untagged] : nullptr);
   }
+}
+
+// What a port's own interfaces ask for, and what goes for all. What came out of a tunnel may have
+// come in by another port before it was whole.
+unsigned Pipeline::features_of(const PortView& port) const noexcept {
+  unsigned of_ports = kFeatureVlan | kFeatureCounters;
+  if ((features_ & kFeatureIpsec) == 0) of_ports |= kFeatureUrpf;
+  return (features_ & ~of_ports) | (port.features & of_ports);
 }
 
 template <unsigned Features>
