@@ -17,17 +17,23 @@ constexpr unsigned kSampledChecksums = 1000;
 // Of packets that go back by their interface, to Linux: one a second and source.
 constexpr uint32_t kRedirectPps = 1, kRedirectBurst = 0;
 
-template <unsigned Features, typename Address>
+template <typename Address>
 void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces) noexcept {
-  if constexpr (Features & kFeatureCounters) {
-    for (unsigned i = 0; i < lane.count; ++i) {
-      if (!snapshot.interfaces[lane.ingress[i].interface()].counters) continue;
-      interfaces[lane.ingress[i].interface()].rx_packets.add(1);
-      interfaces[lane.ingress[i].interface()].rx_bytes.add(lane.packets[i]->pkt_len -
-                                                           lane.ingress[i].l2_length());
-    }
+  const auto count = [&](const Ingress& ingress, uint64_t packets, uint64_t frame_bytes) {
+    if (!snapshot.interfaces[ingress.interface()].counters) return;
+    InterfaceCounters& counters = interfaces[ingress.interface()];
+    counters.rx_packets.add(packets);
+    counters.rx_bytes.add(frame_bytes - packets * ingress.l2_length());
+  };
+  if (lane.count == 0) return;
+  if (lane.of_one_ingress()) [[likely]] {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < lane.count; ++i) bytes += lane.packets[i]->pkt_len;
+    count(lane.ingress[0], lane.count, bytes);
+    return;
   }
+  for (unsigned i = 0; i < lane.count; ++i) count(lane.ingress[i], 1, lane.packets[i]->pkt_len);
 }
 
 }  // namespace
@@ -66,7 +72,7 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     observer_.received(chunk, static_cast<uint16_t>(options_.thread), queue.port, queue.queue);
     transmitter_.follow(active_observer());
   }
-  entries_.received(*this, chunk, snapshot_->ports[queue.port]);
+  received_[queue.port](*this, chunk, snapshot_->ports[queue.port]);
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
   if (timer_.active() || observer_.tracing()) {
     transmitter_.flush_all();
@@ -80,8 +86,10 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
 template <unsigned Features>
 inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept {
   classify<Features>(chunk, port, *snapshot_);
-  count_ingress<Features>(chunk.v4, *snapshot_, counters_.interfaces);
-  count_ingress<Features>(chunk.v6, *snapshot_, counters_.interfaces);
+  if constexpr (Features & kFeatureCounters) {
+    count_ingress(chunk.v4, *snapshot_, counters_.interfaces);
+    count_ingress(chunk.v6, *snapshot_, counters_.interfaces);
+  }
   if (observer_.active()) [[unlikely]] {
     observer_.after_classify(chunk);
     // Nothing may be in flight before packets that are observed: they go through at once.
@@ -127,8 +135,8 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
   // Not of what an SA has opened or sealed, nor of what Linux sends.
   AnswerLimit* const redirects = (Features & kFeatureIpsec) != 0 ? nullptr : &redirects_;
   const auto each = [&](auto& lane) {
-    rewrite<Features>(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_,
-                      counters_.interfaces, redirects);
+    rewrite(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_, counters_.interfaces,
+            redirects);
   };
   each(chunk.v4);
   each(chunk.v6);
@@ -179,7 +187,7 @@ std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   if (ipsec.encap.batch().count == 0 && chunk.refused_count == 0) return std::nullopt;
   ipsec.encap.run_from_linux(chunk, options_.tables, *snapshot_, active_observer());
   const unsigned packets = chunk.v4.count + chunk.v6.count;
-  run_after_encap<kFeatureIpsec | kFeatureCounters>(chunk);
+  run_after_encap<kFeatureIpsec>(chunk);
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
   return packets;
 }
@@ -329,7 +337,22 @@ void Pipeline::use(const Snapshot& snapshot,
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
   features_ = features;
   entries_ = entries_for(features);
-  if (snapshot.closed) entries_.received = receive_closed;
+  for (uint16_t port = 0; port < kMaxPorts; ++port) {
+    const PortView& view = snapshot.ports[port];
+    received_[port] = snapshot.closed ? receive_closed : entries_for(features_of(view)).received;
+    const bool down = view.untagged == kNoInterface && view.down != nullptr;
+    const InterfaceId untagged = down ? (*view.down)[0] : view.untagged;
+    const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;
+    transmitter_.count_untagged(port, counts ? &counters_.interfaces[untagged] : nullptr);
+  }
+}
+
+// What a port's own interfaces ask for, and what goes for all. What came out of a tunnel may have
+// come in by another port before it was whole.
+unsigned Pipeline::features_of(const PortView& port) const noexcept {
+  unsigned of_ports = kFeatureVlan | kFeatureCounters;
+  if ((features_ & kFeatureIpsec) == 0) of_ports |= kFeatureUrpf;
+  return (features_ & ~of_ports) | (port.features & of_ports);
 }
 
 template <unsigned Features>

@@ -15,7 +15,8 @@
 // Each function of the left column does its own stages and all below it. receive() is the worker's
 // way in; the others are for packets that come from elsewhere: a device's answers (look-ups, ESP),
 // the slow path, tests. Stages in brackets, tags and counters are compiled in or not: the whole way
-// exists once for each set of features, and use() chooses, so that what is off costs nothing.
+// exists once for each set of features, and use() chooses for each port that packets come in by, so
+// that what is off there costs nothing.
 //
 // A stage that refuses a packet leaves it in the chunk with its reason. What is there when the
 // chunk has been through goes to the RefusedSink.
@@ -116,13 +117,15 @@ class Pipeline {
 
  private:
   using Entry = void (*)(Pipeline&, Chunk&) noexcept;
+  using ReceivedEntry = void (*)(Pipeline&, Chunk&, const PortView&) noexcept;
   struct Entries {
-    void (*received)(Pipeline&, Chunk&, const PortView&) noexcept;
+    ReceivedEntry received;
     Entry after_decap, after_lookup, after_encap;
   };
   template <unsigned Features>
   struct Compiled;  // the entries of a set of features
   static Entries entries_for(unsigned features) noexcept;
+  unsigned features_of(const PortView& port) const noexcept;
   static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     entry(*this, chunk);
@@ -153,10 +156,11 @@ class Pipeline {
   Options options_;
   RefusedSink& refused_sink_;
   const Snapshot* snapshot_ = nullptr;
-  unsigned features_ = 0;
-  Entries entries_{};
-  unsigned delivered_ = 0;  // packets, by the device's batches
-  uint32_t lookups_ = 0;    // on this core, with a device beside it
+  unsigned features_ = 0;                            // of all ports
+  Entries entries_{};                                // for what comes from any port
+  std::array<ReceivedEntry, kMaxPorts> received_{};  // by the port that it came in by
+  unsigned delivered_ = 0;                           // packets, by the device's batches
+  uint32_t lookups_ = 0;                             // on this core, with a device beside it
   PipelineCounters counters_;
   AnswerLimit redirects_;
   StageTimer timer_{counters_.cycles};

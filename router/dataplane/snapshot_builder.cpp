@@ -74,10 +74,10 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   if (view.accepts_own)
     for (const IpPrefix& own : interface.addresses)
       if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
-  if (checks_sources || !interface.forwards4 || !interface.forwards6)
-    snapshot_->features |= kFeatureUrpf;
-  if (interface.counters) snapshot_->features |= kFeatureCounters;
-  if (interface.vlan != 0) snapshot_->features |= kFeatureVlan;
+  if (checks_sources || !interface.forwards4 || !interface.forwards6) port.features |= kFeatureUrpf;
+  if (interface.counters) port.features |= kFeatureCounters;
+  if (interface.vlan != 0) port.features |= kFeatureVlan;
+  snapshot_->features |= port.features;
   // Down: the fast loop clears nothing, `diagnose` names the reason.
   if (!interface.up)
     put(down_[interface.port], interface);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "base/reason.hpp"
 #include "lookup/fib.hpp"
@@ -41,7 +42,12 @@ struct alignas(64) Lane {
   rte_mbuf* packets[kChunkSize];
   alignas(64) Address destinations[kChunkSize];
   alignas(64) lookup::GroupId groups[kChunkSize];
-  Ingress ingress[kChunkSize];
+  alignas(64) Ingress ingress[kChunkSize];
+
+  // Whether all came in by one interface, with as long a header. Of a lane that is not empty.
+  bool of_one_ingress() const noexcept {
+    return std::memcmp(ingress, ingress + 1, (count - 1) * sizeof *ingress) == 0;
+  }
 };
 using Lane4 = Lane<uint32_t>;  // host order
 using Lane6 = Lane<lookup::Ipv6Address>;

@@ -23,9 +23,10 @@ namespace hecto::router {
 
 class Wakeup;
 
-// Features a pipeline is compiled for.
+// Features a pipeline is compiled for. The first three are those of the port that packets come in
+// by; a snapshot's are those of all ports.
 enum Feature : unsigned {
-  kFeatureVlan = 1,      // some port has tagged interfaces
+  kFeatureVlan = 1,      // it has tagged interfaces
   kFeatureUrpf = 2,      // some interface checks the way back to the source, or does not forward
   kFeatureCounters = 4,  // some interface counts packets and bytes
   kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
@@ -56,6 +57,7 @@ struct PortView {
   bool check_checksums = false;   // a kernel interface: watch for unfinished checksums
   bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
   bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right
+  unsigned features = 0;          // of its interfaces
   uint64_t mac = 0;
   InterfaceId untagged = kNoInterface;
   std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces

@@ -267,12 +267,13 @@ inline void classify_all(Chunk& chunk, const PortView& port, const Snapshot& sna
   chunk.v4.count = chunk.v6.count = chunk.refused_count = 0;
   chunk.bytes = 0;
   unsigned next = 0;
-  while (chunk.count - next >= kernels.lanes && by_groups<Features>(chunk, port, next, kernels)) {
-    next = clear_groups(chunk, port, next, kernels);
-    const unsigned group = std::min(kernels.lanes, chunk.count - next);
-    classify_each<Features, Trusts>(chunk, port, snapshot, next, next + group);
-    next += group;
-  }
+  for (const HeaderKernels* by = &kernels; by != nullptr; by = by->smaller)
+    while (chunk.count - next >= by->lanes && by_groups<Features>(chunk, port, next, *by)) {
+      next = clear_groups(chunk, port, next, *by);
+      const unsigned group = std::min(by->lanes, chunk.count - next);
+      classify_each<Features, Trusts>(chunk, port, snapshot, next, next + group);
+      next += group;
+    }
   classify_each<Features, Trusts>(chunk, port, snapshot, next, chunk.count);
 }
 

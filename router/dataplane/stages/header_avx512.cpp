@@ -51,6 +51,6 @@ struct Avx512 {
 
 }  // namespace
 
-const HeaderKernels kAvx512Headers{Avx512::kLanes, HeaderGroups<Avx512>::run};
+const HeaderKernels kAvx512Headers{Avx512::kLanes, HeaderGroups<Avx512>::run, &kAvx2Headers};
 
 }  // namespace hecto::router

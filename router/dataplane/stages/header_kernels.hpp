@@ -9,8 +9,9 @@
 namespace hecto::router {
 
 struct HeaderKernels {
-  unsigned lanes;    // packets in a group
-  HeaderKernel run;  // null: none
+  unsigned lanes;                          // packets in a group
+  HeaderKernel run;                        // null: none
+  const HeaderKernels* smaller = nullptr;  // for what is less than a group; null: the loop
 };
 
 // Without `run` where there is none for it, or this CPU has not that set.

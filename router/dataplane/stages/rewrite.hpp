@@ -19,13 +19,13 @@ namespace hecto::router {
 namespace rewrite_detail {
 
 // True when the packet may live one hop more. The checksum grows by 0x0100 in network order with
-// end-around carry (RFC 1624); TTL and checksum are stored as one word.
+// end-around carry (RFC 1624), so that of 0xfffe comes 0; TTL and checksum are stored as one word.
 inline bool decrement_ttl(Lane4&, uint8_t* ip) noexcept {
   const uint32_t word = load32_native(ip + 8);  // TTL, protocol, checksum
   if ((word & 0xff) <= 1) [[unlikely]]
     return false;
-  const uint32_t checksum = (word >> 16) + 1;
-  const uint32_t next = ((word & 0xffff) - 1) | (checksum + (checksum >= 0xffff)) << 16;
+  const uint32_t carry = word >= 0xfffe0000u ? 0x10000u : 0;
+  const uint32_t next = word + 0x10000u - 1 + carry;
   std::memcpy(ip + 8, &next, sizeof next);
   return true;
 }
@@ -34,6 +34,18 @@ inline bool decrement_ttl(Lane6&, uint8_t* ip) noexcept {
     return false;
   --ip[7];
   return true;
+}
+// The same for most packets, with less to do: false also where the checksum would carry.
+inline bool decrement_ttl_plainly(Lane4&, uint8_t* ip) noexcept {
+  const uint32_t word = load32_native(ip + 8);
+  if ((word & 0xff) <= 1 || word >= 0xfffe0000u) [[unlikely]]
+    return false;
+  const uint32_t next = word + 0x10000u - 1;
+  std::memcpy(ip + 8, &next, sizeof next);
+  return true;
+}
+inline bool decrement_ttl_plainly(Lane6& lane, uint8_t* ip) noexcept {
+  return decrement_ttl(lane, ip);
 }
 inline uint32_t flow_hash(Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
                           uint32_t seed) noexcept {
@@ -88,62 +100,135 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
   }
 }
 
+// What all packets of a call share. `redirects`: null where nobody is told.
+struct Rewriting {
+  Chunk& chunk;
+  const lookup::NextHopView& next_hops;
+  Transmitter& transmitter;
+  const Snapshot& snapshot;
+  std::array<InterfaceCounters, kMaxInterfaces>& interfaces;
+  AnswerLimit* redirects;
+};
+
+template <typename Address>
+[[gnu::noinline]] const lookup::NextHopRecord& member_for(Lane<Address>& lane, unsigned i,
+                                                          const lookup::NextHopRecord& group,
+                                                          const Rewriting& with) noexcept {
+  const rte_mbuf* const packet = lane.packets[i];
+  const unsigned l2_length = lane.ingress[i].l2_length();
+  const uint8_t* const ip = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
+  const uint32_t bucket =
+      flow_hash(lane, packet, ip, packet->data_len - l2_length, with.snapshot.ecmp_seed) &
+      group.bucket_mask;
+  return with.next_hops.record(
+      __atomic_load_n(&with.next_hops.buckets[group.bucket_offset + bucket], __ATOMIC_ACQUIRE));
+}
+
+// Any packet.
+template <typename Address>
+inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) noexcept {
+  using lookup::RecordKind;
+  rte_mbuf* const packet = lane.packets[i];
+  const InterfaceId interface = lane.ingress[i].interface();
+  const unsigned l2_length = lane.ingress[i].l2_length();
+  uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
+  const uint32_t bytes = packet->pkt_len - l2_length;
+  const lookup::NextHopRecord* record = &with.next_hops.record(lane.groups[i]);
+  if (record->kind == RecordKind::kMultipath) record = &member_for(lane, i, *record, with);
+  if (record->kind != RecordKind::kForward) [[unlikely]] {
+    with.chunk.refuse(packet, static_cast<Reason>(record->reason), interface);
+    return;
+  }
+  if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
+    const Reason reason = hold_back<Address>(ip, bytes, *record, with.snapshot, with.redirects);
+    if (reason != Reason::kNone) {
+      with.chunk.refuse(packet, reason, interface);
+      return;
+    }
+  }
+  if (!decrement_ttl(lane, ip)) [[unlikely]] {
+    with.chunk.refuse(packet, Reason::kTtlExpired, interface);
+    return;
+  }
+  const uint16_t port = record->port;
+  if (l2_length == kEthernetBytes && record->header_length == kEthernetBytes)
+    write_plain_header(ip, record->header);
+  else
+    write_any_header(packet, ip, l2_length, *record);
+  if (with.snapshot.interfaces[record->interface].counters) {
+    with.interfaces[record->interface].tx_packets.add(1);
+    with.interfaces[record->interface].tx_bytes.add(bytes);
+  }
+  with.transmitter.enqueue(port, packet);
+}
+
+template <typename Address>
+[[gnu::noinline]] void rewrite_odd(Lane<Address>& lane, unsigned i,
+                                   const Rewriting& with) noexcept {
+  rewrite_one(lane, i, with);
+}
+
+// Whether senders may have to be told of a better way than back by the interface that a lane came
+// in by. A branch a packet for those that do go back would be hard to predict.
+template <typename Address>
+bool tells(const Lane<Address>& lane, const Rewriting& with) noexcept {
+  const InterfaceView& view = with.snapshot.interfaces[lane.ingress[0].interface()];
+  return with.redirects != nullptr && (sizeof(Address) == 4 ? view.redirects4 : view.redirects6);
+}
+
+// A lane that came in untagged by one interface: what leaves untagged, whole and in one segment is
+// written here. All else is odd.
+template <bool Tells, typename Address>
+inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
+  using lookup::NextHopRecord;
+  using lookup::RecordKind;
+  const lookup::NextHopView hops = with.next_hops;
+  const InterfaceId interface = lane.ingress[0].interface();
+  Transmitter& transmitter = with.transmitter;
+  const unsigned count = lane.count;
+  uint64_t ports = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    rte_mbuf* const packet = lane.packets[i];
+    const NextHopRecord* record = &hops.record(lane.groups[i]);
+    bool plain = load16_native(&record->header_length) == kPlainForward;
+    if (!plain && record->kind == RecordKind::kMultipath) [[unlikely]] {
+      record = &member_for(lane, i, *record, with);
+      plain = load16_native(&record->header_length) == kPlainForward;
+    }
+    uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + kEthernetBytes;
+    const uint32_t bytes = packet->pkt_len;
+    // One segment has no more than 16 bits of them.
+    if (!plain || packet->nb_segs != 1 ||
+        static_cast<uint16_t>(bytes - kEthernetBytes) > record->mtu ||
+        (Tells && record->interface == interface) || !decrement_ttl_plainly(lane, ip))
+        [[unlikely]] {
+      rewrite_odd(lane, i, with);
+      continue;
+    }
+    const uint16_t port = record->port;
+    write_plain_header(ip, record->header);
+    ports |= uint64_t{1} << port;
+    transmitter.enqueue_plain(port, packet, bytes);
+  }
+  transmitter.wake(ports);
+}
+
 }  // namespace rewrite_detail
 
 // `redirects`: null where nobody is told.
-template <unsigned Features, typename Address>
+template <typename Address>
 inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
                     Transmitter& transmitter, const Snapshot& snapshot,
                     std::array<InterfaceCounters, kMaxInterfaces>& interfaces,
                     AnswerLimit* redirects) noexcept {
   using namespace rewrite_detail;
-  using lookup::RecordKind;
-  const lookup::NextHopView hops = next_hops;
-  const unsigned count = lane.count;
-  for (unsigned i = 0; i < count; ++i) {
-    rte_mbuf* const packet = lane.packets[i];
-    const InterfaceId interface = lane.ingress[i].interface();
-    const unsigned l2_length = lane.ingress[i].l2_length();
-    uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
-    const uint32_t bytes = packet->pkt_len - l2_length;
-    const lookup::NextHopRecord* record = &hops.record(lane.groups[i]);
-    if (record->kind == RecordKind::kMultipath) [[unlikely]] {
-      const uint32_t contiguous = packet->data_len - l2_length;
-      const uint32_t bucket =
-          flow_hash(lane, packet, ip, contiguous, snapshot.ecmp_seed) & record->bucket_mask;
-      record = &hops.record(
-          __atomic_load_n(&hops.buckets[record->bucket_offset + bucket], __ATOMIC_ACQUIRE));
-    }
-    const bool plain = load16_native(&record->header_length) == kPlainForward;
-    if (!plain && record->kind != RecordKind::kForward) [[unlikely]] {
-      chunk.refuse(packet, static_cast<Reason>(record->reason), interface);
-      continue;
-    }
-    if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
-      const Reason reason = hold_back<Address>(ip, bytes, *record, snapshot, redirects);
-      if (reason != Reason::kNone) {
-        chunk.refuse(packet, reason, interface);
-        continue;
-      }
-    }
-    if (!decrement_ttl(lane, ip)) [[unlikely]] {
-      chunk.refuse(packet, Reason::kTtlExpired, interface);
-      continue;
-    }
-    const uint16_t port = record->port;
-    if (plain && l2_length == kEthernetBytes) [[likely]] {
-      write_plain_header(ip, record->header);
-    } else {
-      write_any_header(packet, ip, l2_length, *record);
-    }
-    if constexpr (Features & kFeatureCounters) {
-      if (snapshot.interfaces[record->interface].counters) {
-        interfaces[record->interface].tx_packets.add(1);
-        interfaces[record->interface].tx_bytes.add(bytes);
-      }
-    }
-    transmitter.enqueue(port, packet);
+  if (lane.count == 0) return;
+  const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, redirects};
+  if (lane.ingress[0].l2_length() == kEthernetBytes && lane.of_one_ingress()) [[likely]] {
+    tells(lane, with) ? rewrite_plain<true>(lane, with) : rewrite_plain<false>(lane, with);
+    return;
   }
+  for (unsigned i = 0; i < lane.count; ++i) rewrite_one(lane, i, with);
 }
 
 }  // namespace hecto::router

@@ -1,8 +1,24 @@
 #include "router/dataplane/stages/transmit.hpp"
 
+#include "base/ether.hpp"
 #include "router/dataplane/core/wakeup.hpp"
 
 namespace hecto::router {
+namespace {
+
+uint64_t bytes_of(std::span<rte_mbuf* const> packets) noexcept {
+  uint64_t bytes = 0;
+  for (const rte_mbuf* packet : packets) bytes += packet->pkt_len;
+  return bytes;
+}
+
+}  // namespace
+
+void Transmitter::Buffer::count_interface() const noexcept {
+  const unsigned plain = count - other_packets;
+  interface->tx_packets.add(plain);
+  interface->tx_bytes.add(bytes - other_bytes - uint64_t{plain} * kEthernetBytes);
+}
 
 void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
   if (observer_ != nullptr)
@@ -57,19 +73,12 @@ unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mb
   return kept;
 }
 
-void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
-                       unsigned count) noexcept {
+void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
+                       uint64_t bytes, bool several_segments) noexcept {
   const uint16_t queue = path.queue;
-  uint64_t bytes = 0;
-  unsigned segments = 0;  // above 1: some packet has more than one
-  for (unsigned i = 0; i < count; ++i) {
-    bytes += packets[i]->pkt_len;
-    segments |= packets[i]->nb_segs;
-  }
-  if (segments > 1 && path.linear) [[unlikely]] {
+  if (several_segments && path.linear) [[unlikely]] {
     count = join_segments(port, path, packets, count);
-    bytes = 0;
-    for (unsigned i = 0; i < count; ++i) bytes += packets[i]->pkt_len;
+    bytes = bytes_of({packets, count});
   }
   if (observer_ != nullptr) [[unlikely]]
     observer_->offer(port, packets, count);
@@ -92,20 +101,27 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
 }
 
 void Transmitter::flush(uint16_t port) noexcept {
+  pending_ &= ~(uint64_t{1} << port);
+  Buffer& buffer = buffers_[port];
+  unsigned count = buffer.count;
+  if (count == 0) return;
   const bool timed = timer_ != nullptr && timer_->active();
   if (timed) [[unlikely]]
     timer_->end(TimedStage::kRewrite);
-  rte_mbuf** const packets = packets_[port];
-  unsigned count = counts_[port];
+  rte_mbuf** const packets = buffer.packets;
+  uint64_t bytes = buffer.bytes;
+  if (buffer.interface != nullptr) buffer.count_interface();
   if (observer_ != nullptr) [[unlikely]]
     for (unsigned i = 0; i < count; ++i) observer_->queued(packets[i], port);
   const TransmitPath& path = (*paths_)[port];
-  if (path.plain_only) [[unlikely]]
+  if (path.plain_only) [[unlikely]] {
     count = make_plain(port, path, packets, count);
+    bytes = bytes_of({packets, count});
+  }
   if (path.queue == TransmitPath::kNone) [[unlikely]] {
     drop(port, packets, count, Reason::kInterfaceDown);
   } else if (path.handoff == nullptr) [[likely]] {
-    send(port, path, packets, count);
+    send(port, path, packets, count, bytes, buffer.several_segments);
   } else {
     const unsigned taken = rte_ring_sp_enqueue_burst(
         path.handoff, reinterpret_cast<void* const*>(packets), count, nullptr);
@@ -114,8 +130,7 @@ void Transmitter::flush(uint16_t port) noexcept {
   }
   if (observer_ != nullptr) [[unlikely]]
     observer_->sent(port);
-  counts_[port] = 0;
-  pending_ &= ~(1ull << port);
+  buffer.clear();
   if (timed) [[unlikely]]
     timer_->end(TimedStage::kTransmit);
 }
@@ -125,7 +140,10 @@ unsigned Transmitter::drain(const HandoffQueue& handoff) noexcept {
   const unsigned count = rte_ring_sc_dequeue_burst(handoff.ring, reinterpret_cast<void**>(packets),
                                                    kTransmitBurst, nullptr);
   if (count == 0) return 0;
-  send(handoff.port, (*paths_)[handoff.port], packets, count);
+  uint16_t segments = 0;
+  for (unsigned i = 0; i < count; ++i) segments |= packets[i]->nb_segs;
+  send(handoff.port, (*paths_)[handoff.port], packets, count, bytes_of({packets, count}),
+       segments > 1);
   return count;
 }
 

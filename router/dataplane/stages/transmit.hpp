@@ -23,14 +23,33 @@ class Transmitter {
 
   void use(const std::array<TransmitPath, kMaxPorts>* paths) noexcept { paths_ = paths; }
 
-  void enqueue(uint16_t port, rte_mbuf* packet) noexcept {
-    const unsigned count = counts_[port];
-    packets_[port][count] = packet;
-    counts_[port] = count + 1;
-    if (count == 0) [[unlikely]]
-      pending_ |= 1ull << port;
+  // By port, what counts packets that leave by its untagged interface; null: nobody counts there.
+  void count_untagged(uint16_t port, InterfaceCounters* interface) noexcept {
+    buffers_[port].interface = interface;
+  }
+
+  // An untagged packet of one segment, `bytes` long, that has been rewritten. Its interface counts
+  // it when the buffer is flushed. The caller says wake() for the port before it lets go.
+  void enqueue_plain(uint16_t port, rte_mbuf* packet, uint32_t bytes) noexcept {
+    Buffer& buffer = buffers_[port];
+    const unsigned count = buffer.count;
+    buffer.packets[count] = packet;
+    buffer.count = count + 1;
+    buffer.bytes += bytes;
     if (count + 1 == kTransmitBurst) [[unlikely]]
       flush(port);
+  }
+  // These ports, by bit, may have packets now.
+  void wake(uint64_t ports) noexcept { pending_ |= ports; }
+
+  // Any other, which its interface has counted or does not count.
+  void enqueue(uint16_t port, rte_mbuf* packet) noexcept {
+    Buffer& buffer = buffers_[port];
+    ++buffer.other_packets;
+    buffer.other_bytes += packet->pkt_len;
+    buffer.several_segments |= packet->nb_segs > 1;
+    wake(uint64_t{1} << port);
+    enqueue_plain(port, packet, packet->pkt_len);
   }
 
   void flush_all() noexcept {
@@ -41,20 +60,42 @@ class Transmitter {
   unsigned drain(const HandoffQueue& handoff) noexcept;
 
   std::span<rte_mbuf* const> queued(uint16_t port) const noexcept {
-    return {packets_[port], counts_[port]};
+    return {buffers_[port].packets, buffers_[port].count};
   }
   // Its packets are the caller's now.
   void forget(uint16_t port) noexcept {
-    counts_[port] = 0;
-    pending_ &= ~(1ull << port);
+    buffers_[port].clear();
+    pending_ &= ~(uint64_t{1} << port);
   }
   // Of a poll that is timed, the driver's time counts as transmit, whichever stage fills a buffer.
   void time(StageTimer* timer) noexcept { timer_ = timer; }
   void follow(Observer* observer) noexcept { observer_ = observer; }  // null: nobody looks on
 
  private:
+  // What waits for a port: in one line what each packet changes, and the first packets.
+  struct alignas(64) Buffer {
+    unsigned count = 0;
+    bool several_segments = false;  // some packet may have more than one
+    uint64_t bytes = 0;
+    uint32_t other_packets = 0;  // that are not the untagged interface's to count
+    uint64_t other_bytes = 0;
+    InterfaceCounters* interface = nullptr;
+    rte_mbuf* packets[kTransmitBurst];
+    uint8_t rest[472];  // to a power of two: its place is a shift
+
+    void count_interface() const noexcept;
+    void clear() noexcept {
+      count = other_packets = 0;
+      bytes = other_bytes = 0;
+      several_segments = false;
+    }
+  };
+
+  static_assert(sizeof(Buffer) == 1024);
+
   void flush(uint16_t port) noexcept;
-  void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
+  void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
+            uint64_t bytes, bool several_segments) noexcept;
   unsigned join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
                          unsigned count) noexcept;
   unsigned make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
@@ -67,8 +108,7 @@ class Transmitter {
   StageTimer* timer_ = nullptr;  // null: nobody asks
   uint64_t pending_ = 0;         // bit by port
   static_assert(kMaxPorts == 64);
-  std::array<unsigned, kMaxPorts> counts_{};
-  alignas(64) rte_mbuf* packets_[kMaxPorts][kTransmitBurst];
+  std::array<Buffer, kMaxPorts> buffers_;
   std::array<PortCounters, kMaxPorts>& ports_;
   ReasonCounters& reasons_;
 };

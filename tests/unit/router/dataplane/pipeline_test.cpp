@@ -23,6 +23,11 @@ class PipelineTest : public TwoGateways {
   void look_up() {
     lookup_batch(left_.tables().fib4, chunk_->v4.destinations, chunk_->v4.groups, 1);
   }
+  // Interfaces of that port ask for it.
+  void ask(uint16_t port, unsigned features) {
+    left_.snapshot().ports[port].features |= features;
+    left_.snapshot().features |= features;
+  }
   // The protocol of the only packet that left by that port; 0: there was not one.
   int protocol_sent(uint16_t port) {
     const auto sent = left_.sent(port);
@@ -95,7 +100,7 @@ TEST_F(PipelineTest, WithoutIpsecInTheSnapshotNoPolicyIsAsked) {
 }
 
 TEST_F(PipelineTest, AnInterfaceThatDoesNotForwardIsForTheRouterAlone) {
-  left_.snapshot().features = kFeatureUrpf;
+  ask(0, kFeatureUrpf);
   left_.snapshot().interfaces[0].forwards4 = false;
   left_.run(
       {packet(ipv4_frame(from_left())), packet(ipv4_frame(from_host("10.1.0.1", "10.1.0.254"))),
@@ -113,7 +118,7 @@ TEST_F(PipelineTest, AnInterfaceThatDoesNotForwardIsForTheRouterAlone) {
 }
 
 TEST_F(PipelineTest, RpFilterChecksTheSourcesOfIpv4Alone) {
-  left_.snapshot().features = kFeatureUrpf;
+  ask(0, kFeatureUrpf);
   left_.snapshot().interfaces[0].rp_filter = UrpfMode::kStrict;
   left_.run({packet(ipv4_frame(from_host("192.0.2.9", "10.2.0.1"))),
              packet(ipv6_frame(from_host("2001:db8::9", "fd00:2::1")))},
@@ -124,7 +129,7 @@ TEST_F(PipelineTest, RpFilterChecksTheSourcesOfIpv4Alone) {
 
 TEST_F(PipelineTest, AcceptLocalTakesOwnAddressesAsSources) {
   InterfaceView& in = left_.snapshot().interfaces[0];
-  left_.snapshot().features = kFeatureUrpf;
+  ask(0, kFeatureUrpf);
   const auto passes = [&](const char* source) {
     left_.run({packet(ipv4_frame(from_host(source, "10.2.0.1")))}, 0);
     for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
@@ -157,16 +162,68 @@ TEST_F(PipelineTest, Ipv4LinkLocalAddressesStayOnTheirLink) {
   rte_pktmbuf_free(v6);
 }
 
+TEST_F(PipelineTest, WhatOnePortAsksForNoOtherPortDoes) {
+  left_.snapshot().features = 0;
+  ask(1, kFeatureUrpf | kFeatureCounters);
+  for (const unsigned port : {0, 1}) {
+    left_.snapshot().interfaces[port].urpf = UrpfMode::kStrict;
+    left_.snapshot().interfaces[port].counters = true;
+  }
+  const auto& interfaces = left_.pipeline().counters().interfaces;
+  left_.run({packet(ipv4_frame(from_host("192.0.2.9", "10.2.0.1")))}, 0);
+  EXPECT_EQ(protocol_sent(1), kUdp) << "its port has not been asked";
+  EXPECT_EQ(interfaces[0].rx_packets.get(), 0u);
+  FrameOptions back = from_host("10.1.0.9", "10.1.0.1");
+  back.to = own_mac(1);
+  left_.run({packet(ipv4_frame(back))}, 1);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kUrpf});
+  EXPECT_EQ(interfaces[1].rx_packets.get(), 1u);
+}
+
+TEST_F(PipelineTest, WithIpsecSourcesAreCheckedWherePacketsCameIn) {
+  ask(1, kFeatureUrpf);
+  left_.snapshot().interfaces[0].urpf = UrpfMode::kStrict;
+  left_.run({packet(ipv4_frame(from_host("192.0.2.9", "10.2.0.1")))}, 0);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kUrpf});
+}
+
 TEST_F(PipelineTest, CountsByInterfaceOnlyWhereASnapshotAsksForIt) {
   left_.run({packet(ipv4_frame(from_left()))}, 0);
+  EXPECT_EQ(protocol_sent(1), kUdp);
   const auto& interfaces = left_.pipeline().counters().interfaces;
-  EXPECT_EQ(interfaces[0].rx_packets.get(), 0u);
-  left_.snapshot().features |= kFeatureCounters;
+  EXPECT_EQ(interfaces[0].rx_packets.get() + interfaces[1].tx_packets.get(), 0u);
+  ask(0, kFeatureCounters);
   left_.snapshot().interfaces[0].counters = left_.snapshot().interfaces[1].counters = true;
   left_.run({packet(ipv4_frame(from_left()))}, 0);
   EXPECT_EQ(interfaces[0].rx_packets.get(), 1u);
-  EXPECT_EQ(interfaces[1].tx_packets.get(), 1u);
   for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
+  EXPECT_EQ(interfaces[1].tx_packets.get(), 1u);
+}
+
+TEST_F(PipelineTest, CountsBytesOfIpOfEachInterface) {
+  auto vlans = std::make_shared<std::array<InterfaceId, 4096>>();
+  vlans->fill(kNoInterface);
+  (*vlans)[7] = 5;
+  left_.snapshot().ports[0].vlans = vlans;
+  ask(0, kFeatureCounters | kFeatureVlan);
+  for (const unsigned id : {0, 1, 5}) left_.snapshot().interfaces[id].counters = true;
+  FrameOptions tagged = from_left(50);
+  tagged.vlan = 7;
+  left_.run({packet(ipv4_frame(from_left(100))), packet(ipv4_frame(tagged)),
+             packet(ipv4_frame(from_left(200)))},
+            0);
+  left_.run({packet(ipv4_frame(from_left(30))), packet(ipv4_frame(from_left(40)))}, 0);
+  left_.pipeline().transmit(1, packet(ipv4_frame(from_left())));
+  left_.pipeline().flush();
+  for (rte_mbuf* each : left_.sent(1)) rte_pktmbuf_free(each);
+  constexpr unsigned kHeaders = 20;
+  const auto& interfaces = left_.pipeline().counters().interfaces;
+  EXPECT_EQ(interfaces[0].rx_packets.get(), 4u);
+  EXPECT_EQ(interfaces[0].rx_bytes.get(), 370 + 4 * kHeaders);
+  EXPECT_EQ(interfaces[5].rx_packets.get(), 1u);
+  EXPECT_EQ(interfaces[5].rx_bytes.get(), 50 + kHeaders);
+  EXPECT_EQ(interfaces[1].tx_packets.get(), 5u) << "what is Linux's is not counted here";
+  EXPECT_EQ(interfaces[1].tx_bytes.get(), 420 + 5 * kHeaders);
 }
 
 }  // namespace

@@ -144,6 +144,22 @@ TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
             kFeatureVlan | kFeatureUrpf | kFeatureCounters | kFeatureIpsec);
 }
 
+TEST(SnapshotBuilder, APortHasTheFeaturesOfItsOwnInterfaces) {
+  SnapshotBuilder builder(1);
+  for (const uint16_t id : {0, 1, 2}) builder.add_port(port(id, {0}));
+  InterfaceSetup checks = interface(0, 0, 0, true), counts = interface(1, 1, 0, false);
+  checks.urpf = UrpfMode::kLoose;
+  counts.counters = true;
+  builder.add_interface(checks);
+  builder.add_interface(counts);
+  builder.add_interface(interface(2, 1, 5, true));
+  builder.add_interface(interface(3, 2, 0, true));
+  const auto snapshot = finish(builder);
+  EXPECT_EQ(snapshot->ports[0].features, kFeatureUrpf);
+  EXPECT_EQ(snapshot->ports[1].features, kFeatureCounters | kFeatureVlan);
+  EXPECT_EQ(snapshot->ports[2].features, 0u);
+}
+
 TEST(SnapshotBuilder, SourcesAreCheckedWhereLinuxsSwitchesAskForIt) {
   const auto features = [](auto change) {
     SnapshotBuilder builder(1);

@@ -200,6 +200,34 @@ TEST_P(HeaderKernelsTest, LeavesSegmentsToTheLoop) {
   free_all(*many_);
 }
 
+std::vector<unsigned> g_offered;  // packets, by call
+
+// Kernels that take nothing: the loop does all the work.
+TEST(HeaderKernels, WhatIsLessThanAGroupIsOfferedToTheSmallerKernel) {
+  constexpr auto kOffered = [](HeaderJob& job) noexcept {
+    g_offered.push_back(job.count - job.next);
+  };
+  const HeaderKernels small{8, kOffered}, large{16, [](HeaderJob&) noexcept {}, &small};
+  const auto offered = [&](unsigned packets) {
+    g_offered.clear();
+    const auto chunk = std::make_unique<Chunk>();
+    Bed bed;
+    chunk->count = packets;
+    for (unsigned i = 0; i < packets; ++i) chunk->packets[i] = packet(ipv4_frame());
+    classify<0>(*chunk, bed.port(), bed.snapshot, large);
+    EXPECT_EQ(chunk->v4.count, packets);
+    for (unsigned i = 0; i < packets; ++i) rte_pktmbuf_free(chunk->packets[i]);
+    return g_offered;
+  };
+  EXPECT_EQ(offered(7), (std::vector<unsigned>{}));
+  EXPECT_EQ(offered(8), (std::vector<unsigned>{8}));
+  EXPECT_EQ(offered(27), (std::vector<unsigned>{11}));
+  EXPECT_EQ(offered(32), (std::vector<unsigned>{}));
+  const HeaderKernels& widest = header_kernels_of(lookup::Isa::kAvx512);
+  const bool takes = widest.run != nullptr;  // or this CPU has not that set
+  EXPECT_EQ(widest.smaller, takes ? &header_kernels_of(lookup::Isa::kAvx2) : nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, HeaderKernelsTest,
                          testing::Values(lookup::Isa::kAvx2, lookup::Isa::kAvx512),
                          [](const auto& info) { return lookup::to_string(info.param); });

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 #include "router/dataplane/observe/trace.hpp"
 #include "tests/beds/packets.hpp"
@@ -63,8 +64,8 @@ class RewriteTest : public testing::Test {
     chunk_->v4.packets[0] = m;
     chunk_->v4.groups[0] = group;
     chunk_->v4.ingress[0] = {0, l2_length};
-    rewrite<0>(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_,
-               redirects_.get());
+    rewrite(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_,
+            redirects_.get());
     return m;
   }
   Reason refused() const {
@@ -138,6 +139,92 @@ TEST_F(RewriteTest, UpdatesEveryChecksumAsIfRecomputed) {
         << "identification " << int{frame[18]};
     rte_pktmbuf_free(m);
   }
+}
+
+// A lane at once against the same packets one after the other.
+class RewriteLanes : public RewriteTest {
+ protected:
+  static constexpr uint16_t kPorts = 4;
+  // 0 to 3 forward untagged, 4 tagged, 5 by the interface that packets come in by, 6 what is short;
+  // 7 punts, 8 drops, 9 spreads.
+  RewriteLanes() {
+    for (const uint16_t group : {0, 1, 2, 3}) next_hops_.forward(group, group);
+    next_hops_.forward(4, 1, 300);
+    next_hops_.forward(5, 2).interface = 0;
+    next_hops_.forward(6, 3).mtu = 60;
+    next_hops_.records[7].kind = RecordKind::kPunt;
+    next_hops_.records[8].kind = RecordKind::kDrop;
+    next_hops_.records[9].kind = RecordKind::kMultipath;
+    next_hops_.records[9].bucket_mask = 3;
+    for (unsigned i = 0; i < 4; ++i) next_hops_.buckets[i] = i;
+  }
+  struct Packet {
+    Frame frame;
+    std::vector<size_t> cuts;
+    uint8_t l2_length;
+    lookup::GroupId group;
+  };
+  // Mostly what is ordinary, so that both ways are taken within a lane.
+  Packet any(std::mt19937& random, bool ipv6, bool tags) {
+    const bool odd = random() % 8 == 0;
+    FrameOptions options;
+    options.payload_bytes = static_cast<uint16_t>(random() % 60);
+    options.ttl = static_cast<uint8_t>(odd ? random() % 4 : 2 + random() % 254);
+    options.vlan = tags && random() % 2 == 0 ? 100 : 0;
+    Packet out{ipv6 ? ipv6_frame(options) : ipv4_frame(options), {}, 14, 0};
+    out.l2_length = options.vlan == 0 ? 14 : 18;
+    if (odd && random() % 4 == 0) out.cuts = {out.frame.size() - 1};
+    out.group = static_cast<lookup::GroupId>(odd ? random() % 10 : random() % 4);
+    return out;
+  }
+  struct Outcome {
+    std::vector<Frame> sent[kPorts];
+    std::vector<std::pair<Reason, Frame>> refused;
+    bool operator==(const Outcome&) const = default;
+  };
+  template <typename Address>
+  Outcome outcome(Lane<Address>& lane, std::span<const Packet> packets, bool at_once) {
+    transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+    chunk_->refused_count = 0;
+    lane.count = 0;
+    for (const Packet& each : packets) {
+      lane.packets[lane.count] = packet(each.frame, each.cuts);
+      lane.groups[lane.count] = each.group;
+      lane.ingress[lane.count++] = {0, each.l2_length};
+    }
+    const lookup::NextHopView hops = next_hops_.view();
+    if (at_once)
+      rewrite(lane, *chunk_, hops, *transmitter_, snapshot_, *interfaces_, nullptr);
+    else
+      for (unsigned i = 0; i < lane.count; ++i)
+        rewrite_detail::rewrite_one(
+            lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, nullptr});
+    Outcome out;
+    for (uint16_t port = 0; port < kPorts; ++port)
+      for (rte_mbuf* each : transmitter_->queued(port)) {
+        out.sent[port].push_back(bytes_of(each));
+        rte_pktmbuf_free(each);
+      }
+    for (unsigned i = 0; i < chunk_->refused_count; ++i) {
+      out.refused.emplace_back(chunk_->refused[i].reason, bytes_of(chunk_->refused[i].packet));
+      rte_pktmbuf_free(chunk_->refused[i].packet);
+    }
+    return out;
+  }
+};
+
+TEST_F(RewriteLanes, ALaneAtOnceIsAsItsPacketsOneAfterTheOther) {
+  std::mt19937 random(13);
+  for (int round = 0; round < 400; ++round) {
+    const bool ipv6 = round % 2 == 1, tags = round % 4 >= 2;
+    std::vector<Packet> packets;
+    for (unsigned i = 1 + random() % 60; i > 0; --i) packets.push_back(any(random, ipv6, tags));
+    const auto outcome_of = [&](bool at_once) {
+      return ipv6 ? outcome(chunk_->v6, packets, at_once) : outcome(chunk_->v4, packets, at_once);
+    };
+    ASSERT_TRUE(outcome_of(true) == outcome_of(false)) << "round " << round;
+  }
+  EXPECT_EQ(mbufs_in_use(), 0u);
 }
 
 TEST_F(RewriteTest, PutsOnAndTakesOffTags) {
