@@ -228,6 +228,15 @@ TEST(HeaderKernels, WhatIsLessThanAGroupIsOfferedToTheSmallerKernel) {
   EXPECT_EQ(widest.smaller, takes ? &header_kernels_of(lookup::Isa::kAvx2) : nullptr);
 }
 
+// Look-ups alone gather.
+TEST(HeaderKernels, CpuThatGathersHasThoseOfAvx512) {
+  if (!lookup::is_supported(lookup::Isa::kAvx512Gather))
+    GTEST_SKIP() << "this CPU has not that set";
+  ASSERT_NE(header_kernels_of(lookup::Isa::kAvx512Gather).run, nullptr);
+  EXPECT_EQ(header_kernels_of(lookup::Isa::kAvx512Gather).run,
+            header_kernels_of(lookup::Isa::kAvx512).run);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, HeaderKernelsTest,
                          testing::Values(lookup::Isa::kAvx2, lookup::Isa::kAvx512),
                          [](const auto& info) { return lookup::to_string(info.param); });
