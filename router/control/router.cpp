@@ -56,6 +56,10 @@ constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no acci
 
 Router::~Router() {
   commands_.close();
+  // While packets still pass: a socket or a device of the kernel's goes in grace periods of RCU.
+  xfrm_.reset();
+  punt_.reset();
+  neighbors_.reset();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
   if (ran_) restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kEnded);
   if (ran_) persist_->end();
