@@ -45,8 +45,12 @@ void without_idle(json& answer, const char* rows) {
 void subtract_drops(json& answer, const json& marked) {
   static const char* const kPackets[] = {"packets"};
   for (const char* rows : {"drops", "punts"}) {
-    each_row(answer, marked, rows, "reason",
-             [](json& row, const json& old) { subtract(row, old, kPackets); });
+    each_row(answer, marked, rows, "reason", [](json& row, const json& old) {
+      subtract(row, old, kPackets);
+      each_row(row, old, "where", "interface", [](json& at_interface, const json& then) {
+        subtract(at_interface, then, kPackets);
+      });
+    });
     without_idle(answer, rows);
   }
   if (!answer.contains("totals")) return;

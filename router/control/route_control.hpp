@@ -57,6 +57,7 @@ class RouteControl {
   // that a route that another file has as well is never missing.
   Result<void> begin_file(const std::string& path, ReadRouteFile& file);
   void unload_file(const std::string& path);
+  bool has_file(const std::string& path) const { return file_loads_.contains(path); }
 
   // These go on over several turns, in the order of the calls; `done` runs on the control thread,
   // with what was counted.

@@ -15,6 +15,7 @@
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
+#include "router/control/late_route_files.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
 #include "router/control/liveness.hpp"
@@ -56,6 +57,10 @@ constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no acci
 
 Router::~Router() {
   commands_.close();
+  // While packets still pass: a socket or a device of the kernel's goes in grace periods of RCU.
+  xfrm_.reset();
+  punt_.reset();
+  neighbors_.reset();
   if (plane_ && plane_->started()) plane_->dataplane().stop();
   if (ran_) restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kEnded);
   if (ran_) persist_->end();
@@ -125,6 +130,7 @@ void Router::turn(int timeout_ms) {
       read_mirror(*xfrm_);
     }
   }
+  late_files_->tick(parts());
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -160,7 +166,7 @@ void Router::sweep_linux() {
 
 void Router::update_gate() {
   Gate::Known known;
-  known.routes = !linux_ || (linux_->mirror_known() && swept_);
+  known.routes = (!linux_ || (linux_->mirror_known() && swept_)) && !late_files_->pending();
   if (linux_ && linux_->mirror_known() && !swept_) sweep_linux();  // and what it changes is read
   restart_->watch(*running_, interfaces_->table(), *plane_);
   known.inherited = restart_->inherits();

@@ -40,6 +40,7 @@ class InstanceLocks;
 class InterfaceControl;
 class Ipsec;
 class IpsecControl;
+class LateRouteFiles;
 class LinuxEventFanOut;
 class LinuxNamespace;
 class Liveness;
@@ -141,6 +142,7 @@ class Router {
   std::unique_ptr<ReloadControl> reloads_;
   std::unique_ptr<RestartControl> restart_;
   std::unique_ptr<Gate> gate_;
+  std::unique_ptr<LateRouteFiles> late_files_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;

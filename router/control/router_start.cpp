@@ -14,6 +14,7 @@
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
+#include "router/control/late_route_files.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
 #include "router/control/liveness.hpp"
@@ -66,7 +67,13 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   if (auto done = router->start_linux_side(); !done) return tl::unexpected(done.error());
   const std::vector<SaNumbers> left = router->continue_sas();
   router->restart_->foresee(config);
-  if (auto done = bring_up(router->parts()); !done) return tl::unexpected(done.error());
+  // Forwarding by the tables of the run before does not wait for files of a million routes.
+  const bool later = router->restart_->inherits() && !config.route_files.empty();
+  if (later) router->late_files_->expect();
+  if (auto done =
+          bring_up(router->parts(), later ? StartRouteFiles::kLater : StartRouteFiles::kNow);
+      !done)
+    return tl::unexpected(done.error());
   router->persist_->restore(left, router->plane_->has_ipsec());
   router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
                               router->tables(), router->plane());
@@ -85,7 +92,8 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
       notes_(std::make_unique<Notes>()),
       reloads_(std::make_unique<ReloadControl>()),
       restart_(std::make_unique<RestartControl>(service_, *notes_)),
-      gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)) {
+      gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)),
+      late_files_(std::make_unique<LateRouteFiles>()) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);

@@ -26,7 +26,7 @@ Result<void> load_route_files(const Parts& parts) {
   return {};
 }
 
-Result<void> apply_static_state(const Parts& parts) {
+Result<void> apply_static_state(const Parts& parts, StartRouteFiles files) {
   const config::Config& config = parts.running.config;
   for (const config::NeighborConfig& neighbor : config.neighbors)
     if (auto done = parts.interfaces.add_neighbor(neighbor); !done) return done;
@@ -35,7 +35,8 @@ Result<void> apply_static_state(const Parts& parts) {
       return tl::unexpected(done.error());
   for (const std::string& refused : parts.interfaces.write_to_linux()) parts.notes.add(refused);
   parts.routes.write_to_linux();
-  if (auto done = load_route_files(parts); !done) return done;
+  if (files == StartRouteFiles::kNow)
+    if (auto done = load_route_files(parts); !done) return done;
   if (const auto refused = apply_ipsec(parts.ipsec, config.ipsec); !refused.empty())
     return fail(refused.front());
   parts.routing.commit();
@@ -65,14 +66,14 @@ Result<void> probe_ports(Running& running, ForwardingPlane& plane) {
   return {};
 }
 
-Result<void> bring_up(const Parts& parts) {
+Result<void> bring_up(const Parts& parts, StartRouteFiles files) {
   const Running& running = parts.running;
   parts.plane.configure(running.config);
   spdlog::set_level(spdlog::level::from_str(running.config.log_level));
   for (const config::PortConfig& port : running.config.ports)
     if (auto done = parts.interfaces.add_port(port, running.placement); !done) return done;
   parts.interfaces.update_twins();
-  if (auto done = apply_static_state(parts); !done) return done;
+  if (auto done = apply_static_state(parts, files); !done) return done;
   parts.plane.publish();
   return {};
 }

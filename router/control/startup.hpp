@@ -20,7 +20,10 @@ Result<void> check_user(const config::Config& config);
 // The ports' devices are found, all of them, and the placement is made again with what they can do.
 Result<void> probe_ports(Running& running, ForwardingPlane& plane);
 
+// kLater: not here, but by LateRouteFiles.
+enum class StartRouteFiles { kNow, kLater };
+
 // All of the above from there on. An error is one line, and nothing runs.
-Result<void> bring_up(const Parts& parts);
+Result<void> bring_up(const Parts& parts, StartRouteFiles files = StartRouteFiles::kNow);
 
 }  // namespace hecto::router

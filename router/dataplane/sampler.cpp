@@ -1,5 +1,6 @@
 #include "router/dataplane/sampler.hpp"
 
+#include <map>
 #include <numeric>
 
 #include "router/dataplane/dataplane.hpp"
@@ -67,11 +68,30 @@ std::array<PuntClassTotals, kPuntClassCount> punt_classes_of(const Dataplane& da
   return classes;
 }
 
+class ReasonShares {
+ public:
+  void add(const ReasonTable& table) {
+    table.each([this](Reason reason, InterfaceId interface, uint64_t packets) {
+      packets_[{reason, interface}] += packets;
+    });
+  }
+  std::vector<ReasonShare> list() const {
+    std::vector<ReasonShare> all;
+    for (const auto& [pair, packets] : packets_) all.push_back({pair.first, pair.second, packets});
+    return all;
+  }
+
+ private:
+  std::map<std::pair<Reason, InterfaceId>, uint64_t> packets_;
+};
+
 Totals collect(const Dataplane& dataplane) {
   Totals t;
   t.time = std::chrono::steady_clock::now();
   t.interfaces.resize(kMaxInterfaces);
+  ReasonShares dropped, punted;
   for (const auto& worker : dataplane.workers()) {
+    dropped.add(worker->dropped_at());
     const PipelineCounters& c = worker->counters();
     for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], c.ports[i]);
     for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], c.interfaces[i]);
@@ -86,6 +106,10 @@ Totals collect(const Dataplane& dataplane) {
     t.punted[i] += slow.reasons.punted[i].get();
   }
   t.dropped[static_cast<size_t>(Reason::kInterfaceDown)] += dataplane.lost_with_ports();
+  dropped.add(dataplane.slow_path().dropped_at());
+  punted.add(dataplane.slow_path().punted_at());
+  t.dropped_at = dropped.list();
+  t.punted_at = punted.list();
   t.punt_classes = punt_classes_of(dataplane);
   t.injected = dataplane.slow_path().injected();
   t.injected_handed = dataplane.slow_path().injected_handed();

@@ -37,6 +37,12 @@ struct PuntClassTotals {
   std::vector<std::pair<InterfaceId, uint64_t>> dropped_by_interface;  // where any was
 };
 
+struct ReasonShare {
+  Reason reason = Reason::kNone;
+  InterfaceId interface = kNoInterface;  // that it came in by; kNoInterface: none was found
+  uint64_t packets = 0;
+};
+
 struct Totals {
   std::chrono::steady_clock::time_point time;
   std::array<TrafficTotals, kMaxPorts> ports{};
@@ -44,6 +50,8 @@ struct Totals {
   std::vector<WorkerTotals> workers;
   std::array<uint64_t, kReasonCount> dropped{};  // workers and slow path
   std::array<uint64_t, kReasonCount> punted{};   // delivered to Linux
+  // Of the two above what is known of interfaces, by reason and interface.
+  std::vector<ReasonShare> dropped_at, punted_at;
   std::array<PuntClassTotals, kPuntClassCount> punt_classes;
   uint64_t received = 0, transmitted = 0;
   uint64_t injected = 0, injected_handed = 0;

@@ -100,6 +100,7 @@ Reason SlowPath::write(const PuntEntry& entry) {
 // Counts it, and shows it to who looks on.
 void SlowPath::drop(const rte_mbuf* packet, Reason reason, InterfaceId interface) {
   pipeline_.counters().reasons.dropped[static_cast<size_t>(reason)].add(1);
+  dropped_at_.add(reason, interface);
   if (pipeline_.observer().active()) pipeline_.observer().dropped(packet, reason, interface);
 }
 
@@ -113,6 +114,7 @@ void SlowPath::deliver(const PuntEntry& entry, uint64_t now) {
   const bool delivered = dropped == Reason::kNone;
   if (delivered) {
     pipeline_.counters().reasons.punted[index].add(1);
+    punted_at_.add(entry.reason, entry.interface);
     meter_.passed(entry.punt_class);
   } else {
     drop(entry.packet, dropped, entry.interface);

@@ -17,6 +17,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/counters.hpp"
 #include "router/dataplane/core/punt_queue.hpp"
+#include "router/dataplane/core/reason_table.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/pipeline.hpp"
@@ -67,7 +68,9 @@ class SlowPath final : RefusedSink {
   void set_twins(std::shared_ptr<const TwinList> twins);
   const PipelineCounters& counters() const { return pipeline_.counters(); }  // punted: delivered
   const PuntMeter& punt_meter() const { return meter_; }                     // passed: delivered
-  uint64_t injected() const { return injected_.get(); }  // frames taken from Linux
+  const ReasonTable& dropped_at() const { return dropped_at_; }
+  const ReasonTable& punted_at() const { return punted_at_; }  // delivered
+  uint64_t injected() const { return injected_.get(); }        // frames taken from Linux
   Turns turns() const { return {turns_.get(), busy_turns_.get()}; }
   uint64_t injected_handed() const { return injected_handed_.get(); }  // of those, given to a port
   unsigned queued() const;                                             // punted, not yet looked at
@@ -95,6 +98,7 @@ class SlowPath final : RefusedSink {
   const Snapshot* snapshot_ = nullptr;
   uint64_t generation_ = 0;  // of the snapshot
   PuntMeter meter_;
+  ReasonTable dropped_at_, punted_at_;
   std::mutex twins_mutex_;
   std::shared_ptr<const TwinList> next_twins_;
   std::shared_ptr<const TwinList> twins_;

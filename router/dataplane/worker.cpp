@@ -187,6 +187,7 @@ void Worker::take_refused(Chunk& chunk) noexcept {
       continue;
     }
     reasons.dropped[static_cast<size_t>(refused.reason)].add(1);
+    dropped_at_.add(refused.reason, refused.interface);
     if (i % 32 == 0) keep_example(refused);
     if (observer.active()) [[unlikely]]
       observer.dropped(refused.packet, refused.reason, refused.interface);

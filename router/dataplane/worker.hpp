@@ -11,6 +11,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/core/punt_queue.hpp"
+#include "router/dataplane/core/reason_table.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/core/wakeup.hpp"
@@ -62,6 +63,7 @@ class Worker final : public RefusedSink {
   }
   int thread_id() const { return thread_id_.load(std::memory_order_relaxed); }  // 0: not running
   const PuntMeter& punt_meter() const { return gate_.meter(); }
+  const ReasonTable& dropped_at() const { return dropped_at_; }
   unsigned held() const { return held_count_.load(std::memory_order_relaxed); }
 
   void take_refused(Chunk& chunk) noexcept override;
@@ -91,6 +93,7 @@ class Worker final : public RefusedSink {
   Chunk chunk_;
   Pipeline pipeline_;
   PuntGate gate_;
+  ReasonTable dropped_at_;
   std::array<Refused, kChunkSize> held_;  // in order
   std::atomic<unsigned> held_count_{0};
   // With copies: needed after a quiescent state is reported, when the snapshot may be freed.

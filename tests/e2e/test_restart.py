@@ -238,6 +238,25 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     bed.a.ping("20.0.0.1")
 
 
+def test_forwards_before_its_route_files_are_read(hugepages, bed):
+    """By the tables of the run before, in which they are."""
+    router, table = bed.router, bed.router.folder / "table.txt"
+    table.write_text("".join(f"21.{i >> 16}.{i >> 8 & 255}.{i & 255}/32 via 10.2.0.1\n" for i in range(200_000)))
+    bed.b.sh("ip address add 21.3.13.63/32 dev lo")  # the last one
+    bed.config["route_files"] = [str(table)]
+    router.write(bed.config)
+    bed.service.restart()
+    wait_for(lambda: "tables" in state_of(bed.service), 20, "its tables are left")
+    with Stream(bed.a, bed.b, ["21.3.13.63"]) as stream:
+        bed.service.restart()
+        wait_for(lambda: "all is read; forwarding by it" in router.log(), 20, "its own tables")
+    log = router.log()
+    said = ["forwarding by the tables of the run before", f"200000 of {table}", "all is read; forwarding by it"]
+    assert sorted(said, key=log.index) == said
+    assert stream.received > 0 and stream.twice == 0
+    bed.a.ping("21.3.13.63")
+
+
 def rewrite_state(service, old, new):
     """As another version would have left it: with a sum that is right."""
     with service.lock:

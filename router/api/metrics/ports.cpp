@@ -59,6 +59,19 @@ void write_port_states(MetricsWriter& out, const std::vector<PortSample>& ports,
         .add({port.name(), "transmit"}, uint64_t{port.tx_queues});
 }
 
+void write_queues(MetricsWriter& out, const std::vector<PortSample>& ports) {
+  const auto each = [&](const char* family, auto number) {
+    out.family(family);
+    for (const PortSample& sample : ports)
+      for (size_t i = 0; i < sample.statistics.queues.size(); ++i)
+        out.add({sample.status.name(), std::to_string(i)}, sample.statistics.queues[i].*number);
+  };
+  each("hecto_queue_receive_packets", &QueueStatistics::rx_packets);
+  each("hecto_queue_receive_bytes", &QueueStatistics::rx_bytes);
+  each("hecto_queue_transmit_packets", &QueueStatistics::tx_packets);
+  each("hecto_queue_transmit_bytes", &QueueStatistics::tx_bytes);
+}
+
 void write_interfaces(MetricsWriter& out, const MetricsSources& s) {
   out.family("hecto_interface_up");
   std::vector<std::pair<std::string, TrafficTotals>> counted;
@@ -87,6 +100,7 @@ void write_ports(MetricsWriter& out, const MetricsSources& s) {
         {port, s.plane.statistics(port.name()), s.sampler.port(s.sampler.now(), port.id)});
   write_port_states(out, ports, s.lost_ports);
   write_port_counters(out, ports);
+  write_queues(out, ports);
   write_interfaces(out, s);
 }
 

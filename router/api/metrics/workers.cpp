@@ -25,6 +25,19 @@ void write_reasons(MetricsWriter& out, const Totals& now) {
       out.add({reason.name}, now.punted[i]);
 }
 
+// One series a name: interfaces that are gone have none.
+void write_shares(MetricsWriter& out, const char* family, const std::vector<ReasonShare>& shares,
+                  const InterfaceTable& interfaces) {
+  std::map<std::pair<Reason, std::string>, uint64_t> by_name;
+  for (const ReasonShare& share : shares) {
+    const Interface* interface = interfaces.find(share.interface);
+    by_name[{share.reason, interface == nullptr ? "" : interface->name}] += share.packets;
+  }
+  out.family(family);
+  for (const auto& [pair, packets] : by_name)
+    out.add({info(pair.first).name, pair.second}, packets);
+}
+
 void write_punt_classes(MetricsWriter& out, const Totals& now, const InterfaceTable& interfaces) {
   const auto name_of = [](size_t i) { return info(static_cast<PuntClass>(i)).name; };
   out.family("hecto_punt_class_passed_packets");
@@ -78,6 +91,8 @@ void write_packets(MetricsWriter& out, const MetricsSources& s) {
   out.family("hecto_injected_packets").add({}, now.injected);
   out.family("hecto_transmitted_packets").add({}, now.transmitted);
   write_reasons(out, now);
+  write_shares(out, "hecto_interface_dropped_packets", now.dropped_at, s.interfaces);
+  write_shares(out, "hecto_interface_punted_packets", now.punted_at, s.interfaces);
   write_punt_classes(out, now, s.interfaces);
 }
 

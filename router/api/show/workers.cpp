@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/ether.hpp"
@@ -93,6 +94,24 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
           {"remote_queues", worker.remote_queues}};
 }
 
+// By interface, the most first; of those that are gone without a name.
+json where(const std::vector<ReasonShare>& shares, Reason reason,
+           const InterfaceTable& interfaces) {
+  std::map<std::string, uint64_t> by_name;
+  for (const ReasonShare& share : shares) {
+    if (share.reason != reason) continue;
+    const Interface* interface = interfaces.find(share.interface);
+    by_name[interface == nullptr ? "" : interface->name] += share.packets;
+  }
+  json list = json::array();
+  for (const auto& [name, packets] : by_name)
+    list.push_back({{"interface", name.empty() ? json() : json(name)}, {"packets", packets}});
+  std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
+    return a["packets"].get<uint64_t>() > b["packets"].get<uint64_t>();
+  });
+  return list;
+}
+
 json totals_json(const ForwardingPlane& plane, const Balance& balance) {
   const Totals& now = balance.totals;
   uint64_t missed = 0, no_mbuf = 0;
@@ -138,6 +157,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                        {"stage", name(reason.stage)},
                        {"packets", now.dropped[i]},
                        {"pps", sampler.rate(sampler.now().dropped[i], sampler.before().dropped[i])},
+                       {"where", where(now.dropped_at, static_cast<Reason>(i), interfaces)},
                        {"description", reason.description},
                        {"advice", advice(static_cast<Reason>(i))},
                        {"example", example_json(plane, interfaces, static_cast<Reason>(i))}});
@@ -145,6 +165,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
       punts.push_back({{"reason", reason.name},
                        {"packets", now.punted[i]},
                        {"pps", sampler.rate(sampler.now().punted[i], sampler.before().punted[i])},
+                       {"where", where(now.punted_at, static_cast<Reason>(i), interfaces)},
                        {"limit_pps", plane.punt_pps(static_cast<Reason>(i))},
                        {"description", reason.description}});
   }

@@ -15,11 +15,14 @@
 #include <mutex>
 
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/tsc_measuring.hpp"
 
 namespace hecto::router {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double kMostTscError = 0.01;  // DPDK rounds to 10 MHz
 
 std::mutex complaint_mutex;
 std::string complaint;
@@ -160,11 +163,17 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalOptions& options) {
   if (FILE* stream = log_stream()) rte_openlog_stream(stream);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
+  const TscMeasuring measuring;
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
     return fail(fmt::format("DPDK did not start ({}): {}; arguments: {}", rte_strerror(rte_errno),
                             last_complaint(), fmt::join(arguments, " ")),
                 rte_errno);
   }
+  if (const double error = measuring.error_of(rte_get_tsc_hz()); error > kMostTscError)
+    spdlog::warn(
+        "DPDK measured the TSC's frequency wrong by {:.0f} %: rates of punts and times of "
+        "captures are as wrong till hectod starts again",
+        error * 100);
   quiet_bpf_libraries();
   return eal;
 }

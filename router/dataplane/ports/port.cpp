@@ -221,12 +221,28 @@ LinkState Port::link() const {
   return {up, known ? link.link_speed : 0};
 }
 
+namespace {
+
+// DPDK has room for 16 of each; a driver that leaves all at 0 does not tell them apart.
+std::vector<QueueStatistics> queues_of(const rte_eth_stats& s, uint16_t rx, uint16_t tx) {
+  std::vector<QueueStatistics> queues(
+      std::min<size_t>(std::max(rx, tx), RTE_ETHDEV_QUEUE_STAT_CNTRS));
+  uint64_t packets = 0;
+  for (size_t i = 0; i < queues.size(); ++i) {
+    queues[i] = {s.q_ipackets[i], s.q_ibytes[i], s.q_opackets[i], s.q_obytes[i]};
+    packets += s.q_ipackets[i] + s.q_opackets[i];
+  }
+  return packets > 0 ? queues : std::vector<QueueStatistics>{};
+}
+
+}  // namespace
+
 PortStatistics Port::statistics() const {
   rte_eth_stats s{};
   if (rte_eth_stats_get(id_, &s) != 0) return {};
   // The driver forgets those for which the socket's ring had no room.
   const uint64_t missed = sockets_ ? sockets_->missed() : s.imissed;
-  return {missed, s.rx_nombuf, s.ierrors, s.oerrors};
+  return {missed, s.rx_nombuf, s.ierrors, s.oerrors, queues_of(s, rx_queues(), tx_queues())};
 }
 
 uint16_t Port::largest_mtu() const {

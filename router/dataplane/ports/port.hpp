@@ -53,10 +53,16 @@ struct LinkState {
   uint32_t speed_mbps = 0;  // 0: not known
 };
 
+struct QueueStatistics {
+  uint64_t rx_packets = 0, rx_bytes = 0;
+  uint64_t tx_packets = 0, tx_bytes = 0;
+};
+
 struct PortStatistics {
   uint64_t missed = 0;   // the receive queue was full, AF_XDP: or the kernel had no buffer
   uint64_t no_mbuf = 0;  // the pool was empty
   uint64_t rx_errors = 0, tx_errors = 0;
+  std::vector<QueueStatistics> queues = {};  // by number, as the driver counts; empty: it does not
 };
 
 class Port {

@@ -54,8 +54,11 @@ TEST(Mark, DropsOfNothingGoAndTheBalanceHolds) {
   more("transmitted", 8);
   more("dropped", 4);
   now["drops"][0]["packets"] = now["drops"][0]["packets"].get<uint64_t>() + 4;
+  json& where = now["drops"][0]["where"][0]["packets"];
+  where = where.get<uint64_t>() + 4;
   const json since = since_mark("drops", now, before);
   ASSERT_EQ(since["drops"].size(), 1u);
+  EXPECT_EQ(since["drops"][0]["where"][0]["packets"], 4);
   EXPECT_EQ(since["drops"][0]["packets"], 4);
   EXPECT_TRUE(since["punts"].empty());
   const json& t = since["totals"];

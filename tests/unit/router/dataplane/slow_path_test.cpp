@@ -122,6 +122,13 @@ TEST_F(FullTapTest, WhatLinuxDoesNotTakeIsTapFull) {
   EXPECT_EQ(reasons.punted[static_cast<size_t>(Reason::kLocal)].get(), 0u);
   const auto& classes = slow_path.punt_meter().counters();
   EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kLocal)].dropped.get(), 5u);
+  uint64_t at_wan0 = 0;
+  slow_path.dropped_at().each([&](Reason reason, InterfaceId interface, uint64_t packets) {
+    EXPECT_EQ(reason, Reason::kTapFull);
+    if (interface == 0) at_wan0 += packets;
+  });
+  EXPECT_EQ(at_wan0, 5u);
+  slow_path.punted_at().each([](Reason, InterfaceId, uint64_t) { ADD_FAILURE(); });
 }
 
 // All that a pool has, until the end.

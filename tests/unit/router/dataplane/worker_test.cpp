@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "router/dataplane/tables/socket_memory.hpp"
@@ -51,10 +52,10 @@ class RefusingWorker : public TwoGateways {
     rte_ring_free(wire_);
   }
 
-  void refuse(rte_mbuf* packet, Reason reason) {
+  void refuse(rte_mbuf* packet, Reason reason, InterfaceId interface = 0) {
     packet->port = 0;
     chunk_->refused_count = 0;
-    chunk_->refuse(packet, reason, 0);
+    chunk_->refuse(packet, reason, interface);
     worker_->take_refused(*chunk_);
   }
   unsigned punted() const {
@@ -93,6 +94,24 @@ TEST_F(RefusingWorker, DropsAsPuntQueueFullWhatTheQueueHasNoRoomFor) {
   EXPECT_EQ(dropped(Reason::kOtherProtocol), 0u);
   const auto& classes = worker_->punt_meter().counters();
   EXPECT_EQ(classes[static_cast<size_t>(PuntClass::kOther)].dropped.get(), 10u);
+}
+
+// What is punted is Linux's: the slow path tells where it came in, once it is delivered.
+TEST_F(RefusingWorker, TellsByWhichInterfaceWhatItDropsCameIn) {
+  refuse(packet(ipv4_frame()), Reason::kBlackhole, 3);
+  refuse(packet(ipv4_frame()), Reason::kBlackhole, 5);
+  refuse(packet(ipv4_frame()), Reason::kBlackhole, 5);
+  refuse(packet(ipv4_frame()), Reason::kNotForUs, kNoInterface);
+  refuse(packet(ipv4_frame()), Reason::kOtherProtocol, 5);
+  std::map<std::pair<Reason, InterfaceId>, uint64_t> told;
+  worker_->dropped_at().each([&](Reason reason, InterfaceId interface, uint64_t packets) {
+    told[{reason, interface}] = packets;
+  });
+  const std::map<std::pair<Reason, InterfaceId>, uint64_t> wanted = {
+      {{Reason::kBlackhole, 3}, 1},
+      {{Reason::kBlackhole, 5}, 2},
+      {{Reason::kNotForUs, kNoInterface}, 1}};
+  EXPECT_EQ(told, wanted);
 }
 
 TEST_F(RefusingWorker, HoldsWhatWaitsForANeighborAndSendsItInOrder) {

@@ -102,7 +102,14 @@ TEST_F(MetricsTest, TellsPortsAndPools) {
   });
   bed->totals.ports[wan].rx_packets = 12;  // since the sample
   bed->plane.running.at("lan0").link.up = false;
+  bed->plane.counted["wan0"].queues = {{6, 600, 5, 500}, {4, 400, 2, 200}};
   const std::string text = scrape();
+  expect(text, "hecto_queue_receive_packets_total{port=\"wan0\",queue=\"0\"} 6");
+  expect(text, "hecto_queue_receive_bytes_total{port=\"wan0\",queue=\"1\"} 400");
+  expect(text, "hecto_queue_transmit_packets_total{port=\"wan0\",queue=\"1\"} 2");
+  expect(text, "hecto_queue_transmit_bytes_total{port=\"wan0\",queue=\"0\"} 500");
+  EXPECT_EQ(text.find("hecto_queue_receive_packets_total{port=\"lan0\""), std::string::npos)
+      << "its driver does not tell";
   expect(text, "hecto_port_info{port=\"wan0\",device=\"eth1\",driver=\"net_fake\",socket=\"0\"} 1");
   expect(text, "hecto_port_up{port=\"wan0\"} 1");
   expect(text, "hecto_port_up{port=\"lan0\"} 0");
@@ -129,6 +136,10 @@ TEST_F(MetricsTest, TellsReasonsAndWorkers) {
   second([&](Totals& t) {
     t.received = 20;
     t.dropped[static_cast<size_t>(Reason::kNoRoute)] = 5;
+    t.dropped_at = {{Reason::kNoRoute, bed->interface("wan0").id, 3},
+                    {Reason::kNoRoute, InterfaceId{998}, 1},
+                    {Reason::kNoRoute, kNoInterface, 1}};
+    t.punted_at = {{Reason::kArp, bed->interface("wan0").id, 2}};
     t.punted[static_cast<size_t>(Reason::kArp)] = 2;
     t.punt_classes[0].passed = 3;
     t.punt_classes[0].dropped = 10;
@@ -149,6 +160,9 @@ TEST_F(MetricsTest, TellsReasonsAndWorkers) {
   expect(text,
          "hecto_dropped_packets_total{reason=\"blackhole\",stage=\"lookup\",kind=\"drop\"} 0");
   expect(text, "hecto_punted_packets_total{reason=\"arp\"} 2");
+  expect(text, "hecto_interface_dropped_packets_total{reason=\"no_route\",interface=\"wan0\"} 3");
+  expect(text, "hecto_interface_dropped_packets_total{reason=\"no_route\",interface=\"\"} 2");
+  expect(text, "hecto_interface_punted_packets_total{reason=\"arp\",interface=\"wan0\"} 2");
   expect(text, "hecto_punt_class_passed_packets_total{class=\"sessions\"} 3");
   expect(text, "hecto_punt_class_dropped_packets_total{class=\"sessions\"} 10");
   expect(text,

@@ -187,6 +187,10 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
     t.dropped[no_route] = 5;
     t.dropped[down] = 9;
     t.punted[no_route] = 2;
+    t.dropped_at = {{Reason::kNoRoute, bed->interface("lan0").id, 1},
+                    {Reason::kNoRoute, InterfaceId{999}, 4},
+                    {Reason::kArp, bed->interface("lan0").id, 8}};
+    t.punted_at = {{Reason::kNoRoute, bed->interface("wan0").id, 2}};
     t.received = 20;
   });
   ExamplePacket packet;
@@ -209,6 +213,11 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(no["kind"], "punt_limited");
   EXPECT_EQ(no["packets"], 5);
   EXPECT_EQ(no["pps"], 5);
+  EXPECT_EQ(
+      no["where"],
+      json::parse(R"([{"interface": null, "packets": 4}, {"interface": "lan0", "packets": 1}])"));
+  EXPECT_EQ(answer["drops"][0]["where"], json::array());
+  EXPECT_EQ(answer["punts"][0]["where"], json::parse(R"([{"interface": "wan0", "packets": 2}])"));
   EXPECT_EQ(no["example"], "10.0.0.1 from lan0");
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
   EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,

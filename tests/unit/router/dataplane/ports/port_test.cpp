@@ -33,6 +33,21 @@ std::unique_ptr<Port> started(const std::string& device, rte_mempool* mempool,
   return std::move(*port);
 }
 
+// What the driver counts of each queue; none where it has counted nothing, as those do that cannot.
+TEST(Port, TellsItsQueuesApart) {
+  const auto port = started("net_ring_queues0", pool());
+  EXPECT_TRUE(port->statistics().queues.empty());
+  rte_mbuf* frame = packet(ipv4_frame());
+  ASSERT_EQ(rte_eth_tx_burst(port->id(), 0, &frame, 1), 1);
+  rte_mbuf* back = nullptr;
+  ASSERT_EQ(rte_eth_rx_burst(port->id(), 0, &back, 1), 1);
+  rte_pktmbuf_free(back);
+  const auto queues = port->statistics().queues;
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_EQ(queues[0].rx_packets, 1u);
+  EXPECT_EQ(queues[0].tx_packets, 1u);
+}
+
 // What the driver does not give stands in one sentence each, with what is done in its place.
 TEST(Port, TellsEachOffloadThatItsDriverDoesNotGive) {
   const auto port = started("net_ring_told0", pool(), true);

@@ -1,0 +1,53 @@
+#include "router/control/late_route_files.hpp"
+
+#include <system_error>
+
+#include "router/control/interface_control.hpp"
+#include "router/control/notes.hpp"
+#include "router/control/route_control.hpp"
+#include "router/control/running.hpp"
+
+namespace hecto::router {
+
+void LateRouteFiles::tick(const Parts& parts) {
+  if (state_ == State::kWanted) read(parts);
+  if (reader_ && reader_->ended()) reader_.reset();
+  if (state_ == State::kReading) {
+    if (ReadRouteFiles* const files = reader_->take()) load(parts, *files);
+  } else if (state_ == State::kLoading && !parts.routes.loading()) {
+    if (reader_) reader_->let_go();
+    state_ = State::kNone;
+  }
+}
+
+void LateRouteFiles::read(const Parts& parts) {
+  WantedRouteFiles wanted{parts.running.config.route_files, {}};
+  for (const auto& [id, interface] : parts.interfaces.table().all())
+    wanted.interfaces.push_back(interface.name);
+  try {
+    reader_ = std::make_unique<RouteFilesReader>(wanted);
+    state_ = State::kReading;
+  } catch (const std::system_error&) {  // no thread: control stands still meanwhile
+    ReadRouteFiles files = read_route_files(wanted);
+    load(parts, files);
+  }
+}
+
+// Not those that a reload has removed since, or loaded itself.
+void LateRouteFiles::load(const Parts& parts, ReadRouteFiles& files) {
+  state_ = State::kLoading;
+  for (const std::string& path : parts.running.config.route_files) {
+    const auto file = files.find(path);
+    if (file == files.end() || parts.routes.has_file(path)) continue;
+    Result<void> done;
+    if (file->second)
+      done = parts.routes.begin_file(path, *file->second);
+    else
+      done = tl::unexpected(file->second.error());
+    if (!done)
+      parts.notes.add("restart: " + done.error().message +
+                      ": its routes are missing till hectod starts with a file that is right");
+  }
+}
+
+}  // namespace hecto::router
