@@ -3,6 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::bench {
@@ -39,9 +40,9 @@ void RawCrypto::use(const esp::Sa& sa, const std::vector<uint16_t>& inner_bytes)
   next_ = 0;
 }
 
-unsigned RawCrypto::run(IMB_CIPHER_DIRECTION direction) {
+unsigned RawCrypto::run(std::span<rte_mbuf* const> packets, IMB_CIPHER_DIRECTION direction) {
   const bool direct = sa_->shape().cipher == Cipher::kAesGcm;
-  for (rte_mbuf* packet : packets_) {
+  for (rte_mbuf* packet : packets) {
     // Where a received frame's ESP header stands, behind Ethernet and IPv4.
     uint8_t* esp = rte_pktmbuf_mtod_offset(packet, uint8_t*, 34);
     const uint32_t text_bytes = text_bytes_[next_];
@@ -49,7 +50,16 @@ unsigned RawCrypto::run(IMB_CIPHER_DIRECTION direction) {
     std::memcpy(iv_ + 4, &++number_, sizeof number_);
     direct ? gcm(esp, text_bytes, direction) : submit(esp, text_bytes, direction);
   }
-  return static_cast<unsigned>(packets_.size());
+  return static_cast<unsigned>(packets.size());
+}
+
+unsigned RawCrypto::run_received(uint16_t port, IMB_CIPHER_DIRECTION direction) {
+  rte_mbuf* packets[kChunkSize];
+  const auto burst = static_cast<uint16_t>(packets_.size());
+  const uint16_t count = rte_eth_rx_burst(port, 0, packets, burst);
+  run({packets, count}, direction);
+  rte_pktmbuf_free_bulk(packets, count);
+  return count;
 }
 
 void RawCrypto::gcm(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION direction) {

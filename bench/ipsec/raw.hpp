@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "router/ipsec/esp/ipsec_mb.hpp"
@@ -22,11 +23,13 @@ class RawCrypto {
 
   // From now on with this SA's key, inner packets of these sizes in turn.
   void use(const router::esp::Sa& sa, const std::vector<uint16_t>& inner_bytes);
-  unsigned seal() { return run(IMB_DIR_ENCRYPT); }  // a burst: how many
-  unsigned open() { return run(IMB_DIR_DECRYPT); }
+  unsigned seal() { return run(packets_, IMB_DIR_ENCRYPT); }  // a burst: how many
+  unsigned open() { return run(packets_, IMB_DIR_DECRYPT); }
+  // The same on what `port` receives, of at least those sizes, and frees.
+  unsigned run_received(uint16_t port, IMB_CIPHER_DIRECTION direction);
 
  private:
-  unsigned run(IMB_CIPHER_DIRECTION direction);
+  unsigned run(std::span<rte_mbuf* const> packets, IMB_CIPHER_DIRECTION direction);
   void gcm(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION direction);
   void submit(uint8_t* esp, uint32_t text_bytes, IMB_CIPHER_DIRECTION direction);
 

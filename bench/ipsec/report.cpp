@@ -67,6 +67,8 @@ json to_json(const IpsecReport& report) {
                            {"share_of_raw", row.share_of_raw},
                            {"ns", row.ns},
                            {"raw_ns", row.raw_ns},
+                           {"streamed_ns", row.streamed_ns},
+                           {"share_of_streamed", row.share_of_streamed},
                            {"floor_ns", row.floor_ns},
                            {"copy_ns", row.copy_ns},
                            {"of_one_worker", row.of_one_worker},
@@ -96,9 +98,10 @@ json to_json(const IpsecReport& report) {
 }
 
 std::string to_text(const IpsecReport& report) {
-  std::vector<std::vector<std::string>> lines = {
-      {"algorithm", "bytes", "", "tunnels", "workers", "Mpps", "Gb/s", "ns", "raw ns",
-       "share of raw", "of encap", "of one tunnel", "of one worker", "spread"}};
+  std::vector<std::vector<std::string>> lines = {{"algorithm", "bytes", "", "tunnels", "workers",
+                                                  "Mpps", "Gb/s", "ns", "raw ns", "share of raw",
+                                                  "streamed ns", "share of it", "of encap",
+                                                  "of one tunnel", "of one worker", "spread"}};
   for (const IpsecRow& row : report.rows) {
     IpsecRow encap = row, one = row;
     encap.direction = "encap";
@@ -108,8 +111,10 @@ std::string to_text(const IpsecReport& report) {
                      fmt::format("{}", row.workers), fmt::format("{:.2f}", row.mpps()),
                      fmt::format("{:.1f}", row.gbps()), fmt::format("{:.0f}", row.ns),
                      alone ? fmt::format("{:.0f}", row.raw_ns) : "",
-                     alone ? percent(row.share_of_raw) : "", of_encap(row, find(report, encap)),
-                     of_one_tunnel(row, find(report, one)),
+                     alone ? percent(row.share_of_raw) : "",
+                     alone ? fmt::format("{:.0f}", row.streamed_ns) : "",
+                     alone ? percent(row.share_of_streamed) : "",
+                     of_encap(row, find(report, encap)), of_one_tunnel(row, find(report, one)),
                      alone ? "" : fmt::format("{:.2f}", row.of_one_worker), percent(row.spread)});
   }
   std::string text = report.rows.empty() ? "" : align_columns(lines, 3);

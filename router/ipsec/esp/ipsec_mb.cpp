@@ -14,11 +14,14 @@ namespace {
 
 constexpr size_t kAhead = 4;  // packets between the prefetch of a key and its use
 
-// The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
-void prefetch_keys(const Sa& sa) {
-  const auto* at = sa.keys();
-  const unsigned lines = sa.shape().cipher == Cipher::kAesGcm ? 6 : 10;
-  for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(at + 64 * i);
+bool has_vaes(const IMB_MGR& manager) {
+  constexpr uint64_t kVaes = IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
+  // Version 1.3 has VAES code for AVX-512 alone, whatever else the CPU offers.
+  return manager.used_arch == IMB_ARCH_AVX512 && (manager.features & kVaes) == kVaes;
+}
+
+void prefetch_lines(const std::byte* at, unsigned first, unsigned end) {
+  for (unsigned i = first; i < end; ++i) __builtin_prefetch(at + 64 * i);
 }
 
 }  // namespace
@@ -52,6 +55,7 @@ Result<std::unique_ptr<Crypto>> IpsecMb::create() {
     crypto->sha256_ = make_sse_manager();
     if (crypto->sha256_ == nullptr) return fail("no memory for ESP's keys", ENOMEM);
   }
+  crypto->powers_end_key_ = crypto->manager_ != nullptr && has_vaes(*crypto->manager_);
   crypto->secrets_ = static_cast<Secrets*>(allocate_secret(sizeof(Secrets)));
   if (crypto->manager_ == nullptr || crypto->secrets_ == nullptr)
     return fail("no memory for ESP's keys", ENOMEM);
@@ -74,11 +78,24 @@ std::string IpsecMb::describe() {
                        imb_get_version_str());
   constexpr std::array<std::string_view, IMB_ARCH_NUM> kNames = {"",    "",     "SSE",
                                                                  "AVX", "AVX2", "AVX-512"};
-  constexpr uint64_t kVaes = IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
-  // Version 1.3 has VAES code for AVX-512 alone, whatever else the CPU offers.
-  const bool vaes = manager->used_arch == IMB_ARCH_AVX512 && (manager->features & kVaes) == kVaes;
   return fmt::format("ipsec-mb {}, {}{}", imb_get_version_str(), kNames[manager->used_arch],
-                     vaes ? " + VAES" : "");
+                     has_vaes(*manager) ? " + VAES" : "");
+}
+
+// The next SA's keys, while this one's packet is worked on: 10,000 SAs do not fit the L2 cache.
+// Powers of GHASH's key lie behind the rounds; VAES code has 48, in falling order up to the end, and
+// uses the last ones of a short text: as many as that has blocks.
+void IpsecMb::prefetch_keys(const Work& work) const noexcept {
+  constexpr unsigned kKeyLines = (sizeof(gcm_key_data) + 63) / 64, kMostPowerLines = 3;
+  constexpr uint32_t kPowers = 48;
+  const Shape& shape = work.sa->shape();
+  const std::byte* keys = work.sa->keys();
+  if (shape.cipher != Cipher::kAesGcm) return prefetch_lines(keys, 0, 10);
+  if (!powers_end_key_) return prefetch_lines(keys, 0, 6);
+  prefetch_lines(keys, 0, shape.key_index == 0 ? 3 : 4);
+  const uint32_t powers = std::min((work.text_bytes + 15) / 16, kPowers);
+  const auto first = static_cast<unsigned>((sizeof(gcm_key_data) - 16 * powers) / 64);
+  prefetch_lines(keys, first, std::min(first + kMostPowerLines, kKeyLines));
 }
 
 template <bool kSeal>
@@ -185,7 +202,7 @@ void IpsecMb::run(std::span<Work> batch) noexcept {
   for (size_t i = 0; i < batch.size(); ++i) {
     Work& work = batch[i];
     const size_t next = i + kAhead;
-    if (next < batch.size() && batch[next].sa != work.sa) prefetch_keys(*batch[next].sa);
+    if (next < batch.size() && batch[next].sa != work.sa) prefetch_keys(batch[next]);
     work.failed = false;
     switch (work.sa->shape().cipher) {
       case Cipher::kAesGcm:

@@ -34,6 +34,7 @@ class IpsecMb final : public Crypto {
   IpsecMb() = default;
   template <bool kSeal>
   void run(std::span<Work> batch) noexcept;
+  void prefetch_keys(const Work& work) const noexcept;
   template <bool kSeal>
   void gcm(Work& work) noexcept;
   void gmac(Work& work, uint8_t* icv) noexcept;
@@ -53,6 +54,7 @@ class IpsecMb final : public Crypto {
   Manager manager_;
   Manager sha256_;  // null where manager_ is the better one
   Secrets* secrets_ = nullptr;
+  bool powers_end_key_ = false;  // GHASH's, in gcm_key_data: of VAES code
 };
 
 }  // namespace hecto::router::esp

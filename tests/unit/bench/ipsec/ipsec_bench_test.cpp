@@ -21,6 +21,8 @@ IpsecRow row(const std::string& direction, unsigned tunnels, double share) {
   row.ns = 400 / share;
   row.raw_ns = 400;
   row.share_of_raw = share;
+  row.streamed_ns = 500;
+  row.share_of_streamed = share * 500 / 400;
   return row;
 }
 
@@ -65,6 +67,8 @@ TEST(IpsecBench, WritesARowWithRatesOfTheInnerPacket) {
   EXPECT_DOUBLE_EQ(first["mpps"], 2.0);
   EXPECT_DOUBLE_EQ(first["gbps"], 22.4);
   EXPECT_DOUBLE_EQ(first["share_of_raw"], 0.8);
+  EXPECT_DOUBLE_EQ(first["streamed_ns"], 500);
+  EXPECT_DOUBLE_EQ(first["share_of_streamed"], 1.0);
   EXPECT_FALSE(json.contains("control"));
   EXPECT_EQ(json["not_measured"][0], "vpp: not found");
 }
