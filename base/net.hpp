@@ -44,6 +44,10 @@ std::string_view to_string(UrpfMode mode) noexcept;
 
 enum class IpsecMode : uint8_t { kTransport, kTunnel };
 std::string_view to_string(IpsecMode mode) noexcept;
+struct UdpEncapsulation {  // of ESP (RFC 3948); host order
+  uint16_t source_port = 4500, destination_port = 4500;
+  bool operator==(const UdpEncapsulation&) const = default;
+};
 enum class PolicyDirection : uint8_t { kOut, kIn, kForward };  // as in `ip xfrm policy`
 std::string_view to_string(PolicyDirection direction) noexcept;
 enum class PolicyAction : uint8_t { kProtect, kBypass, kDiscard };  // RFC 4301 §4.4.1

@@ -33,11 +33,6 @@ struct IpsecLifetime {  // nothing: no limit
   bool operator==(const IpsecLifetime&) const = default;
 };
 
-struct IpsecEncapsulation {  // ESP in UDP (RFC 3948)
-  uint16_t source_port = 4500, destination_port = 4500;
-  bool operator==(const IpsecEncapsulation&) const = default;
-};
-
 struct IpsecSaConfig {
   lookup::IpAddress source, destination;
   uint32_t spi = 0;
@@ -49,7 +44,7 @@ struct IpsecSaConfig {
   std::string key_file;  // that they came from; empty: written in the file itself
   uint16_t replay_window = 0;
   bool esn = false;
-  std::optional<IpsecEncapsulation> encapsulation;
+  std::optional<UdpEncapsulation> encapsulation;
   IpsecLifetime lifetime;
   bool copy_dscp = true, copy_dont_fragment = true, ecn = true;
   uint16_t tfc_pad = 0;

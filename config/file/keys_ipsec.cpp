@@ -104,10 +104,10 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       "Bytes that payloads are padded to (RFC 4303 §2.7).").if_changed(),
 };
 
-constexpr Key<IpsecEncapsulation> kEncapsulation[] = {
-  integer<&IpsecEncapsulation::source_port>("source_port", {1, 65535}, kReload,
+constexpr Key<UdpEncapsulation> kEncapsulation[] = {
+  integer<&UdpEncapsulation::source_port>("source_port", {1, 65535}, kReload,
       "UDP port of the end that sends."),
-  integer<&IpsecEncapsulation::destination_port>("destination_port", {1, 65535}, kReload,
+  integer<&UdpEncapsulation::destination_port>("destination_port", {1, 65535}, kReload,
       "UDP port of the end that receives."),
 };
 
@@ -183,7 +183,7 @@ constexpr Key<IpsecTemplateConfig> kTemplates[] = {
 
 constinit const Section<IpsecConfig> ipsec_keys = section<kIpsec>("ipsec");
 constinit const Section<IpsecSaConfig> sa_keys = section<kSas>("ipsec.sas.*");
-constinit const Section<IpsecEncapsulation> encapsulation_keys =
+constinit const Section<UdpEncapsulation> encapsulation_keys =
     section<kEncapsulation>("ipsec.sas.*.encapsulation");
 constinit const Section<IpsecLifetime> lifetime_keys = section<kLifetime>("ipsec.sas.*.lifetime");
 constinit const Section<IpsecPolicyConfig> policy_keys = section<kPolicies>("ipsec.policies.*");

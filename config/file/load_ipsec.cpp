@@ -145,7 +145,7 @@ void read_lifetime(const Value& value, IpsecLifetime& lifetime) {
              pair("use_s", "hard_use_s", &L::soft_use_s, &L::hard_use_s)});
 }
 
-void read_encapsulation(const Value& value, IpsecEncapsulation& encapsulation) {
+void read_encapsulation(const Value& value, UdpEncapsulation& encapsulation) {
   Fields fields(value, encapsulation_keys.names,
                 "a map, as {source_port: 4500, destination_port: 4500}");
   read_keys(fields, encapsulation_keys, encapsulation);

@@ -33,11 +33,6 @@ struct SaLifetime {
   bool operator==(const SaLifetime&) const = default;
 };
 
-struct UdpEncapsulation {  // RFC 3948; host order
-  uint16_t source_port = 4500, destination_port = 4500;
-  bool operator==(const UdpEncapsulation&) const = default;
-};
-
 struct SaState {
   SaId id;
   IpAddress source;

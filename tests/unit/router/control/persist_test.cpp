@@ -58,7 +58,7 @@ config::KeptItems some_items() {
   cbc.integrity = "hmac-sha1";
   cbc.cipher_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f");
   cbc.integrity_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f10111213");
-  cbc.encapsulation = config::IpsecEncapsulation{};
+  cbc.encapsulation = UdpEncapsulation{};
   cbc.esn = true;
   cbc.replay_window = 128;
   config::RouteConfig nowhere;
