@@ -8,15 +8,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/id.hpp"
+
 namespace hecto {
 
 struct MacAddress : std::array<uint8_t, 6> {};
 std::string to_string(const MacAddress& mac);                        // 02:00:00:00:00:01
 std::optional<MacAddress> parse_mac_address(std::string_view text);  // the same, in either case
 
+using PortId = Id<struct PortKind, uint16_t>;    // DPDK's number
+using QueueId = Id<struct QueueKind, uint16_t>;  // of a port: to receive from, or to transmit on
 // Index of an L3 interface (a port, or a VLAN of a port) in the router's tables. Dense, reused.
-using InterfaceId = uint16_t;
+using InterfaceId = Id<struct InterfaceKind, uint16_t>;
 inline constexpr InterfaceId kNoInterface = 0xffff;
+using Spi = Id<struct SpiKind, uint32_t>;  // RFC 4301 §4.1; host order
 
 // Who said so. Lower wins among routes of one prefix when the metrics are equal; the kernel's
 // local table comes before everything, as in Linux.

@@ -35,7 +35,7 @@ struct IpsecLifetime {  // nothing: no limit
 
 struct IpsecSaConfig {
   lookup::IpAddress source, destination;
-  uint32_t spi = 0;
+  Spi spi = 0;
   IpsecMode mode = IpsecMode::kTunnel;
   uint32_t reqid = 0, if_id = 0;
   std::string cipher, integrity;  // names of the tables above; integrity empty with an AEAD
@@ -53,7 +53,8 @@ struct IpsecSaConfig {
 
 struct IpsecTemplateConfig {
   std::optional<lookup::IpAddress> source, destination;  // needed in tunnel mode
-  uint32_t reqid = 0, spi = 0;                           // 0: any
+  uint32_t reqid = 0;                                    // 0: any
+  Spi spi = 0;                                           // 0: any
   IpsecMode mode = IpsecMode::kTunnel;
   bool optional = false;
   bool operator==(const IpsecTemplateConfig&) const = default;

@@ -16,8 +16,8 @@ constexpr uint64_t kMostSeconds = 1'000'000'000;
 std::string address_text(const lookup::IpAddress& address) {
   return quoted(address.to_string());
 }
-std::string spi_text(uint32_t spi) {
-  return spi == 0 ? std::string() : fmt::format("{:#010x}", spi);
+std::string spi_text(Spi spi) {
+  return spi == 0 ? std::string() : fmt::format("{:#010x}", spi.value());
 }
 
 // clang-format off
@@ -49,7 +49,7 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       .printed([](const IpsecSaConfig& sa) { return address_text(sa.destination); }),
   structure<IpsecSaConfig>("spi", "integer", "none", {0x100, kMost32, "0x100 to 0xffffffff"}, kReload,
       "With the destination, what packets name the SA by.")
-      .printed([](const IpsecSaConfig& sa) { return fmt::format("{:#010x}", sa.spi); }),
+      .printed([](const IpsecSaConfig& sa) { return fmt::format("{:#010x}", sa.spi.value()); }),
   word<&IpsecSaConfig::mode>("mode", kReload,
       "Whether whole packets or their payloads are protected."),
   integer<&IpsecSaConfig::reqid>("reqid", {0, kMost32}, kReload,

@@ -62,8 +62,8 @@ template <typename Address>
   if (bytes > record.mtu) return Reason::kTooBig;
   const InterfaceView& interface = snapshot.interfaces[record.interface];
   const bool tells = kIpv4 ? interface.redirects4 : interface.redirects6;
-  const bool told =
-      tells && redirects != nullptr && redirects->take(ip, record.interface, rte_rdtsc());
+  const bool told = tells && redirects != nullptr &&
+                    redirects->take(ip, InterfaceId(record.interface), rte_rdtsc());
   return told ? Reason::kRedirect : Reason::kNone;
 }
 
@@ -130,7 +130,7 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
       chunk.refuse(packet, Reason::kTtlExpired, interface);
       continue;
     }
-    const uint16_t port = record->port;
+    const PortId port(record->port);
     if (plain && l2_length == kEthernetBytes) [[likely]] {
       write_plain_header(ip, record->header);
     } else {

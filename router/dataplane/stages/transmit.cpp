@@ -4,7 +4,7 @@
 
 namespace hecto::router {
 
-void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
+void Transmitter::drop(PortId port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
   if (observer_ != nullptr)
     for (unsigned i = 0; i < count; ++i) observer_->not_sent(packets[i], reason, port);
   reasons_.dropped[static_cast<size_t>(reason)].add(count);
@@ -13,7 +13,7 @@ void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason
 
 // Into one mbuf of the port's own pool, which holds what the port's MTU allows. Null: the pool is
 // empty, and the packet dropped.
-rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept {
+rte_mbuf* Transmitter::copied(PortId port, const TransmitPath& path, rte_mbuf* packet) noexcept {
   rte_mbuf* copy =
       path.pool == nullptr ? nullptr : rte_pktmbuf_copy(packet, path.pool, 0, UINT32_MAX);
   if (copy != nullptr && copy->nb_segs > 1) {
@@ -30,7 +30,7 @@ rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf*
 }
 
 // In the room of their first segment where they fit. Returns how many are left.
-unsigned Transmitter::join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+unsigned Transmitter::join_segments(PortId port, const TransmitPath& path, rte_mbuf** packets,
                                     unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -44,7 +44,7 @@ unsigned Transmitter::join_segments(uint16_t port, const TransmitPath& path, rte
 
 // Copies what the driver would put into the wrong pool, or with what hangs on it. Returns how many
 // are left.
-unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+unsigned Transmitter::make_plain(PortId port, const TransmitPath& path, rte_mbuf** packets,
                                  unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -57,9 +57,9 @@ unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mb
   return kept;
 }
 
-void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+void Transmitter::send(PortId port, const TransmitPath& path, rte_mbuf** packets,
                        unsigned count) noexcept {
-  const uint16_t queue = path.queue;
+  const QueueId queue = path.queue;
   uint64_t bytes = 0;
   unsigned segments = 0;  // above 1: some packet has more than one
   for (unsigned i = 0; i < count; ++i) {
@@ -91,7 +91,7 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
   ports_[port].tx_bytes.add(bytes);
 }
 
-void Transmitter::flush(uint16_t port) noexcept {
+void Transmitter::flush(PortId port) noexcept {
   const bool timed = timer_ != nullptr && timer_->active();
   if (timed) [[unlikely]]
     timer_->end(TimedStage::kRewrite);

@@ -23,7 +23,7 @@ class Transmitter {
 
   void use(const std::array<TransmitPath, kMaxPorts>* paths) noexcept { paths_ = paths; }
 
-  void enqueue(uint16_t port, rte_mbuf* packet) noexcept {
+  void enqueue(PortId port, rte_mbuf* packet) noexcept {
     const unsigned count = counts_[port];
     packets_[port][count] = packet;
     counts_[port] = count + 1;
@@ -34,17 +34,17 @@ class Transmitter {
   }
 
   void flush_all() noexcept {
-    while (pending_ != 0) flush(static_cast<uint16_t>(__builtin_ctzll(pending_)));
+    while (pending_ != 0) flush(PortId(__builtin_ctzll(pending_)));
   }
 
   // Sends what others handed over for a queue that this thread owns. Returns packets taken.
   unsigned drain(const HandoffQueue& handoff) noexcept;
 
-  std::span<rte_mbuf* const> queued(uint16_t port) const noexcept {
+  std::span<rte_mbuf* const> queued(PortId port) const noexcept {
     return {packets_[port], counts_[port]};
   }
   // Its packets are the caller's now.
-  void forget(uint16_t port) noexcept {
+  void forget(PortId port) noexcept {
     counts_[port] = 0;
     pending_ &= ~(1ull << port);
   }
@@ -53,14 +53,14 @@ class Transmitter {
   void follow(Observer* observer) noexcept { observer_ = observer; }  // null: nobody looks on
 
  private:
-  void flush(uint16_t port) noexcept;
-  void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
-  unsigned join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+  void flush(PortId port) noexcept;
+  void send(PortId port, const TransmitPath& path, rte_mbuf** packets, unsigned count) noexcept;
+  unsigned join_segments(PortId port, const TransmitPath& path, rte_mbuf** packets,
                          unsigned count) noexcept;
-  unsigned make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+  unsigned make_plain(PortId port, const TransmitPath& path, rte_mbuf** packets,
                       unsigned count) noexcept;
-  rte_mbuf* copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept;
-  void drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
+  rte_mbuf* copied(PortId port, const TransmitPath& path, rte_mbuf* packet) noexcept;
+  void drop(PortId port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
 
   const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;
   Observer* observer_ = nullptr;

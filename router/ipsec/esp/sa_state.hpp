@@ -17,7 +17,7 @@ namespace hecto::router {
 // What an SA is found by (RFC 4301 §4.1); Linux tells states apart by it too.
 struct SaId {
   IpAddress destination;
-  uint32_t spi = 0;  // host order
+  Spi spi = 0;  // host order
   auto operator<=>(const SaId&) const = default;
 };
 
