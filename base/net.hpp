@@ -8,15 +8,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/id.hpp"
+
 namespace hecto {
 
 struct MacAddress : std::array<uint8_t, 6> {};
 std::string to_string(const MacAddress& mac);                        // 02:00:00:00:00:01
 std::optional<MacAddress> parse_mac_address(std::string_view text);  // the same, in either case
 
+using PortId = Id<struct PortKind, uint16_t>;    // DPDK's number
+using QueueId = Id<struct QueueKind, uint16_t>;  // of a port: to receive from, or to transmit on
 // Index of an L3 interface (a port, or a VLAN of a port) in the router's tables. Dense, reused.
-using InterfaceId = uint16_t;
+using InterfaceId = Id<struct InterfaceKind, uint16_t>;
 inline constexpr InterfaceId kNoInterface = 0xffff;
+using Spi = Id<struct SpiKind, uint32_t>;  // RFC 4301 §4.1; host order
 
 // Who said so. Lower wins among routes of one prefix when the metrics are equal; the kernel's
 // local table comes before everything, as in Linux.
@@ -44,6 +49,10 @@ std::string_view to_string(UrpfMode mode) noexcept;
 
 enum class IpsecMode : uint8_t { kTransport, kTunnel };
 std::string_view to_string(IpsecMode mode) noexcept;
+struct UdpEncapsulation {  // of ESP (RFC 3948); host order
+  uint16_t source_port = 4500, destination_port = 4500;
+  bool operator==(const UdpEncapsulation&) const = default;
+};
 enum class PolicyDirection : uint8_t { kOut, kIn, kForward };  // as in `ip xfrm policy`
 std::string_view to_string(PolicyDirection direction) noexcept;
 enum class PolicyAction : uint8_t { kProtect, kBypass, kDiscard };  // RFC 4301 §4.4.1

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/net.hpp"
 #include "bench/bed/replay.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
@@ -49,8 +50,8 @@ class Bed {
     destinations_ = std::move(destinations);
   }
   uint64_t sweep_cycles() const;  // of all ports, for frames that are swept
-  uint16_t in(size_t worker) const { return in_[worker]; }
-  const std::array<uint16_t, 2>& out() const { return out_; }
+  PortId in(size_t worker) const { return in_[worker]; }
+  const std::array<PortId, 2>& out() const { return out_; }
   rte_mempool* pool(size_t worker);  // of the worker's receive port
 
   const router::RouteTable& table() const { return *table_; }
@@ -73,8 +74,8 @@ class Bed {
   size_t routes_ = 0;
   double load_seconds_ = 0;
   ReplayDestinations destinations_;
-  std::vector<uint16_t> in_;
-  std::array<uint16_t, 2> out_{};
+  std::vector<PortId> in_;
+  std::array<PortId, 2> out_{};
   std::vector<std::unique_ptr<Replay>> replays_;
   std::vector<std::unique_ptr<Sink>> sinks_;
 };

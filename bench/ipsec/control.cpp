@@ -35,7 +35,7 @@ const esp::Transform& transform() {
   return kTransform;
 }
 
-Tunnel tunnel(unsigned n, const IpAddress& far_end, uint32_t spi, uint32_t window = 64) {
+Tunnel tunnel(unsigned n, const IpAddress& far_end, Spi spi, uint32_t window = 64) {
   return {n, spi, far_end, transform(), window};
 }
 
@@ -79,7 +79,7 @@ Result<void> measure_rates(Bed& bed, std::span<const IpAddress> ends, IpsecContr
   const auto next = [&](unsigned count) {
     std::vector<Tunnel> tunnels;
     for (unsigned i = 0; i < count; ++i, ++n)
-      tunnels.push_back(tunnel(n, ends[n % ends.size()], kSpi + 2 * n));
+      tunnels.push_back(tunnel(n, ends[n % ends.size()], Spi(kSpi + 2 * n)));
     return tunnels;
   };
   const auto take = [&](double& rate, unsigned count, bool with_policy, size_t commit_every) {
@@ -191,7 +191,7 @@ class Rekeyed {
     std::swap(sending_, next_);
     for (unsigned i = 1; i <= rekeys; ++i) {
       flow();
-      const Tunnel fresh = tunnel(0, far_end_, kSpi + 2 * i);
+      const Tunnel fresh = tunnel(0, far_end_, Spi(kSpi + 2 * i));
       if (auto done = add(fresh); !done) return done;
       flow();
       sending_ = std::move(next_);

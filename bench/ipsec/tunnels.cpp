@@ -64,7 +64,7 @@ SaState Tunnel::outbound() const {
 }
 
 SaState Tunnel::inbound() const {
-  return state_of(*this, far_end, {*IpAddress::parse(kRouter), spi + 1});
+  return state_of(*this, far_end, {*IpAddress::parse(kRouter), Spi(spi + 1)});
 }
 
 IpsecPolicy Tunnel::policy(PolicyDirection direction) const {
@@ -163,7 +163,7 @@ Result<std::unique_ptr<Tunnels>> Tunnels::create(Bed& bed, const esp::Transform&
                                                  std::span<const IpAddress> ends) {
   std::unique_ptr<Tunnels> tunnels(new Tunnels(bed));
   for (unsigned n = 0; n < ends.size(); ++n)
-    tunnels->tunnels_.push_back({n, kFirstSpi + 2 * n, ends[n], transform});
+    tunnels->tunnels_.push_back({n, Spi(kFirstSpi + 2 * n), ends[n], transform});
   for (const Tunnel& tunnel : tunnels->tunnels_) {
     auto twin = esp::Sa::create(tunnel.inbound());
     if (!twin) return tl::unexpected(twin.error());

@@ -21,7 +21,7 @@ namespace hecto::bench {
 // `spi`: outbound as it is, inbound one more.
 struct Tunnel {
   unsigned n = 0;
-  uint32_t spi = 0;
+  Spi spi = 0;
   router::IpAddress far_end;
   router::esp::Transform transform;
   uint32_t replay_window = 0;

@@ -33,14 +33,9 @@ struct IpsecLifetime {  // nothing: no limit
   bool operator==(const IpsecLifetime&) const = default;
 };
 
-struct IpsecEncapsulation {  // ESP in UDP (RFC 3948)
-  uint16_t source_port = 4500, destination_port = 4500;
-  bool operator==(const IpsecEncapsulation&) const = default;
-};
-
 struct IpsecSaConfig {
   lookup::IpAddress source, destination;
-  uint32_t spi = 0;
+  Spi spi = 0;
   IpsecMode mode = IpsecMode::kTunnel;
   uint32_t reqid = 0, if_id = 0;
   std::string cipher, integrity;  // names of the tables above; integrity empty with an AEAD
@@ -49,7 +44,7 @@ struct IpsecSaConfig {
   std::string key_file;  // that they came from; empty: written in the file itself
   uint16_t replay_window = 0;
   bool esn = false;
-  std::optional<IpsecEncapsulation> encapsulation;
+  std::optional<UdpEncapsulation> encapsulation;
   IpsecLifetime lifetime;
   bool copy_dscp = true, copy_dont_fragment = true, ecn = true;
   uint16_t tfc_pad = 0;
@@ -58,7 +53,8 @@ struct IpsecSaConfig {
 
 struct IpsecTemplateConfig {
   std::optional<lookup::IpAddress> source, destination;  // needed in tunnel mode
-  uint32_t reqid = 0, spi = 0;                           // 0: any
+  uint32_t reqid = 0;                                    // 0: any
+  Spi spi = 0;                                           // 0: any
   IpsecMode mode = IpsecMode::kTunnel;
   bool optional = false;
   bool operator==(const IpsecTemplateConfig&) const = default;

@@ -22,7 +22,7 @@ extern const Section<TablesConfig> table_keys;
 extern const Section<OffloadConfig> offload_keys;
 extern const Section<IpsecConfig> ipsec_keys;
 extern const Section<IpsecSaConfig> sa_keys;
-extern const Section<IpsecEncapsulation> encapsulation_keys;
+extern const Section<UdpEncapsulation> encapsulation_keys;
 extern const Section<IpsecLifetime> lifetime_keys;
 extern const Section<IpsecPolicyConfig> policy_keys;
 extern const Section<IpsecTemplateConfig> template_keys;

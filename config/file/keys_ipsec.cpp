@@ -16,8 +16,8 @@ constexpr uint64_t kMostSeconds = 1'000'000'000;
 std::string address_text(const lookup::IpAddress& address) {
   return quoted(address.to_string());
 }
-std::string spi_text(uint32_t spi) {
-  return spi == 0 ? std::string() : fmt::format("{:#010x}", spi);
+std::string spi_text(Spi spi) {
+  return spi == 0 ? std::string() : fmt::format("{:#010x}", spi.value());
 }
 
 // clang-format off
@@ -49,7 +49,7 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       .printed([](const IpsecSaConfig& sa) { return address_text(sa.destination); }),
   structure<IpsecSaConfig>("spi", "integer", "none", {0x100, kMost32, "0x100 to 0xffffffff"}, kReload,
       "With the destination, what packets name the SA by.")
-      .printed([](const IpsecSaConfig& sa) { return fmt::format("{:#010x}", sa.spi); }),
+      .printed([](const IpsecSaConfig& sa) { return fmt::format("{:#010x}", sa.spi.value()); }),
   word<&IpsecSaConfig::mode>("mode", kReload,
       "Whether whole packets or their payloads are protected."),
   integer<&IpsecSaConfig::reqid>("reqid", {0, kMost32}, kReload,
@@ -104,10 +104,10 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       "Bytes that payloads are padded to (RFC 4303 §2.7).").if_changed(),
 };
 
-constexpr Key<IpsecEncapsulation> kEncapsulation[] = {
-  integer<&IpsecEncapsulation::source_port>("source_port", {1, 65535}, kReload,
+constexpr Key<UdpEncapsulation> kEncapsulation[] = {
+  integer<&UdpEncapsulation::source_port>("source_port", {1, 65535}, kReload,
       "UDP port of the end that sends."),
-  integer<&IpsecEncapsulation::destination_port>("destination_port", {1, 65535}, kReload,
+  integer<&UdpEncapsulation::destination_port>("destination_port", {1, 65535}, kReload,
       "UDP port of the end that receives."),
 };
 
@@ -183,7 +183,7 @@ constexpr Key<IpsecTemplateConfig> kTemplates[] = {
 
 constinit const Section<IpsecConfig> ipsec_keys = section<kIpsec>("ipsec");
 constinit const Section<IpsecSaConfig> sa_keys = section<kSas>("ipsec.sas.*");
-constinit const Section<IpsecEncapsulation> encapsulation_keys =
+constinit const Section<UdpEncapsulation> encapsulation_keys =
     section<kEncapsulation>("ipsec.sas.*.encapsulation");
 constinit const Section<IpsecLifetime> lifetime_keys = section<kLifetime>("ipsec.sas.*.lifetime");
 constinit const Section<IpsecPolicyConfig> policy_keys = section<kPolicies>("ipsec.policies.*");

@@ -145,7 +145,7 @@ void read_lifetime(const Value& value, IpsecLifetime& lifetime) {
              pair("use_s", "hard_use_s", &L::soft_use_s, &L::hard_use_s)});
 }
 
-void read_encapsulation(const Value& value, IpsecEncapsulation& encapsulation) {
+void read_encapsulation(const Value& value, UdpEncapsulation& encapsulation) {
   Fields fields(value, encapsulation_keys.names,
                 "a map, as {source_port: 4500, destination_port: 4500}");
   read_keys(fields, encapsulation_keys, encapsulation);
@@ -210,7 +210,7 @@ void read_persist(const Fields& fields, bool* persist) {
   if (value != nullptr) *persist = value->boolean().value_or(false);
 }
 
-std::optional<uint32_t> read_spi(const Value& value) {
+std::optional<Spi> read_spi(const Value& value) {
   std::string_view word = value.word();
   const bool hex = word.starts_with("0x");
   if (hex) word.remove_prefix(2);
@@ -218,7 +218,7 @@ std::optional<uint32_t> read_spi(const Value& value) {
   const auto [end, error] =
       std::from_chars(word.data(), word.data() + word.size(), spi, hex ? 16 : 10);
   if (error == std::errc() && end == word.data() + word.size() && spi >= sa_keys["spi"].range.low)
-    return spi;
+    return Spi(spi);
   value.refuse(fmt::format("is no SPI; use {}", sa_keys["spi"].range.words));
   return std::nullopt;
 }

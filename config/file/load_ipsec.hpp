@@ -12,7 +12,7 @@
 namespace hecto::config {
 
 void load_ipsec(const Value& value, Loading& loading);
-std::optional<uint32_t> read_spi(const Value& value);
+std::optional<Spi> read_spi(const Value& value);
 
 // The keys of an item of the API, which has `persist` besides where it is asked for.
 std::vector<std::string_view> api_names(std::span<const std::string_view> names,

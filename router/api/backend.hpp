@@ -137,7 +137,7 @@ class ApiBackend {
   virtual config::LoadLimits limits() const = 0;
   // SAs and policies of origin api. A policy is found by direction, selector and if_id.
   virtual ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) = 0;
-  virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) = 0;
+  virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) = 0;
   virtual ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) = 0;
   virtual ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
   virtual ApiResult start_trace(const TraceFilter& filter) = 0;

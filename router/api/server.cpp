@@ -140,7 +140,7 @@ ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
   const char* last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, spi, hex ? 16 : 10);
   if (error != std::errc() || end != last) throw Wrong{400, "spi: say which SA, as spi=0x1001"};
-  return backend.delete_ipsec_sa(*destination, spi);
+  return backend.delete_ipsec_sa(*destination, Spi(spi));
 }
 
 ApiResult change_ipsec_policy(ApiBackend& backend, const HttpRequest& request) {

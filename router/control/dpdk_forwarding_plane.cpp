@@ -249,7 +249,7 @@ std::optional<PortStatus> DpdkForwardingPlane::port(const std::string& name) con
   return found == nullptr ? std::nullopt : std::optional(status(*found));
 }
 
-std::optional<std::string> DpdkForwardingPlane::port_name(uint16_t id) const {
+std::optional<std::string> DpdkForwardingPlane::port_name(PortId id) const {
   const Port* found = dataplane_->port(id);
   return found == nullptr ? std::nullopt : std::optional(found->name());
 }

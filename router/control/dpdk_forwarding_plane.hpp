@@ -53,7 +53,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
 
   std::vector<PortStatus> ports() const override;
   std::optional<PortStatus> port(const std::string& name) const override;
-  std::optional<std::string> port_name(uint16_t id) const override;
+  std::optional<std::string> port_name(PortId id) const override;
   PortStatistics statistics(const std::string& port) const override;
   std::vector<WorkerStatus> workers() const override;
   std::vector<PoolStatus> pools() const override;

@@ -28,7 +28,7 @@ class TraceSession;
 
 // A port that runs.
 struct PortStatus {
-  uint16_t id = 0;  // DPDK's number
+  PortId id = 0;  // DPDK's number
   config::PortConfig config;
   std::string driver;
   int socket = 0;  // of its buffers
@@ -49,7 +49,7 @@ struct PortStatus {
 struct WorkerStatus {
   struct Queue {
     std::string port;
-    uint16_t queue = 0;
+    QueueId queue = 0;
   };
   unsigned id = 0;
   unsigned cpu = 0;
@@ -112,7 +112,7 @@ class ForwardingPlane {
 
   virtual std::vector<PortStatus> ports() const = 0;  // by name
   virtual std::optional<PortStatus> port(const std::string& name) const = 0;
-  virtual std::optional<std::string> port_name(uint16_t id) const = 0;
+  virtual std::optional<std::string> port_name(PortId id) const = 0;
   virtual PortStatistics statistics(const std::string& port) const = 0;
   virtual std::vector<WorkerStatus> workers() const = 0;  // by id
   virtual std::vector<PoolStatus> pools() const = 0;

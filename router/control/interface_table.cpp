@@ -31,7 +31,7 @@ const Interface* InterfaceTable::find(const std::string& name) const {
   return nullptr;
 }
 
-const Interface* InterfaceTable::find(uint16_t port, uint16_t vlan) const {
+const Interface* InterfaceTable::find(PortId port, uint16_t vlan) const {
   for (const auto& [id, interface] : interfaces_)
     if (interface.port == port && interface.vlan == vlan) return &interface;
   return nullptr;

@@ -37,7 +37,7 @@ class InterfaceTable {
   void erase(InterfaceId id) { interfaces_.erase(id); }
   const Interface* find(InterfaceId id) const;
   const Interface* find(const std::string& name) const;
-  const Interface* find(uint16_t port, uint16_t vlan) const;
+  const Interface* find(PortId port, uint16_t vlan) const;
   const Interface* by_ifindex(int ifindex) const;
   Interface* by_ifindex(int ifindex);
   Interface* find(InterfaceId id);

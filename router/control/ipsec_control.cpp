@@ -95,7 +95,7 @@ std::vector<Expiry> IpsecControl::tick() {
   if (nic_) nic_->tick();
   std::vector<Expiry> over = ipsec_.due(now_s());
   for (const Expiry& expiry : over)
-    spdlog::info("ipsec: SA {:#x} to {}: {} lifetime over ({})", expiry.id.spi,
+    spdlog::info("ipsec: SA {:#x} to {}: {} lifetime over ({})", expiry.id.spi.value(),
                  expiry.id.destination.to_string(), expiry.hard ? "hard" : "soft",
                  to_string(expiry.cause));
   return over;

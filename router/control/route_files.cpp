@@ -16,8 +16,7 @@ Result<ReadRouteFile> read_route_file(const std::string& path,
   RouteFileOptions options;
   options.find_interface = [&interfaces](std::string_view name) {
     const auto found = std::find(interfaces.begin(), interfaces.end(), name);
-    return found == interfaces.end() ? kNoInterface
-                                     : static_cast<InterfaceId>(found - interfaces.begin());
+    return found == interfaces.end() ? kNoInterface : InterfaceId(found - interfaces.begin());
   };
   auto file = read_routes(path, options);
   if (!file) return tl::unexpected(file.error());

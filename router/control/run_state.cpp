@@ -44,11 +44,12 @@ bool take_line(const std::string& line, RunState& state) {
   }
   if (what == "sa") {
     SaNumbers numbers;
-    words >> value >> std::hex >> numbers.id.spi >> numbers.fingerprint >> std::dec >>
-        numbers.sequence >> numbers.replay_sequence;
+    uint32_t spi = 0;
+    words >> value >> std::hex >> spi >> numbers.fingerprint >> std::dec >> numbers.sequence >>
+        numbers.replay_sequence;
     const auto destination = lookup::IpAddress::parse(value);
     if (!destination || !words) return false;
-    numbers.id.destination = *destination;
+    numbers.id = {*destination, Spi(spi)};
     state.sas.push_back(numbers);
     return true;
   }
@@ -111,8 +112,8 @@ std::string to_text(const RunState& state) {
   for (const RunState::Neighbor& one : state.neighbors)
     text += fmt::format("neighbor {} {}\n", one.interface, one.address.to_string());
   for (const SaNumbers& one : state.sas)
-    text += fmt::format("sa {} {:x} {:x} {} {}\n", one.id.destination.to_string(), one.id.spi,
-                        one.fingerprint, one.sequence, one.replay_sequence);
+    text += fmt::format("sa {} {:x} {:x} {} {}\n", one.id.destination.to_string(),
+                        one.id.spi.value(), one.fingerprint, one.sequence, one.replay_sequence);
   if (!state.tables.empty()) text += fmt::format("tables {}\n", state.tables);
   for (const std::string& line : state.numbers) text += fmt::format("number {}\n", line);
   return text + fmt::format("sum {:016x}\n", text_sum(text));

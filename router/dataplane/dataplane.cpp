@@ -141,7 +141,7 @@ Port* Dataplane::port(const std::string& name) const {
   return found == ports_.end() ? nullptr : found->second.get();
 }
 
-Port* Dataplane::port(uint16_t id) const {
+Port* Dataplane::port(PortId id) const {
   for (const auto& [name, port] : ports_)
     if (port->id() == id) return port.get();
   return nullptr;

@@ -80,7 +80,7 @@ class Dataplane {
 
   const std::map<std::string, std::unique_ptr<Port>>& ports() const { return ports_; }
   Port* port(const std::string& name) const;
-  Port* port(uint16_t id) const;
+  Port* port(PortId id) const;
   const std::vector<SocketPointer<Worker>>& workers() const { return workers_; }
   const std::vector<std::unique_ptr<Mempool>>& pools() const { return pools_; }
   const Mempool* pool_of(const std::string& port) const;

@@ -100,7 +100,7 @@ class ThoughtPacket {
 InterfaceId ingress(const PacketQuestion& question, const Snapshot& snapshot) {
   if (question.interface != kNoInterface) return question.interface;
   for (size_t id = 0; id < snapshot.interfaces.size(); ++id)
-    if (snapshot.interfaces[id].up) return static_cast<InterfaceId>(id);
+    if (snapshot.interfaces[id].up) return InterfaceId(id);
   return kNoInterface;
 }
 

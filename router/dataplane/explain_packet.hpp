@@ -35,7 +35,7 @@ struct PacketQuestion {
 struct PacketAnswer {
   lookup::IpAddress source;       // that was asked for
   Reason reason = Reason::kNone;  // kNone: it is forwarded, or leaves as ESP
-  uint32_t spi = 0;               // of the SA that protects it; 0: none
+  Spi spi = 0;                    // of the SA that protects it; 0: none
   // Of several next hops, whose choice its flow makes: those of them, in buckets, that refuse it
   // while others forward it, and the reason of one.
   uint32_t buckets = 1, refusing = 0;

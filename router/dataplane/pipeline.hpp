@@ -94,7 +94,7 @@ class Pipeline {
   // policies only. Nothing where none holds, and all are as they were; else how many reached
   // rewrite.
   std::optional<unsigned> from_linux(Chunk& chunk) noexcept;
-  void transmit(uint16_t port, rte_mbuf* packet) noexcept { transmitter_.enqueue(port, packet); }
+  void transmit(PortId port, rte_mbuf* packet) noexcept { transmitter_.enqueue(port, packet); }
   // What other threads handed over for a queue of this one. Returns packets taken.
   unsigned transmit_handoff(const HandoffQueue& handoff) noexcept {
     return transmitter_.drain(handoff);

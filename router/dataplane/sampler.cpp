@@ -64,7 +64,7 @@ std::array<PuntClassTotals, kPuntClassCount> punt_classes_of(const Dataplane& da
   for (size_t i = 0; i < kMaxInterfaces; ++i)
     for (size_t c = 0; c < kPuntClassCount; ++c)
       if (dropped[i][c] > 0)
-        classes[c].dropped_by_interface.emplace_back(static_cast<InterfaceId>(i), dropped[i][c]);
+        classes[c].dropped_by_interface.emplace_back(InterfaceId(i), dropped[i][c]);
   return classes;
 }
 
@@ -151,7 +151,7 @@ std::optional<CpuShare> Sampler::cpu_share(unsigned worker) const {
                   static_cast<double>(rate(now->waited_ns, before->waited_ns)) / kNsOfAPercent};
 }
 
-void Sampler::reset_port(uint16_t port) {
+void Sampler::reset_port(PortId port) {
   base_[port] = now_.ports[port] = before_.ports[port] = collect_().ports[port];
 }
 
@@ -163,7 +163,7 @@ TrafficTotals Sampler::interface(const Totals& totals, InterfaceId id) const {
   return minus(totals.interfaces[id], base_interfaces_[id]);
 }
 
-TrafficTotals Sampler::port(const Totals& totals, uint16_t port) const {
+TrafficTotals Sampler::port(const Totals& totals, PortId port) const {
   return minus(totals.ports[port], base_[port]);
 }
 

@@ -74,10 +74,10 @@ class Sampler {
   uint64_t rate(uint64_t now, uint64_t before) const;
   std::optional<CpuShare> cpu_share(unsigned worker) const;
   // A number that is used again starts from zero.
-  void reset_port(uint16_t port);
+  void reset_port(PortId port);
   void reset_interface(InterfaceId id);
   TrafficTotals interface(const Totals& totals, InterfaceId id) const;
-  TrafficTotals port(const Totals& totals, uint16_t port) const;
+  TrafficTotals port(const Totals& totals, PortId port) const;
 
  private:
   const std::function<Totals()> collect_;

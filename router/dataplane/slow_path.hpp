@@ -31,7 +31,7 @@ namespace hecto::router {
 struct Twin {
   Tap tap;
   InterfaceId interface = kNoInterface;
-  uint16_t port = 0;
+  PortId port = 0;
   uint16_t vlan = 0;            // 0: frames pass as they are
   rte_mempool* pool = nullptr;  // for frames from Linux
   Counter no_mbuf;              // frames from Linux for which the pool had nothing

@@ -36,7 +36,7 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   std::memcpy(&view.mac, port.mac.data(), port.mac.size());
 
   std::vector<WorkerView>& workers = snapshot_->workers;
-  for (uint16_t queue = 0; queue < port.queue_workers.size(); ++queue) {
+  for (QueueId queue = 0; queue < port.queue_workers.size(); ++queue) {
     WorkerView& worker = workers[port.queue_workers[queue]];
     worker.queues.push_back({port.id, queue, port.interrupts});
     worker.can_wait &= port.wakes;

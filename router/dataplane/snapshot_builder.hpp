@@ -16,7 +16,7 @@ namespace hecto::router {
 // An L3 interface as the data plane needs it.
 struct InterfaceSetup {
   InterfaceId id = kNoInterface;
-  uint16_t port = 0;
+  PortId port = 0;
   uint16_t vlan = 0;
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
@@ -48,7 +48,7 @@ class SnapshotBuilder {
   explicit SnapshotBuilder(size_t workers);
 
   struct PortSetup {
-    uint16_t id = 0;
+    PortId id = 0;
     MacAddress mac{};
     bool kernel_interface = false;
     bool opens_esp = false, seals_esp = false;  // by its NIC

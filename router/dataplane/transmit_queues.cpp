@@ -23,7 +23,7 @@ std::vector<TransmitShare> share_transmit_queues(unsigned queues,
 
   std::vector<TransmitShare> shares(threads.size());
   for (size_t queue = 0; queue < owners.size(); ++queue)
-    shares[owners[queue]].queue = static_cast<uint16_t>(queue);
+    shares[owners[queue]].queue = QueueId(queue);
   std::vector<unsigned> handed(owners.size(), 0);
   for (size_t i = own; i < order.size(); ++i) {
     const auto cost = [&](size_t queue) {
@@ -33,7 +33,7 @@ std::vector<TransmitShare> share_transmit_queues(unsigned queues,
     for (size_t queue = 1; queue < owners.size(); ++queue)
       if (cost(queue) < cost(best)) best = queue;
     ++handed[best];
-    shares[order[i]] = {static_cast<uint16_t>(best), owners[best]};
+    shares[order[i]] = {QueueId(best), owners[best]};
   }
   return shares;
 }

@@ -7,10 +7,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/net.hpp"
+
 namespace hecto::router {
 
 struct TransmitShare {
-  uint16_t queue = 0;
+  QueueId queue = 0;
   std::optional<unsigned> owner;  // the worker that sends for it; none: the queue is its own
 };
 

@@ -84,7 +84,7 @@ void Worker::keep_example(const Refused& refused) noexcept {
   uint32_t at = kEthernetBytes;
   ExamplePacket example;
   example.interface = refused.interface;
-  example.port = packet->port;
+  example.port = PortId(packet->port);
   example.ether_type = load16_native(frame + 12);
   if (example.ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
     example.ether_type = load16_native(frame + 16);

@@ -76,9 +76,7 @@ Result<SaState> sa_state(const config::IpsecSaConfig& config, RouteOrigin origin
   state.keys.integrity_bytes = static_cast<uint8_t>(integrity.size());
   state.replay_window = config.replay_window;
   state.esn = config.esn;
-  if (config.encapsulation)
-    state.encapsulation =
-        UdpEncapsulation{config.encapsulation->source_port, config.encapsulation->destination_port};
+  state.encapsulation = config.encapsulation;
   state.lifetime = lifetime_of(config.lifetime);
   state.selector.family = config.source.family;
   state.copy_dscp = config.copy_dscp;

@@ -51,7 +51,7 @@ void Templates::for_each_key(const SaEntry& entry, Act act) {
     if (by_reqid && state.reqid == 0) continue;
     for (const bool by_spi : {false, true}) {
       key.reqid = by_reqid ? state.reqid : 0;
-      key.spi = by_spi ? state.id.spi : 0;
+      key.spi = by_spi ? state.id.spi : Spi{0};
       act(key);
     }
   }

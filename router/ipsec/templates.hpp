@@ -39,7 +39,8 @@ class Templates {
   struct Key {
     IpAddress source, destination;
     IpsecMode mode = IpsecMode::kTunnel;
-    uint32_t reqid = 0, spi = 0;  // 0: any
+    uint32_t reqid = 0;  // 0: any
+    Spi spi = 0;         // 0: any
     uint32_t if_id = 0;
     bool operator==(const Key&) const = default;
   };

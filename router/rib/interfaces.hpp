@@ -19,7 +19,7 @@ inline constexpr InterfaceId kMaxInterfaceId = 1022;
 struct InterfaceState {
   InterfaceId id = kNoInterface;
   std::string name;
-  uint16_t port = 0;  // DPDK's number
+  PortId port = 0;    // DPDK's number
   uint16_t vlan = 0;  // 0: untagged
   MacAddress mac{};
   uint16_t mtu = 1500;  // bytes of L3 packet

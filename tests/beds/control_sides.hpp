@@ -116,7 +116,7 @@ class FakePlane final : public ForwardingPlane {
     const auto found = running.find(name);
     return found == running.end() ? std::nullopt : std::optional(found->second);
   }
-  std::optional<std::string> port_name(uint16_t id) const override {
+  std::optional<std::string> port_name(PortId id) const override {
     for (const auto& [name, port] : running)
       if (port.id == id) return name;
     return std::nullopt;

@@ -52,10 +52,10 @@ Gateway::Gateway(unsigned side, uint16_t outer_mtu, Offload::Devices devices)
   const Pipeline::Options pipeline{0, tables_->views(0), offload, stages_.get()};
   pipeline_ = std::make_unique<Pipeline>(pipeline, static_cast<RefusedSink&>(*this));
   snapshot_.features = kFeatureIpsec;
-  for (uint16_t port = 0; port < 2; ++port) {
+  for (PortId port = 0; port < 2; ++port) {
     PortView& view = snapshot_.ports[port];
     view.present = true;
-    view.untagged = port;
+    view.untagged = InterfaceId(port.value());
     const MacAddress mac = own_mac(port);
     std::memcpy(&view.mac, mac.data(), mac.size());
     snapshot_.interfaces[port].up = true;
@@ -75,7 +75,7 @@ void Gateway::plug(const NicSessions::Port& port) {
   ipsec_->offer_to_nics();
 }
 
-void Gateway::unplug(uint16_t port) {
+void Gateway::unplug(PortId port) {
   nic_->withdraw(port);
   nic_->drop_port(port);
 }
@@ -100,9 +100,9 @@ void Gateway::make_tables(uint16_t outer_mtu) {
       std::make_unique<Tables>(config, std::vector<int>{0}, 1, [](LogLevel, const std::string&) {});
   Routing& routing = tables_->routing();
   const unsigned other = 3 - side_;
-  for (uint16_t port = 0; port < 2; ++port) {
+  for (PortId port = 0; port < 2; ++port) {
     InterfaceState state;
-    state.id = port;
+    state.id = InterfaceId(port.value());
     state.name = port == 0 ? "in" : "out";
     state.port = port;
     state.mac = own_mac(port);
@@ -165,7 +165,7 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
   };
   for (const unsigned to : {side_, other}) {
     SaState state;
-    state.id = {end(to), kSpi * to};
+    state.id = {end(to), Spi(kSpi * to)};
     state.source = end(3 - to);
     state.origin = RouteOrigin::kFile;
     state.mode = mode;
@@ -191,7 +191,7 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
   policy(PolicyDirection::kIn, PolicyAction::kProtect, net(other), net(side_), in);
 }
 
-void Gateway::run(const std::vector<rte_mbuf*>& packets, uint16_t port) {
+void Gateway::run(const std::vector<rte_mbuf*>& packets, PortId port) {
   ASSERT_TRUE(refused_.empty()) << "refused() comes between";
   chunk_->count = static_cast<unsigned>(packets.size());
   std::copy(packets.begin(), packets.end(), chunk_->packets);
@@ -235,10 +235,10 @@ bool Gateway::InFlight::passed(uint64_t token) noexcept {
 
 esp::Sa& Gateway::sa(unsigned to) {
   const IpAddress end = address(fmt::format("192.0.2.{}", to));
-  return *ipsec_->view().sad->find(kSpi * to, Family::kIpv4, end.bytes.data());
+  return *ipsec_->view().sad->find(Spi(kSpi * to), Family::kIpv4, end.bytes.data());
 }
 
-std::vector<rte_mbuf*> Gateway::sent(uint16_t port) {
+std::vector<rte_mbuf*> Gateway::sent(PortId port) {
   pipeline_->flush();
   std::vector<rte_mbuf*> packets;
   void* packet = nullptr;

@@ -22,7 +22,7 @@ namespace hecto::router::test {
 inline constexpr uint32_t kSpi = 0x1000;  // of what comes to side 1; 0x2000: to side 2
 
 // Of a gateway's port.
-inline MacAddress own_mac(uint16_t port) {
+inline MacAddress own_mac(PortId port) {
   return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
 }
 
@@ -51,10 +51,10 @@ class Gateway final : RefusedSink {
               uint32_t priority = 100, uint32_t if_id = 0);
 
   // Through the pipeline, from classify to transmit. Owned by the gateway until taken.
-  void run(const std::vector<rte_mbuf*>& packets, uint16_t port);
-  void send_own(rte_mbuf* packet);             // as Linux does, of IPv4
-  std::vector<rte_mbuf*> sent(uint16_t port);  // takes them
-  std::vector<Reason> refused();               // frees those
+  void run(const std::vector<rte_mbuf*>& packets, PortId port);
+  void send_own(rte_mbuf* packet);           // as Linux does, of IPv4
+  std::vector<rte_mbuf*> sent(PortId port);  // takes them
+  std::vector<Reason> refused();             // frees those
   uint64_t dropped(Reason reason) const {
     return pipeline_->counters().reasons.dropped[static_cast<size_t>(reason)].get();
   }
@@ -64,7 +64,7 @@ class Gateway final : RefusedSink {
 
   // A port's NIC does what it can of the SAs, those that come later too.
   void plug(const NicSessions::Port& port);
-  void unplug(uint16_t port);
+  void unplug(PortId port);
   NicSessions& nic() { return *nic_; }
 
   // Of the devices: control's turn, all that is to do; a worker's; and until nothing is in flight.

@@ -213,7 +213,7 @@ ApiResult RouterBackend::add_ipsec_sa(const config::IpsecSaConfig& sa, bool pers
   });
 }
 
-ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) {
+ApiResult RouterBackend::delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) {
   return on_control([&]() -> ApiResult {
     return ipsec_changed(router_.ipsec(), router_.persist().remove_sa({destination, spi}));
   });

@@ -45,7 +45,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
   config::LoadLimits limits() const override { return limits_.of_load(); }
   ApiResult add_ipsec_sa(const config::IpsecSaConfig& sa, bool persist) override;
-  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override;
+  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) override;
   ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) override;
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
   bool is_http_token(std::string_view text) override;

@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string spi_text(uint32_t spi) {
-  return fmt::format("{:#010x}", spi);
+std::string spi_text(Spi spi) {
+  return fmt::format("{:#010x}", spi.value());
 }
 
 json limit(uint64_t value, uint64_t none) {

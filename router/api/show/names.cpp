@@ -72,7 +72,7 @@ std::string interface_text(const InterfaceTable& interfaces, InterfaceId id) {
   return interface == nullptr ? fmt::format("interface {}", id) : interface->name;
 }
 
-std::string port_text(const ForwardingPlane& plane, uint16_t id) {
+std::string port_text(const ForwardingPlane& plane, PortId id) {
   return plane.port_name(id).value_or(fmt::format("port {}", id));
 }
 

@@ -23,6 +23,6 @@ std::string_view neighbor_state_text(uint16_t state, bool configured);
 std::string_view to_string(lookup::RecordKind kind) noexcept;
 
 std::string interface_text(const InterfaceTable& interfaces, InterfaceId id);
-std::string port_text(const ForwardingPlane& plane, uint16_t id);
+std::string port_text(const ForwardingPlane& plane, PortId id);
 
 }  // namespace hecto::router

@@ -124,7 +124,7 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                   {"tx_bps", sampler.rate(last.tx_bytes, before.tx_bytes) * 8}};
     }
     list.push_back({{"name", interface.name},
-                    {"id", id},
+                    {"id", id.value()},
                     {"port", interface.port_name},
                     {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
                     {"tap", side == nullptr ? json() : json(interface.name)},

@@ -40,7 +40,7 @@ json vlan_of(const lookup::NextHopRecord& record) {
 
 json port_json(const ForwardingPlane& plane, const lookup::NextHopRecord& record) {
   if (record.kind != lookup::RecordKind::kForward) return nullptr;
-  const auto name = plane.port_name(record.port);
+  const auto name = plane.port_name(PortId(record.port));
   return name ? json(*name) : json();
 }
 
@@ -140,7 +140,7 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
                                 info(packet.reason).description));
   if (packet.spi != 0)
     lines.push_back(
-        fmt::format("a policy protects it: it leaves as ESP, SPI {:#010x}", packet.spi));
+        fmt::format("a policy protects it: it leaves as ESP, SPI {:#010x}", packet.spi.value()));
   if (packet.refusing > 0)
     lines.push_back(fmt::format("its flow decides: {} of {} buckets end as {}", packet.refusing,
                                 packet.buckets, info(packet.refused_by).name));
@@ -257,7 +257,7 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
                                      : "drop"},
           {"reason", forwards ? json() : json(reason.name)},
           {"stage", forwards ? json() : json(name(reason.stage))},
-          {"spi", packet.spi == 0 ? json() : json(fmt::format("{:#010x}", packet.spi))},
+          {"spi", packet.spi == 0 ? json() : json(fmt::format("{:#010x}", packet.spi.value()))},
           {"why", why},
           {"candidates", candidates},
           {"next_hop", next_hop}};

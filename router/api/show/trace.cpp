@@ -75,7 +75,7 @@ std::string step_text(const TraceNames& names, const TraceEvent& e) {
       return prefix_text(names.routing, e) + hop_text(names.routing, e.group);
     case TraceKind::kDecapsulated:
     case TraceKind::kEncapsulated:
-      return fmt::format("SPI {:#x}: {}", e.spi, summarize(e).text);
+      return fmt::format("SPI {:#x}: {}", e.spi.value(), summarize(e).text);
     case TraceKind::kRewritten: {
       MacAddress mac;
       std::copy_n(e.bytes.begin(), 6, mac.begin());

@@ -71,7 +71,7 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
     stages[kTimedStages[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
   json queues = json::array();
   for (const WorkerStatus::Queue& queue : worker.queues)
-    queues.push_back({{"port", queue.port}, {"queue", queue.queue}});
+    queues.push_back({{"port", queue.port}, {"queue", queue.queue.value()}});
   return {{"id", worker.id},
           {"cpu", worker.cpu},
           {"socket", worker.socket},

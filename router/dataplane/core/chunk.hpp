@@ -29,7 +29,7 @@ class Ingress {
   Ingress() = default;
   Ingress(InterfaceId interface, unsigned l2_length) noexcept
       : word_(interface | l2_length << 16) {}
-  InterfaceId interface() const noexcept { return static_cast<InterfaceId>(word_); }
+  InterfaceId interface() const noexcept { return InterfaceId(word_); }
   unsigned l2_length() const noexcept { return word_ >> 16; }  // 14, or 18 with a tag
 
  private:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/net.hpp"
 #include "base/reason.hpp"
 
 namespace hecto::router {
@@ -37,8 +38,8 @@ struct InterfaceCounters {
 };
 
 struct ExamplePacket {
-  uint16_t interface = 0;                    // kNoInterface: none was found
-  uint16_t port = 0;                         // that received it
+  InterfaceId interface = 0;                 // kNoInterface: none was found
+  PortId port = 0;                           // that received it
   uint16_t ether_type = 0;                   // network order
   std::array<uint64_t, 2> destination = {};  // network order, IPv4 in the first 4 bytes
   bool operator==(const ExamplePacket&) const = default;
@@ -68,8 +69,8 @@ class Example {
     const std::array<uint64_t, 2> destination = {words_[1].load(std::memory_order_acquire),
                                                  words_[2].load(std::memory_order_acquire)};
     if (sequence_.load(std::memory_order_relaxed) != before) return std::nullopt;
-    return ExamplePacket{static_cast<uint16_t>(meta), static_cast<uint16_t>(meta >> 16),
-                         static_cast<uint16_t>(meta >> 32), destination};
+    return ExamplePacket{InterfaceId(meta), PortId(meta >> 16), static_cast<uint16_t>(meta >> 32),
+                         destination};
   }
 
  private:

@@ -68,8 +68,8 @@ struct PortView {
 // How one worker (or the slow path) reaches a port: by a transmit queue of its own, or, where the
 // driver has too few, through a ring to the worker that owns the queue.
 struct TransmitPath {
-  static constexpr uint16_t kNone = 0xffff;
-  uint16_t queue = kNone;   // kNone: there is no such port (any more)
+  static constexpr QueueId kNone = 0xffff;
+  QueueId queue = kNone;    // kNone: there is no such port (any more)
   bool linear = false;      // the driver sends packets of one segment only
   bool plain_only = false;  // the driver was promised plain mbufs of `pool`, and others may come
   rte_ring* handoff = nullptr;
@@ -78,8 +78,8 @@ struct TransmitPath {
 };
 
 struct ReceiveQueue {
-  uint16_t port = 0;
-  uint16_t queue = 0;
+  PortId port = 0;
+  QueueId queue = 0;
   bool interrupts = false;  // the driver has to be asked for them before each wait
 };
 
@@ -87,7 +87,7 @@ struct ReceiveQueue {
 // drains it.
 struct HandoffQueue {
   rte_ring* ring = nullptr;
-  uint16_t port = 0;
+  PortId port = 0;
 };
 
 struct WorkerView {

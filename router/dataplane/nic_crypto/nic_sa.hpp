@@ -22,7 +22,7 @@ struct NicSa {
   std::atomic<uint64_t> opens{0};                                 // bit by port
   std::atomic<uint64_t> packets{0};                               // that a NIC had, both ways
 
-  bool opened_by(uint16_t port) const noexcept {
+  bool opened_by(PortId port) const noexcept {
     return port < kMaxPorts && (opens.load(std::memory_order_acquire) >> port & 1) != 0;
   }
 };

@@ -72,7 +72,7 @@ void put_ipsec(const esp::Sa& sa, bool inbound, rte_security_ipsec_xform& ipsec)
 
 }  // namespace
 
-void* security_context(uint16_t port) {
+void* security_context(PortId port) {
   return rte_eth_dev_get_sec_ctx(port);
 }
 
@@ -129,7 +129,7 @@ const void* security_action(void* session) {
   return session;
 }
 
-Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* session) {
+Result<rte_flow*> create_security_rule(PortId port, const esp::Sa& sa, void* session) {
   rte_flow_attr attributes{};
   attributes.ingress = 1;
   rte_flow_item_ipv4 ipv4{}, ipv4_mask{};
@@ -172,7 +172,7 @@ Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* s
               rte_errno);
 }
 
-void destroy_security_rule(uint16_t port, rte_flow* rule) {
+void destroy_security_rule(PortId port, rte_flow* rule) {
   rte_flow_error error{};
   (void)rte_flow_destroy(port, rule, &error);
 }

@@ -21,7 +21,7 @@ struct rte_security_capability;
 namespace hecto::router {
 
 // Null: the port's driver has none.
-void* security_context(uint16_t port);
+void* security_context(PortId port);
 
 class NicSecurity {
  public:
@@ -54,8 +54,8 @@ const void* security_action(void* session);
 
 // Gives a port's ESP of that SA to the session (action SECURITY). Null: the driver has no flow
 // rules, and goes by the session's own SPI.
-Result<rte_flow*> create_security_rule(uint16_t port, const esp::Sa& sa, void* session);
-void destroy_security_rule(uint16_t port, rte_flow* rule);
+Result<rte_flow*> create_security_rule(PortId port, const esp::Sa& sa, void* session);
+void destroy_security_rule(PortId port, rte_flow* rule);
 
 // Of a packet with its last layout but for the ICV. `number`: of 64 bits. Workers.
 bool set_metadata(const NicSession& session, rte_mbuf* packet, uint64_t number) noexcept;

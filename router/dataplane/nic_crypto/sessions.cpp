@@ -11,7 +11,7 @@ namespace hecto::router {
 
 NicSessions::~NicSessions() {
   while (!nics_.empty()) {
-    const uint16_t port = nics_.begin()->first;
+    const PortId port = nics_.begin()->first;
     withdraw(port);
     drop_port(port);
   }
@@ -92,7 +92,7 @@ void NicSessions::equip(Entry& entry, Nic& nic, bool inbound) {
 
 // Inbound: workers know before the first packet can have been opened.
 Result<void> NicSessions::publish(Entry& entry, Session& session) {
-  const uint16_t port = session.nic->port.id;
+  const PortId port = session.nic->port.id;
   if (!session.slot.inbound) {
     entry.live.seals[port].store(&session.live, std::memory_order_release);
     return {};
@@ -115,7 +115,7 @@ void NicSessions::end(Session& session, uint32_t occupied_s) {
   if (auto done = nic.security->destroy(session.live.session); !done)
     options_.log(LogLevel::kWarning,
                  fmt::format("ipsec: port {}: its NIC keeps the session of SPI {:#010x}: {}",
-                             nic.port.name, session.slot.spi, done.error().message));
+                             nic.port.name, session.slot.spi.value(), done.error().message));
   --nic.sessions;
   if (occupied_s == 0)
     nic.occupied.erase(session.slot);
@@ -158,7 +158,7 @@ NicUse NicSessions::use(const esp::Sa& sa) const {
   return use;
 }
 
-void NicSessions::withdraw(uint16_t port) {
+void NicSessions::withdraw(PortId port) {
   const auto found = nics_.find(port);
   if (found == nics_.end()) return;
   Nic& nic = found->second;
@@ -171,7 +171,7 @@ void NicSessions::withdraw(uint16_t port) {
   }
 }
 
-void NicSessions::drop_port(uint16_t port) {
+void NicSessions::drop_port(PortId port) {
   const auto found = nics_.find(port);
   if (found == nics_.end()) return;
   const auto mine = [&](const Session& session) { return session.nic == &found->second; };

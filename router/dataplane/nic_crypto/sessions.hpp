@@ -45,12 +45,12 @@ class NicSessions final : public NicCrypto {
     std::function<void(LogLevel, const std::string&)> log;
   };
   struct Rules {
-    std::function<Result<rte_flow*>(uint16_t port, const esp::Sa&, void* session)> create =
+    std::function<Result<rte_flow*>(PortId port, const esp::Sa&, void* session)> create =
         create_security_rule;
-    std::function<void(uint16_t port, rte_flow*)> destroy = destroy_security_rule;
+    std::function<void(PortId port, rte_flow*)> destroy = destroy_security_rule;
   };
   struct Port {
-    uint16_t id = 0;
+    PortId id = 0;
     std::string name;
     void* context = nullptr;
     bool opens = false, seals = false;  // offloads that were given
@@ -66,9 +66,9 @@ class NicSessions final : public NicCrypto {
   // A port that runs. The SAs that are there already must be offered to it: Ipsec::offer_to_nics().
   Result<void> add_port(const Port& port);
   // The port is to go: no packet is given to it from now on, and no rule points at it.
-  void withdraw(uint16_t port);
+  void withdraw(PortId port);
   // It has stopped, and no worker knows it: its sessions end.
-  void drop_port(uint16_t port);
+  void drop_port(PortId port);
 
   void add(esp::Sa& sa, const std::shared_ptr<const esp::Keys>& keys) override;
   void leave(esp::Sa& sa) override;
@@ -84,7 +84,7 @@ class NicSessions final : public NicCrypto {
   struct Nic;
   struct Slot {
     bool inbound;
-    uint32_t spi;
+    Spi spi;
     auto operator<=>(const Slot&) const = default;
   };
   struct Session {
@@ -122,7 +122,7 @@ class NicSessions final : public NicCrypto {
   void end_all(Sessions& sessions, uint32_t occupied_s, Which which);
 
   Options options_;
-  std::map<uint16_t, Nic> nics_;
+  std::map<PortId, Nic> nics_;
   std::unordered_map<const esp::Sa*, std::unique_ptr<Entry>> entries_;
   std::list<std::unique_ptr<Entry>> draining_;
 };

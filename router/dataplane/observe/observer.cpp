@@ -2,8 +2,7 @@
 
 namespace hecto::router {
 
-void Observer::received(const Chunk& chunk, uint16_t worker, uint16_t port,
-                        uint16_t queue) noexcept {
+void Observer::received(const Chunk& chunk, uint16_t worker, PortId port, QueueId queue) noexcept {
   if (tap_ != nullptr) tap_->received(chunk, port, queue);
   active_ = tap_ != nullptr;
   if (trace_session_ == nullptr || trace_session_->full()) return;
@@ -21,7 +20,7 @@ void Observer::dropped(const rte_mbuf* packet, Reason reason, InterfaceId interf
   if (tap_ != nullptr) tap_->dropped(packet, reason, interface);
 }
 
-void Observer::not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept {
+void Observer::not_sent(const rte_mbuf* packet, Reason reason, PortId port) noexcept {
   traced_.not_sent(packet, reason);
   if (tap_ != nullptr) tap_->not_sent(packet, reason, port);
 }

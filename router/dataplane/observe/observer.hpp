@@ -24,7 +24,7 @@ class Observer {
   bool tracing() const noexcept { return traced_.active(); }
 
   // A chunk as it was received; what is traced of it is traced until chunk_done().
-  void received(const Chunk& chunk, uint16_t worker, uint16_t port, uint16_t queue) noexcept;
+  void received(const Chunk& chunk, uint16_t worker, PortId port, QueueId queue) noexcept;
   void chunk_done() noexcept;
 
   void after_classify(const Chunk& chunk) noexcept {
@@ -40,7 +40,7 @@ class Observer {
     const uint8_t* ip;
     uint32_t bytes;
     InterfaceId interface;  // where it came in
-    uint32_t spi;
+    Spi spi;
   };
   void before_decap(const SaPacket& p) noexcept { before(CapturePoint::kDecapOuter, p); }
   void before_encap(const SaPacket& p) noexcept { before(CapturePoint::kEncapInner, p); }
@@ -56,21 +56,19 @@ class Observer {
   void dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept;
 
   // Frames for a port, on their way through its queue.
-  void queued(const rte_mbuf* packet, uint16_t port) noexcept {
-    traced_.after_rewrite(packet, port);
-  }
-  void offer(uint16_t port, rte_mbuf* const* packets, unsigned count) noexcept {
+  void queued(const rte_mbuf* packet, PortId port) noexcept { traced_.after_rewrite(packet, port); }
+  void offer(PortId port, rte_mbuf* const* packets, unsigned count) noexcept {
     if (tap_ != nullptr) tap_->offer(port, packets, count);
   }
   void taken(unsigned count) noexcept {
     if (tap_ != nullptr) tap_->taken(count);
   }
-  void not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept;
+  void not_sent(const rte_mbuf* packet, Reason reason, PortId port) noexcept;
   // A copy goes on in its place.
   void replaced(const rte_mbuf* packet, const rte_mbuf* copy) noexcept {
     traced_.replaced(packet, copy);
   }
-  void sent(uint16_t port) noexcept { traced_.sent(port); }
+  void sent(PortId port) noexcept { traced_.sent(port); }
 
   // For packets that go on through the punt queue: the trace's number (0: none) and session.
   uint16_t trace_number(const rte_mbuf* packet) const noexcept { return traced_.number(packet); }

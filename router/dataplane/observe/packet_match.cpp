@@ -43,7 +43,7 @@ bool PacketMatch::fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept {
           (key.source_port == *transport_port || key.destination_port == *transport_port));
 }
 
-bool PacketMatch::fits_frame(const rte_mbuf* packet, uint16_t at_port) const noexcept {
+bool PacketMatch::fits_frame(const rte_mbuf* packet, PortId at_port) const noexcept {
   if (port && *port != at_port) return false;
   if (!asks_ip() && !vlan) return true;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);

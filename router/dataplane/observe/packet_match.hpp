@@ -12,13 +12,13 @@ namespace hecto::router {
 
 struct PacketMatch {
   std::optional<IpPrefix> from, to;
-  std::optional<uint16_t> port;                 // DPDK's number
+  std::optional<PortId> port;                   // DPDK's number
   std::optional<uint16_t> vlan;                 // 0: untagged
   std::optional<uint8_t> protocol = {};         // behind IPv6's extension headers
   std::optional<uint16_t> transport_port = {};  // of either end; a fragment has none
 
   // A frame, at `at_port`: where it came in or goes out, as the caller has it.
-  bool fits_frame(const rte_mbuf* packet, uint16_t at_port) const noexcept;
+  bool fits_frame(const rte_mbuf* packet, PortId at_port) const noexcept;
   // Only what the IP header and what is behind it say; `bytes` are those that lie there, from the IP header on.
   bool fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept;
   bool asks_ip() const noexcept { return from || to || protocol || transport_port; }

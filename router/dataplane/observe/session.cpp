@@ -22,7 +22,7 @@ constexpr PacketDirection direction_of(CapturePoint point) {
   return PacketDirection::kUnknown;
 }
 
-CaptureRecord record_of(CapturePoint point, uint16_t port, uint32_t length) {
+CaptureRecord record_of(CapturePoint point, PortId port, uint32_t length) {
   CaptureRecord record;
   record.tsc = rte_rdtsc();
   record.length = length;
@@ -83,7 +83,7 @@ void CaptureTap::count(uint16_t interface, bool put) noexcept {
   (put ? counts.taken : counts.lost).add(1);
 }
 
-void CaptureTap::received(const Chunk& chunk, uint16_t port, uint16_t queue) noexcept {
+void CaptureTap::received(const Chunk& chunk, PortId port, QueueId queue) noexcept {
   if (!wants(CapturePoint::kReceive)) return;
   for (unsigned i = 0; i < chunk.count; ++i) {
     const rte_mbuf* packet = chunk.packets[i];
@@ -112,12 +112,12 @@ void CaptureTap::dropped(const rte_mbuf* packet, Reason reason, InterfaceId inte
   if (match.fits_frame(packet, 0)) put_drop(packet, reason);
 }
 
-void CaptureTap::not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept {
+void CaptureTap::not_sent(const rte_mbuf* packet, Reason reason, PortId port) noexcept {
   if (wants(CapturePoint::kDrop) && session_.options().match.fits_frame(packet, port))
     put_drop(packet, reason);
 }
 
-void CaptureTap::offer(uint16_t port, rte_mbuf* const* packets, unsigned count) noexcept {
+void CaptureTap::offer(PortId port, rte_mbuf* const* packets, unsigned count) noexcept {
   offered_count_ = 0;
   if (!wants(CapturePoint::kTransmit)) return;
   offered_from_ = ring_.reserved();
@@ -148,8 +148,7 @@ void CaptureTap::taken(unsigned sent) noexcept {
   offered_count_ = 0;
 }
 
-void CaptureTap::put_ip(CapturePoint point, const uint8_t* ip, uint32_t bytes,
-                        uint32_t spi) noexcept {
+void CaptureTap::put_ip(CapturePoint point, const uint8_t* ip, uint32_t bytes, Spi spi) noexcept {
   if (!wants(point) || !session_.begin()) return;
   CaptureRecord record = record_of(point, 0, bytes);
   record.spi = spi;
@@ -161,14 +160,14 @@ void CaptureTap::put_ip(CapturePoint point, const uint8_t* ip, uint32_t bytes,
 
 void CaptureTap::before_sa(CapturePoint point, unsigned i, const rte_mbuf* packet,
                            const uint8_t* ip, uint32_t bytes, InterfaceId interface,
-                           uint32_t spi) noexcept {
+                           Spi spi) noexcept {
   fitted_[i] = from_there(packet, interface) && session_.options().match.fits_ip(ip, bytes);
   if (fitted_[i]) put_ip(point, ip, bytes, spi);
 }
 
 void CaptureTap::behind_sa(CapturePoint point, unsigned i, const rte_mbuf* packet,
                            const uint8_t* ip, uint32_t bytes, InterfaceId interface,
-                           uint32_t spi) noexcept {
+                           Spi spi) noexcept {
   if (fitted_[i] || (from_there(packet, interface) && session_.options().match.fits_ip(ip, bytes)))
     put_ip(point, ip, bytes, spi);
 }

@@ -45,7 +45,7 @@ constexpr unsigned bit(CapturePoint point) {
 inline constexpr unsigned kOtherInterfaces = 2 * kMaxPorts;  // from here on
 inline constexpr unsigned kFirstOther = static_cast<unsigned>(CapturePoint::kDrop);
 inline constexpr unsigned kCaptureInterfaces = kOtherInterfaces + kCapturePoints - kFirstOther;
-constexpr uint16_t capture_interface(CapturePoint point, uint16_t port = 0) {
+constexpr uint16_t capture_interface(CapturePoint point, PortId port = 0) {
   if (point == CapturePoint::kReceive) return port;
   if (point == CapturePoint::kTransmit) return static_cast<uint16_t>(kMaxPorts + port);
   return static_cast<uint16_t>(kOtherInterfaces + static_cast<unsigned>(point) - kFirstOther);
@@ -56,10 +56,10 @@ struct CaptureRecord {
   uint64_t tsc = 0;
   uint64_t lost = 0;      // of its interface in this thread, since the record before
   uint32_t length = 0;    // of the whole packet
-  uint32_t spi = 0;       // of its SA; 0: none
+  Spi spi = 0;            // of its SA; 0: none
   uint16_t captured = 0;  // bytes that follow
   uint16_t interface = 0;
-  uint16_t queue = 0;  // of frames received
+  QueueId queue = 0;  // of frames received
   Reason reason = Reason::kNone;
   PacketDirection direction = PacketDirection::kUnknown;
 };
@@ -82,17 +82,17 @@ class CaptureTap {
  public:
   CaptureTap(CaptureSession& session, size_t ring_bytes) : session_(session), ring_(ring_bytes) {}
 
-  void received(const Chunk& chunk, uint16_t port, uint16_t queue) noexcept;
+  void received(const Chunk& chunk, PortId port, QueueId queue) noexcept;
   void dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept;
-  void not_sent(const rte_mbuf* packet, Reason reason, uint16_t port) noexcept;
+  void not_sent(const rte_mbuf* packet, Reason reason, PortId port) noexcept;
   // Around a call of the driver, which may take only the first `sent` of what is offered.
-  void offer(uint16_t port, rte_mbuf* const* packets, unsigned count) noexcept;
+  void offer(PortId port, rte_mbuf* const* packets, unsigned count) noexcept;
   void taken(unsigned sent) noexcept;
   // A packet `i` of a batch, before and behind an SA: what fits before is taken behind too.
   void before_sa(CapturePoint point, unsigned i, const rte_mbuf* packet, const uint8_t* ip,
-                 uint32_t bytes, InterfaceId interface, uint32_t spi) noexcept;
+                 uint32_t bytes, InterfaceId interface, Spi spi) noexcept;
   void behind_sa(CapturePoint point, unsigned i, const rte_mbuf* packet, const uint8_t* ip,
-                 uint32_t bytes, InterfaceId interface, uint32_t spi) noexcept;
+                 uint32_t bytes, InterfaceId interface, Spi spi) noexcept;
 
   CaptureRing& ring() noexcept { return ring_; }
   uint64_t taken_at(unsigned interface) const noexcept { return counts_[interface].taken.get(); }
@@ -108,7 +108,7 @@ class CaptureTap {
   std::byte* begin(CaptureRecord& record, uint32_t available) noexcept;
   bool put_frame(CaptureRecord record, const rte_mbuf* packet) noexcept;
   void put_drop(const rte_mbuf* packet, Reason reason) noexcept;
-  void put_ip(CapturePoint point, const uint8_t* ip, uint32_t bytes, uint32_t spi) noexcept;
+  void put_ip(CapturePoint point, const uint8_t* ip, uint32_t bytes, Spi spi) noexcept;
   void count(uint16_t interface, bool put) noexcept;
 
   CaptureSession& session_;
@@ -121,7 +121,7 @@ class CaptureTap {
   };
   uint64_t offered_from_ = 0;
   unsigned offered_count_ = 0;
-  uint16_t offered_port_ = 0;
+  PortId offered_port_ = 0;
   std::array<Offered, kMostOffered> offered_;
   std::array<bool, kChunkSize> fitted_{};  // of a batch, before its SAs
 };

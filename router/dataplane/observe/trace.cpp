@@ -20,7 +20,7 @@ TraceSession::TraceSession(PacketMatch match, unsigned packets, uint16_t id)
     : match_(std::move(match)), packets_(packets), id_(id), slots_(packets * kEventsPerPacket) {}
 
 bool TraceSession::wants(const rte_mbuf* packet) const noexcept {
-  return !full() && match_.fits_frame(packet, packet->port);
+  return !full() && match_.fits_frame(packet, PortId(packet->port));
 }
 
 uint32_t TraceSession::begin() noexcept {
@@ -60,8 +60,8 @@ TraceEvent TracedPackets::event(const Entry& entry, TraceKind kind, Stage stage)
   return e;
 }
 
-void TracedPackets::start(TraceSession* session, const Chunk& chunk, uint16_t worker, uint16_t port,
-                          uint16_t queue) noexcept {
+void TracedPackets::start(TraceSession* session, const Chunk& chunk, uint16_t worker, PortId port,
+                          QueueId queue) noexcept {
   session_ = session;
   for (unsigned i = 0; i < chunk.count && count_ < kMax; ++i) {
     if (!session->wants(chunk.packets[i])) continue;
@@ -113,7 +113,7 @@ TracedPackets::Entry* TracedPackets::begin_inside(const rte_mbuf* packet) noexce
   return &packets_[count_++];
 }
 
-void TracedPackets::through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t spi) noexcept {
+void TracedPackets::through_sa(const rte_mbuf* packet, TraceKind kind, Spi spi) noexcept {
   const Entry* entry = find(packet);
   if (entry == nullptr && kind == TraceKind::kDecapsulated) entry = begin_inside(packet);
   if (entry == nullptr) return;
@@ -123,7 +123,7 @@ void TracedPackets::through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t 
   session_->record(e);
 }
 
-void TracedPackets::after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept {
+void TracedPackets::after_rewrite(const rte_mbuf* packet, PortId port) noexcept {
   Entry* entry = find(packet);
   if (entry == nullptr || entry->queued) return;
   entry->queued = true;
@@ -156,7 +156,7 @@ void TracedPackets::not_sent(const rte_mbuf* packet, Reason reason) noexcept {
   entry->packet = nullptr;
 }
 
-void TracedPackets::sent(uint16_t port) noexcept {
+void TracedPackets::sent(PortId port) noexcept {
   for (unsigned i = 0; i < count_; ++i) {
     Entry& entry = packets_[i];
     if (entry.packet == nullptr || !entry.queued || entry.egress != port) continue;

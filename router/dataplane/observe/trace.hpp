@@ -35,12 +35,12 @@ struct TraceEvent {
   TraceKind kind{};
   Stage stage{};
   Reason reason{};
-  uint16_t port = 0;
-  uint16_t queue = 0;
+  PortId port = 0;
+  QueueId queue = 0;
   uint16_t worker = 0;
   InterfaceId interface = kNoInterface;
   lookup::GroupId group = 0;
-  uint32_t spi = 0;
+  Spi spi = 0;
   uint32_t length = 0;  // bytes of the whole packet
   uint16_t captured = 0;
   std::array<uint8_t, 96> bytes{};  // of its beginning
@@ -76,19 +76,19 @@ class TraceSession {
 // A worker's traced packets of the chunk in hand.
 class TracedPackets {
  public:
-  void start(TraceSession* session, const Chunk& chunk, uint16_t worker, uint16_t port,
-             uint16_t queue) noexcept;
+  void start(TraceSession* session, const Chunk& chunk, uint16_t worker, PortId port,
+             QueueId queue) noexcept;
   bool active() const noexcept { return count_ > 0; }
   void after_classify(const Chunk& chunk) noexcept;
   void after_lookup(const Chunk& chunk) noexcept;
-  void through_sa(const rte_mbuf* packet, TraceKind kind, uint32_t spi) noexcept;
-  void after_rewrite(const rte_mbuf* packet, uint16_t port) noexcept;
+  void through_sa(const rte_mbuf* packet, TraceKind kind, Spi spi) noexcept;
+  void after_rewrite(const rte_mbuf* packet, PortId port) noexcept;
   void refused(const rte_mbuf* packet, Reason reason, bool punted, InterfaceId interface) noexcept;
   void not_sent(const rte_mbuf* packet, Reason reason) noexcept;
   void replaced(const rte_mbuf* packet, const rte_mbuf* copy) noexcept {
     if (Entry* const entry = find(packet)) entry->packet = copy;
   }
-  void sent(uint16_t port) noexcept;
+  void sent(PortId port) noexcept;
   // The trace's number, for packets that go on through the punt queue.
   uint16_t number(const rte_mbuf* packet) const noexcept;
   void clear() noexcept {
@@ -100,7 +100,7 @@ class TracedPackets {
   struct Entry {
     const rte_mbuf* packet;  // null once it has left the worker's hands
     uint32_t number;
-    uint16_t egress;
+    PortId egress;
     bool queued;
   };
   static constexpr unsigned kMax = 16;

@@ -19,6 +19,13 @@ constexpr uint16_t kAfXdpMaxMtu = 3400;
 constexpr uint16_t kAfPacketDefaultMtu = 1900;
 constexpr uint16_t kAfPacketMostMtu = 10000;  // of its largest frames here
 
+bool find_port(const std::string& name, PortId& id) {
+  uint16_t number = 0;
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &number) != 0) return false;
+  id = PortId(number);
+  return true;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Port>> Port::probe(const config::PortConfig& config) {
@@ -57,10 +64,10 @@ Result<void> Port::attach() {
       break;
   }
   device_ = config_.device;
-  if (rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0) {
+  if (!find_port(device_, id_)) {
     Eal::last_complaint();
     const int code = rte_dev_probe(device_.c_str());
-    if (code != 0 || rte_eth_dev_get_port_by_name(device_.c_str(), &id_) != 0)
+    if (code != 0 || !find_port(device_, id_))
       return fail(fmt::format("port {} ({}): {}", config_.name, config_.device,
                               why_no_port(config_.device, Eal::last_complaint())),
                   code < 0 ? -code : ENODEV);
@@ -78,7 +85,7 @@ Result<void> Port::create_vdev(const std::string& name, const std::string& argum
   const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
   keep_bpf_files(before);
   packet_sockets_ = open_sockets_since(sockets, AF_PACKET);
-  if (code != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+  if (code != 0 || !find_port(name, id_)) {
     if (code == 0) rte_eal_hotplug_remove("vdev", name.c_str());
     const std::string why = Eal::last_complaint();
     return fail(fmt::format("port {} ({}): DPDK could not create {} with \"{}\": {}{}{}",

@@ -86,7 +86,7 @@ class Port {
   // `reopens`: this process may want the device again.
   void close(bool reopens = true);
 
-  uint16_t id() const { return id_; }
+  PortId id() const { return id_; }
   const std::string& name() const { return config_.name; }
   const config::PortConfig& config() const { return config_; }
   const std::string& driver() const { return driver_; }
@@ -102,7 +102,7 @@ class Port {
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
   // The driver frees what it has sent as plain mbufs of the port's pool, unlooked at: nothing else
   // may be sent by that queue.
-  bool promised_plain(uint16_t queue) const { return queue < plain_.size() && plain_[queue]; }
+  bool promised_plain(QueueId queue) const { return queue < plain_.size() && plain_[queue]; }
   bool gives_plain_mbufs() const { return gives_plain_mbufs_; }  // receives into such
   // Packets of the port's MTU come in more than one mbuf of that room.
   bool scatters(uint32_t data_room_bytes) const;
@@ -165,7 +165,7 @@ class Port {
   void want(const char* what, bool given, const std::string& without);
 
   config::PortConfig config_;
-  uint16_t id_ = 0;
+  PortId id_ = 0;
   bool attached_ = false;
   bool started_ = false;
   std::string device_;

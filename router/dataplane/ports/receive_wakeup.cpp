@@ -61,7 +61,7 @@ void Port::find_interrupts() {
     no_wakeup_ = "it was set up without receive interrupts: restart, or add the port anew";
     return;
   }
-  for (uint16_t queue = 0; queue < rx_queues_; ++queue) {
+  for (QueueId queue = 0; queue < rx_queues_; ++queue) {
     const int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(id_, queue);
     const int code = fd < 0 ? -ENOTSUP : rte_eth_dev_rx_intr_enable(id_, queue);
     if (code == 0) rte_eth_dev_rx_intr_disable(id_, queue);

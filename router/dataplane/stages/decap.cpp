@@ -74,7 +74,7 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
       --i;  // another packet is there now
       continue;
     }
-    const uint32_t spi = esp_parse::spi(payload);
+    const Spi spi = esp_parse::spi(payload);
     keys[candidates] = {spi, esp_parse::family(lane), esp_parse::destination(lane, ip)};
     places[candidates] = static_cast<uint16_t>(i);
     candidates += spi != 0;

@@ -70,9 +70,9 @@ inline Natt natt(const Payload& p) noexcept {
 }
 
 // The SPI, host order; 0: no ESP, or a fragment of it.
-inline uint32_t spi(const Payload& p) noexcept {
-  if (p.protocol == kProtocolEsp) return p.fragment || p.bytes < 8 ? 0 : load32_be(p.data);
-  return natt(p) == Natt::kEsp ? load32_be(p.data + kUdpBytes) : 0;
+inline Spi spi(const Payload& p) noexcept {
+  if (p.protocol == kProtocolEsp) return Spi(p.fragment || p.bytes < 8 ? 0 : load32_be(p.data));
+  return Spi(natt(p) == Natt::kEsp ? load32_be(p.data + kUdpBytes) : 0);
 }
 
 // What ESP to one of our own addresses is refused for when no SA answers; kNone: it is not ESP.

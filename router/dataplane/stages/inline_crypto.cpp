@@ -27,7 +27,7 @@ void count_packets(std::span<const esp::Work> work) noexcept {
 Reason check_session(const rte_mbuf* packet, esp::Sa* sa) noexcept {
   if (sa == nullptr) return Reason::kEspUnknownSpi;
   const NicSa* nic = sa->nic.load(std::memory_order_acquire);
-  if (nic != nullptr && nic->opened_by(packet->port)) return Reason::kNone;
+  if (nic != nullptr && nic->opened_by(PortId(packet->port))) return Reason::kNone;
   sa->count_drop(Reason::kEspBadIcv);
   return Reason::kEspBadIcv;
 }
@@ -54,7 +54,7 @@ void InlineDecrypt::gather(Lane<Address>& lane, Chunk& chunk, EspBatch& batch) n
     }
     const unsigned l2 = lane.ingress[i].l2_length();
     const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
-    const uint32_t spi = esp_parse::spi(esp_parse::payload(lane, ip, packet->data_len - l2));
+    const Spi spi = esp_parse::spi(esp_parse::payload(lane, ip, packet->data_len - l2));
     esp::Sa* sa = nullptr;
     Reason reason = Reason::kEspMalformed;
     if (spi != 0) {
@@ -176,7 +176,7 @@ void InlineEncrypt::transmit(Transmitter& transmitter, const Snapshot& snapshot,
       interfaces[next_hop->interface].tx_packets.add(1);
       interfaces[next_hop->interface].tx_bytes.add(packet->pkt_len - next_hop->header_length);
     }
-    transmitter.enqueue(next_hop->port, packet);
+    transmitter.enqueue(PortId(next_hop->port), packet);
   }
   ready_count_ = 0;
 }

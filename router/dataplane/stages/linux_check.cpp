@@ -49,7 +49,8 @@ bool LinuxCheck::is_ours(const FramedIp& frame, const uint8_t* spi, bool in_udp)
   const bool v4 = frame.family == Family::kIpv4;
   const size_t address_bytes = v4 ? 4 : 16;
   const uint8_t* const from = frame.ip + (v4 ? 12 : 8);
-  const esp::Sa* sa = state_.tables.sad->find(load32_be(spi), frame.family, from + address_bytes);
+  const esp::Sa* sa =
+      state_.tables.sad->find(Spi(load32_be(spi)), frame.family, from + address_bytes);
   return sa != nullptr && (sa->shape().udp_bytes != 0) == in_udp &&
          std::memcmp(sa->source.bytes.data(), from, address_bytes) == 0;
 }

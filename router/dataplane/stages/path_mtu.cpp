@@ -11,12 +11,12 @@ constexpr uint8_t kIcmp = 1, kIcmpv6 = 58;
 constexpr uint32_t kIcmpBytes = 8;
 
 // `rest`: what is quoted behind the IP header.
-uint32_t quoted_spi(uint8_t protocol, const uint8_t* rest, uint32_t bytes) noexcept {
-  if (protocol == esp_parse::kProtocolEsp) return bytes < 4 ? 0 : load32_be(rest);
+Spi quoted_spi(uint8_t protocol, const uint8_t* rest, uint32_t bytes) noexcept {
+  if (protocol == esp_parse::kProtocolEsp) return Spi(bytes < 4 ? 0 : load32_be(rest));
   if (protocol != esp_parse::kProtocolUdp || bytes < esp_parse::kUdpBytes + 4) return 0;
   const bool natt =
       load16_be(rest) == esp_parse::kPortNatt || load16_be(rest + 2) == esp_parse::kPortNatt;
-  return natt ? load32_be(rest + esp_parse::kUdpBytes) : 0;  // 0: IKE (RFC 3948 §2.2)
+  return Spi(natt ? load32_be(rest + esp_parse::kUdpBytes) : 0);  // 0: IKE (RFC 3948 §2.2)
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/net.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::router {
 
 struct PathMtu {
-  uint32_t spi = 0;  // host order
+  Spi spi = 0;  // host order
   lookup::Family family = lookup::Family::kIpv4;
   const uint8_t *source = nullptr, *destination = nullptr;  // of the packet that was too big
   uint32_t mtu = 0;

@@ -74,8 +74,8 @@ template <typename Address>
   if (bytes > record.mtu) return Reason::kTooBig;
   const InterfaceView& interface = snapshot.interfaces[record.interface];
   const bool tells = kIpv4 ? interface.redirects4 : interface.redirects6;
-  const bool told =
-      tells && redirects != nullptr && redirects->take(ip, record.interface, rte_rdtsc());
+  const bool told = tells && redirects != nullptr &&
+                    redirects->take(ip, InterfaceId(record.interface), rte_rdtsc());
   return told ? Reason::kRedirect : Reason::kNone;
 }
 
@@ -150,7 +150,7 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
     with.chunk.refuse(packet, Reason::kTtlExpired, interface);
     return;
   }
-  const uint16_t port = record->port;
+  const PortId port(record->port);
   if (l2_length == kEthernetBytes && record->header_length == kEthernetBytes)
     write_plain_header(ip, record->header);
   else
@@ -205,7 +205,7 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
       rewrite_odd(lane, i, with);
       continue;
     }
-    const uint16_t port = record->port;
+    const PortId port(record->port);
     write_plain_header(ip, record->header);
     ports |= uint64_t{1} << port;
     transmitter.enqueue_plain(port, packet, bytes);

@@ -20,7 +20,7 @@ void Transmitter::Buffer::count_interface() const noexcept {
   interface->tx_bytes.add(bytes - other_bytes - uint64_t{plain} * kEthernetBytes);
 }
 
-void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
+void Transmitter::drop(PortId port, rte_mbuf** packets, unsigned count, Reason reason) noexcept {
   if (observer_ != nullptr)
     for (unsigned i = 0; i < count; ++i) observer_->not_sent(packets[i], reason, port);
   reasons_.dropped[static_cast<size_t>(reason)].add(count);
@@ -29,7 +29,7 @@ void Transmitter::drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason
 
 // Into one mbuf of the port's own pool, which holds what the port's MTU allows. Null: the pool is
 // empty, and the packet dropped.
-rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept {
+rte_mbuf* Transmitter::copied(PortId port, const TransmitPath& path, rte_mbuf* packet) noexcept {
   rte_mbuf* copy =
       path.pool == nullptr ? nullptr : rte_pktmbuf_copy(packet, path.pool, 0, UINT32_MAX);
   if (copy != nullptr && copy->nb_segs > 1) {
@@ -46,7 +46,7 @@ rte_mbuf* Transmitter::copied(uint16_t port, const TransmitPath& path, rte_mbuf*
 }
 
 // In the room of their first segment where they fit. Returns how many are left.
-unsigned Transmitter::join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+unsigned Transmitter::join_segments(PortId port, const TransmitPath& path, rte_mbuf** packets,
                                     unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -60,7 +60,7 @@ unsigned Transmitter::join_segments(uint16_t port, const TransmitPath& path, rte
 
 // Copies what the driver would put into the wrong pool, or with what hangs on it. Returns how many
 // are left.
-unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+unsigned Transmitter::make_plain(PortId port, const TransmitPath& path, rte_mbuf** packets,
                                  unsigned count) noexcept {
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -73,9 +73,9 @@ unsigned Transmitter::make_plain(uint16_t port, const TransmitPath& path, rte_mb
   return kept;
 }
 
-void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
+void Transmitter::send(PortId port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
                        uint64_t bytes, bool several_segments) noexcept {
-  const uint16_t queue = path.queue;
+  const QueueId queue = path.queue;
   if (several_segments && path.linear) [[unlikely]] {
     count = join_segments(port, path, packets, count);
     bytes = bytes_of({packets, count});
@@ -100,7 +100,7 @@ void Transmitter::send(uint16_t port, const TransmitPath& path, rte_mbuf** packe
   ports_[port].tx_bytes.add(bytes);
 }
 
-void Transmitter::flush(uint16_t port) noexcept {
+void Transmitter::flush(PortId port) noexcept {
   pending_ &= ~(uint64_t{1} << port);
   Buffer& buffer = buffers_[port];
   unsigned count = buffer.count;

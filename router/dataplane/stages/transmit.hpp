@@ -24,13 +24,13 @@ class Transmitter {
   void use(const std::array<TransmitPath, kMaxPorts>* paths) noexcept { paths_ = paths; }
 
   // By port, what counts packets that leave by its untagged interface; null: nobody counts there.
-  void count_untagged(uint16_t port, InterfaceCounters* interface) noexcept {
+  void count_untagged(PortId port, InterfaceCounters* interface) noexcept {
     buffers_[port].interface = interface;
   }
 
   // An untagged packet of one segment, `bytes` long, that has been rewritten. Its interface counts
   // it when the buffer is flushed. The caller says wake() for the port before it lets go.
-  void enqueue_plain(uint16_t port, rte_mbuf* packet, uint32_t bytes) noexcept {
+  void enqueue_plain(PortId port, rte_mbuf* packet, uint32_t bytes) noexcept {
     Buffer& buffer = buffers_[port];
     const unsigned count = buffer.count;
     buffer.packets[count] = packet;
@@ -43,7 +43,7 @@ class Transmitter {
   void wake(uint64_t ports) noexcept { pending_ |= ports; }
 
   // Any other, which its interface has counted or does not count.
-  void enqueue(uint16_t port, rte_mbuf* packet) noexcept {
+  void enqueue(PortId port, rte_mbuf* packet) noexcept {
     Buffer& buffer = buffers_[port];
     ++buffer.other_packets;
     buffer.other_bytes += packet->pkt_len;
@@ -53,17 +53,17 @@ class Transmitter {
   }
 
   void flush_all() noexcept {
-    while (pending_ != 0) flush(static_cast<uint16_t>(__builtin_ctzll(pending_)));
+    while (pending_ != 0) flush(PortId(__builtin_ctzll(pending_)));
   }
 
   // Sends what others handed over for a queue that this thread owns. Returns packets taken.
   unsigned drain(const HandoffQueue& handoff) noexcept;
 
-  std::span<rte_mbuf* const> queued(uint16_t port) const noexcept {
+  std::span<rte_mbuf* const> queued(PortId port) const noexcept {
     return {buffers_[port].packets, buffers_[port].count};
   }
   // Its packets are the caller's now.
-  void forget(uint16_t port) noexcept {
+  void forget(PortId port) noexcept {
     buffers_[port].clear();
     pending_ &= ~(uint64_t{1} << port);
   }
@@ -93,15 +93,15 @@ class Transmitter {
 
   static_assert(sizeof(Buffer) == 1024);
 
-  void flush(uint16_t port) noexcept;
-  void send(uint16_t port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
+  void flush(PortId port) noexcept;
+  void send(PortId port, const TransmitPath& path, rte_mbuf** packets, unsigned count,
             uint64_t bytes, bool several_segments) noexcept;
-  unsigned join_segments(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+  unsigned join_segments(PortId port, const TransmitPath& path, rte_mbuf** packets,
                          unsigned count) noexcept;
-  unsigned make_plain(uint16_t port, const TransmitPath& path, rte_mbuf** packets,
+  unsigned make_plain(PortId port, const TransmitPath& path, rte_mbuf** packets,
                       unsigned count) noexcept;
-  rte_mbuf* copied(uint16_t port, const TransmitPath& path, rte_mbuf* packet) noexcept;
-  void drop(uint16_t port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
+  rte_mbuf* copied(PortId port, const TransmitPath& path, rte_mbuf* packet) noexcept;
+  void drop(PortId port, rte_mbuf** packets, unsigned count, Reason reason) noexcept;
 
   const std::array<TransmitPath, kMaxPorts>* paths_ = nullptr;
   Observer* observer_ = nullptr;

@@ -20,7 +20,7 @@ namespace hecto::router {
 struct PolicyTemplate {           // XFRM's tmpl: what protects the packet
   IpAddress source, destination;  // outer; unspecified (all zero) in transport mode
   uint32_t reqid = 0;
-  uint32_t spi = 0;  // 0: any
+  Spi spi = 0;  // 0: any
   IpsecMode mode = IpsecMode::kTunnel;
   bool optional = false;  // XFRM level "use": let in without
   bool operator==(const PolicyTemplate&) const = default;

@@ -112,7 +112,8 @@ Sa::~Sa() = default;  // operator delete wipes
 
 Result<std::unique_ptr<Sa>> Sa::create(const SaState& state, CryptoLibrary library) {
   const auto said = [&](const std::string& what) {
-    return fmt::format("SA {} {:#010x}: {}", state.id.destination.to_string(), state.id.spi, what);
+    return fmt::format("SA {} {:#010x}: {}", state.id.destination.to_string(), state.id.spi.value(),
+                       what);
   };
   if (auto fits = check(state); !fits) return fail(said(fits.error().message));
   if (auto runs = usable(library); !runs) return fail(said(runs.error().message));

@@ -5,7 +5,7 @@
 namespace hecto::router {
 
 std::string to_string(const SaId& id) {
-  return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi);
+  return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi.value());
 }
 
 }  // namespace hecto::router

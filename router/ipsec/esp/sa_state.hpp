@@ -17,7 +17,7 @@ namespace hecto::router {
 // What an SA is found by (RFC 4301 §4.1); Linux tells states apart by it too.
 struct SaId {
   IpAddress destination;
-  uint32_t spi = 0;  // host order
+  Spi spi = 0;  // host order
   auto operator<=>(const SaId&) const = default;
 };
 
@@ -31,11 +31,6 @@ struct SaLifetime {
   uint64_t soft_add_s = 0, hard_add_s = 0;  // since it was added; 0: no limit
   uint64_t soft_use_s = 0, hard_use_s = 0;  // since it was used first; 0: no limit
   bool operator==(const SaLifetime&) const = default;
-};
-
-struct UdpEncapsulation {  // RFC 3948; host order
-  uint16_t source_port = 4500, destination_port = 4500;
-  bool operator==(const UdpEncapsulation&) const = default;
 };
 
 struct SaState {

@@ -45,7 +45,7 @@ uint64_t Sad::hash(const SadKey& key) const noexcept {
   return fold_product(address, key.spi ^ seed_[1]);
 }
 
-Sa* Sad::find(uint32_t spi, Family family, const uint8_t* destination) const noexcept {
+Sa* Sad::find(Spi spi, Family family, const uint8_t* destination) const noexcept {
   const SadKey key{spi, family, destination};
   return current_.load(std::memory_order_acquire)->find(hash(key), [&key](const Sa& sa) {
     return is(sa, key);

@@ -33,7 +33,7 @@ class Sad {
   Sad& operator=(const Sad&) = delete;
 
   // Readers. `destination`: 4 or 16 bytes in network order. Null: no such SA.
-  Sa* find(uint32_t spi, lookup::Family family, const uint8_t* destination) const noexcept;
+  Sa* find(Spi spi, lookup::Family family, const uint8_t* destination) const noexcept;
   // The same for many at once: cache lines are fetched while others are looked at.
   void find_batch(std::span<const SadKey> keys, Sa** found) const noexcept;
 

@@ -21,7 +21,7 @@ namespace hecto::router::esp {
 
 // What an ESP packet says of its SA. `destination`: 4 or 16 bytes in network order.
 struct SadKey {
-  uint32_t spi;  // host order
+  Spi spi;  // host order
   lookup::Family family;
   const uint8_t* destination;
 };

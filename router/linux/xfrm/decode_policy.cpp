@@ -88,7 +88,7 @@ XfrmDecoded read_template(Bytes templates, IpsecPolicy& out, std::string& why) {
   result.source = *source;
   result.destination = *destination;
   result.reqid = from.reqid;
-  result.spi = ntohl(from.id.spi);
+  result.spi = Spi(ntohl(from.id.spi));
   result.mode = *mode;
   result.optional = from.optional != 0;
   out.protection = result;

@@ -42,7 +42,7 @@ bool read_selector(const xfrm_selector& from, int family, IpsecSelector& out) no
 bool read_id(const xfrm_address_t& destination, uint32_t spi_be, int family, SaId& out) noexcept {
   const auto address = xfrm_address(&destination, family);
   if (!address) return false;
-  out = {*address, ntohl(spi_be)};
+  out = {*address, Spi(ntohl(spi_be))};
   return true;
 }
 

@@ -104,7 +104,7 @@ XfrmDecoded XfrmMirror::deliver_sa(const Message& message) {
     note(
         fmt::format("IPsec SA {:#010x} to {}: {}: not supported, so packets that need it are "
                     "dropped",
-                    state.id.spi, state.id.destination.to_string(), why_));
+                    state.id.spi.value(), state.id.destination.to_string(), why_));
     events_.sa_removed(state.id);  // it may have been one that was
   }
   return decoded;

@@ -77,7 +77,7 @@ TEST(LoadIpsec, ReadsAnSaWithEverything) {
   EXPECT_EQ(sa.cipher_key.bytes()[19], 0xa3);
   EXPECT_EQ(sa.replay_window, 1024);
   EXPECT_TRUE(sa.esn);
-  EXPECT_EQ(sa.encapsulation, (IpsecEncapsulation{1024, 4500}));
+  EXPECT_EQ(sa.encapsulation, (UdpEncapsulation{1024, 4500}));
   EXPECT_EQ(sa.lifetime.soft_bytes, 90'000'000'000u);
   EXPECT_EQ(sa.lifetime.hard_add_s, 3600u);
   EXPECT_FALSE(sa.lifetime.hard_packets);

@@ -51,7 +51,7 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);
   expect_keys_for_members(sa_keys, "IpsecSaConfig", 0);
-  expect_keys_for_members(encapsulation_keys, "IpsecEncapsulation", 0);
+  expect_keys_for_members(encapsulation_keys, "UdpEncapsulation", 0);
   expect_keys_for_members(lifetime_keys, "IpsecLifetime", 0);
   expect_keys_for_members(policy_keys, "IpsecPolicyConfig", 0);
   expect_keys_for_members(template_keys, "IpsecTemplateConfig", 0);

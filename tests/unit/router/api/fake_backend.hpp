@@ -100,7 +100,7 @@ class FakeBackend : public ApiBackend {
     note("add sa " + config::to_string(sa) + (persist ? " persist" : ""));
     return nlohmann::json{{"changed", 1}};
   }
-  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, uint32_t spi) override {
+  ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) override {
     note("delete sa " + destination.to_string() + " " + std::to_string(spi));
     return nlohmann::json{{"changed", 1}};
   }

@@ -217,7 +217,7 @@ TEST(Interfaces, SwitchesOfManyInterfacesAreReadInTurn) {
 TEST(Interfaces, ANumberThatIsUsedAgainCountsFromZero) {
   const auto bed = ControlBed::started(kBase);
   const InterfaceId id = bed->interface("lan0").id;
-  const uint16_t port = bed->plane.running.at("lan0").id;
+  const PortId port = bed->plane.running.at("lan0").id;
   bed->totals.interfaces[id].rx_packets = 100;
   bed->totals.ports[port].rx_packets = 100;
   bed->interfaces.remove_port("lan0");

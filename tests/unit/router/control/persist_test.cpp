@@ -34,7 +34,7 @@ config::RouteConfig via(const std::string& prefix, const std::string& gateway,
   return {net(prefix), RouteType::kUnicast, {{ip(gateway), "", 1}}, metric};
 }
 
-config::IpsecSaConfig sa_config(uint32_t spi) {
+config::IpsecSaConfig sa_config(Spi spi) {
   config::IpsecSaConfig sa;
   sa.source = ip("192.0.2.1");
   sa.destination = ip("198.51.100.1");
@@ -58,7 +58,7 @@ config::KeptItems some_items() {
   cbc.integrity = "hmac-sha1";
   cbc.cipher_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f");
   cbc.integrity_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f10111213");
-  cbc.encapsulation = config::IpsecEncapsulation{};
+  cbc.encapsulation = UdpEncapsulation{};
   cbc.esn = true;
   cbc.replay_window = 128;
   config::RouteConfig nowhere;
@@ -132,12 +132,12 @@ class Persist : public testing::Test {
     const auto lines = persist().lines();
     return lines.empty() ? "" : lines.back();
   }
-  Result<void> add_sa(uint32_t spi, bool wanted = true) {
+  Result<void> add_sa(Spi spi, bool wanted = true) {
     const config::IpsecSaConfig sa = sa_config(spi);
     return persist().add_sa(sa, *sa_state(sa, RouteOrigin::kApi), wanted);
   }
-  std::optional<SaView> sa(uint32_t spi) { return run->bed->ipsec.find({ip("198.51.100.1"), spi}); }
-  void sends(uint32_t spi, uint64_t sequence) {
+  std::optional<SaView> sa(Spi spi) { return run->bed->ipsec.find({ip("198.51.100.1"), spi}); }
+  void sends(Spi spi, uint64_t sequence) {
     const IpAddress destination = ip("198.51.100.1");
     esp::Sa* found =
         run->bed->ipsec.view().sad->find(spi, destination.family, destination.bytes.data());

@@ -46,7 +46,7 @@ class ExplainPacketTest : public TwoGateways {
     for (const std::string& gateway : via) {
       NextHop hop;
       hop.gateway = ip(gateway);
-      hop.interface = gateway.starts_with("10.") ? 0 : 1;
+      hop.interface = InterfaceId(gateway.starts_with("10.") ? 0 : 1);
       route.next_hops.push_back(hop);
     }
     ASSERT_TRUE(left_.routing().add(route));
@@ -65,7 +65,7 @@ class ExplainPacketTest : public TwoGateways {
     bool protected_by_sa = false;
     unsigned packets = 0;
   };
-  Seen sent(const IpAddress& source, const IpAddress& destination, uint16_t by, uint16_t length,
+  Seen sent(const IpAddress& source, const IpAddress& destination, PortId by, uint16_t length,
             uint8_t ttl) {
     const std::string from = source.to_string(), to = destination.to_string();
     const bool v4 = destination.family == Family::kIpv4;
@@ -75,7 +75,7 @@ class ExplainPacketTest : public TwoGateways {
     options.ttl = ttl;
     left_.run({packet(v4 ? ipv4_frame(options) : ipv6_frame(options))}, by);
     Seen seen;
-    for (uint16_t port = 0; port < 2; ++port)
+    for (PortId port = 0; port < 2; ++port)
       for (rte_mbuf* each : left_.sent(port)) {
         const Frame frame = bytes_of(each);
         const bool outer4 = frame[12] == 0x08;
@@ -270,7 +270,8 @@ TEST_P(ExplainManyPacketsTest, SaysOfThousandsOfPacketsWhatBecomesOfThem) {
     SCOPED_TRACE(testing::Message() << from.to_string() << " > " << to.to_string() << ", " << length
                                     << " bytes, TTL " << int{ttl} << ", by " << by);
     const Reason back = explain(from).reason;
-    compare(explain(to, from, by, length, ttl), sent(from, to, by, length, ttl), back);
+    compare(explain(to, from, InterfaceId(by), length, ttl),
+            sent(from, to, PortId(by), length, ttl), back);
     if (HasFatalFailure()) return;
   }
   for (const Reason reason :

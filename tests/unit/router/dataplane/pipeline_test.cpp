@@ -29,7 +29,7 @@ class PipelineTest : public TwoGateways {
     left_.snapshot().features |= features;
   }
   // The protocol of the only packet that left by that port; 0: there was not one.
-  int protocol_sent(uint16_t port) {
+  int protocol_sent(PortId port) {
     const auto sent = left_.sent(port);
     const int protocol = sent.size() == 1 ? bytes_of(sent[0])[kEthernetBytes + 9] : 0;
     for (rte_mbuf* each : sent) rte_pktmbuf_free(each);

@@ -7,17 +7,17 @@ namespace hecto::router::test {
 namespace {
 
 // A transmit queue for each of two workers and the slow path, and some to spare.
-SnapshotBuilder::PortSetup port(uint16_t id, std::vector<unsigned> queue_workers) {
+SnapshotBuilder::PortSetup port(PortId id, std::vector<unsigned> queue_workers) {
   SnapshotBuilder::PortSetup setup;
   setup.transmit.resize(4);
-  for (uint16_t queue = 0; queue < 4; ++queue) setup.transmit[queue].queue = queue;
+  for (QueueId queue = 0; queue < 4; ++queue) setup.transmit[queue].queue = queue;
   setup.id = id;
   setup.mac = {0x02, 0, 0, 0, 0, static_cast<uint8_t>(id)};
   setup.queue_workers = std::move(queue_workers);
   return setup;
 }
 
-InterfaceSetup interface(InterfaceId id, uint16_t port, uint16_t vlan, bool up) {
+InterfaceSetup interface(InterfaceId id, PortId port, uint16_t vlan, bool up) {
   InterfaceSetup setup;
   setup.id = id;
   setup.port = port;

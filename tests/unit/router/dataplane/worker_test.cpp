@@ -206,7 +206,8 @@ TEST(Example, IsReadWholeOrNotAtAllWhileItIsWritten) {
   EXPECT_FALSE(example.get());
   std::atomic<bool> stop{false};
   std::thread writer([&] {
-    for (uint16_t i = 1; !stop.load(std::memory_order_relaxed); ++i) example.set({i, i, i, {i, i}});
+    for (uint16_t i = 1; !stop.load(std::memory_order_relaxed); ++i)
+      example.set({InterfaceId(i), PortId(i), i, {i, i}});
   });
   unsigned read = 0;
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -215,7 +216,7 @@ TEST(Example, IsReadWholeOrNotAtAllWhileItIsWritten) {
     if (!packet) continue;
     ++read;
     const uint16_t n = packet->interface;
-    ASSERT_EQ(*packet, (ExamplePacket{n, n, n, {n, n}}));
+    ASSERT_EQ(*packet, (ExamplePacket{InterfaceId(n), PortId(n), n, {n, n}}));
   }
   stop.store(true);
   writer.join();

@@ -15,7 +15,7 @@ namespace hecto::router::test {
 inline const char* const kHere = "192.0.2.1";
 inline const char* const kThere = "198.51.100.1";
 
-inline SaState sa_state(uint32_t spi, uint32_t reqid = 1, uint8_t key = 1) {
+inline SaState sa_state(Spi spi, uint32_t reqid = 1, uint8_t key = 1) {
   SaState state;
   state.id = {ip(kThere), spi};
   state.source = ip(kHere);
@@ -70,11 +70,11 @@ class IpsecBed : public testing::Test {
     const esp::Policy* policy = out(source, destination);
     return policy == nullptr ? nullptr : policy->sa.load();
   }
-  esp::Sa* inbound(uint32_t spi) const {
+  esp::Sa* inbound(Spi spi) const {
     return ipsec->view().sad->find(spi, Family::kIpv4, ip(kThere).bytes.data());
   }
   // SPI that protects; 0: none.
-  uint32_t spi() const { return protects() == nullptr ? 0 : protects()->id.spi; }
+  Spi spi() const { return protects() == nullptr ? Spi{0} : protects()->id.spi; }
   size_t told(const std::string& part) const {
     size_t count = 0;
     for (const std::string& line : lines) count += line.find(part) != std::string::npos;

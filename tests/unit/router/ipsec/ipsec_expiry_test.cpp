@@ -7,7 +7,7 @@ using Cause = Expiry::Cause;
 
 class IpsecExpiry : public IpsecBed {
  protected:
-  void add(uint32_t spi, const SaLifetime& lifetime, RouteOrigin origin = RouteOrigin::kLinux) {
+  void add(Spi spi, const SaLifetime& lifetime, RouteOrigin origin = RouteOrigin::kLinux) {
     SaState state = sa_state(spi);
     state.lifetime = lifetime;
     state.origin = origin;
@@ -16,8 +16,7 @@ class IpsecExpiry : public IpsecBed {
     else
       ASSERT_TRUE(ipsec->add_sa(std::move(state)));
   }
-  static Expiry expiry(uint32_t spi, bool hard, Cause cause,
-                       RouteOrigin origin = RouteOrigin::kLinux) {
+  static Expiry expiry(Spi spi, bool hard, Cause cause, RouteOrigin origin = RouteOrigin::kLinux) {
     return {{ip(kThere), spi}, origin, hard, cause};
   }
   using Expiries = std::vector<Expiry>;

@@ -32,7 +32,7 @@ const NaiveSa* naive_choice(const std::vector<NaiveSa>& sas, const IpsecPolicy& 
 class IpsecRandom : public IpsecBed {
  protected:
   SaState random_sa() {
-    SaState state = sa_state(static_cast<uint32_t>(1 + random() % 12), random() % 3);
+    SaState state = sa_state(Spi(1 + random() % 12), random() % 3);
     if (random() % 3 == 0) state.id.destination = ip("198.51.100.2");
     if (random() % 4 == 0) state.mode = IpsecMode::kTransport;
     state.if_id = random() % 2;
@@ -45,7 +45,7 @@ class IpsecRandom : public IpsecBed {
                                     static_cast<uint32_t>(random() % 3));
     if (random() % 3 == 0) policy.protection->destination = ip("198.51.100.2");
     if (random() % 4 == 0) policy.protection->mode = IpsecMode::kTransport;
-    if (random() % 4 == 0) policy.protection->spi = static_cast<uint32_t>(random() % 13);
+    if (random() % 4 == 0) policy.protection->spi = Spi(random() % 13);
     policy.if_id = random() % 2;
     return policy;
   }
@@ -131,8 +131,8 @@ TEST_F(IpsecRandom, WorkersUseWhatIsRekeyedUnderThem) {
     }
   });
   for (uint32_t i = 2; i < 2000 || used.load() < 1000; ++i) {
-    ipsec->sa(sa_state(i));
-    ipsec->sa_removed({ip(kThere), i - 1});
+    ipsec->sa(sa_state(Spi(i)));
+    ipsec->sa_removed({ip(kThere), Spi(i - 1)});
     if (i % 7 == 0)
       ipsec->policy(out_policy("10.1.0.0/16", "10.2.0.0/16", 1, i));  // replaced: another priority
     ipsec->commit();

@@ -311,7 +311,7 @@ TEST_F(IpsecTest, AnInboundPolicySaysWhichProtectionItAsksFor) {
   EXPECT_EQ(found->sa.load(), nullptr);
 }
 
-SaState sa_of_the_file(uint32_t spi, uint8_t key = 1) {
+SaState sa_of_the_file(Spi spi, uint8_t key = 1) {
   SaState state = sa_state(spi, 1, key);
   state.origin = RouteOrigin::kFile;
   return state;

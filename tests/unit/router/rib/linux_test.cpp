@@ -240,7 +240,7 @@ TEST_F(Linux, ResyncMayStartAnew) {
 }
 
 TEST_F(Linux, AResyncOfOneDeviceSweepsWhatLeavesByItAlone) {
-  for (InterfaceId id : {0, 1}) bed.link(id, true);
+  for (InterfaceId id : {InterfaceId{0}, InterfaceId{1}}) bed.link(id, true);
   bed.add(linux_route("10.1.0.0/16", {hop(11, "10.0.0.1")}));
   bed.add(linux_route("10.2.0.0/16", {hop(11, "10.0.0.2")}));
   bed.add(linux_route("10.3.0.0/16", {hop(12, "10.0.1.1")}));
@@ -265,7 +265,7 @@ TEST_F(Linux, AResyncOfOneDeviceSweepsWhatLeavesByItAlone) {
 }
 
 TEST_F(Linux, AResyncOfOneDeviceKeepsLinuxsOrder) {
-  for (InterfaceId id : {0, 1}) bed.link(id, true);
+  for (InterfaceId id : {InterfaceId{0}, InterfaceId{1}}) bed.link(id, true);
   bed.neighbor(11, "10.0.0.1", 1);
   bed.neighbor(12, "10.0.1.1", 2);
   NextHop first = hop(11, "10.0.0.1");

@@ -119,8 +119,8 @@ class Bed {
   static InterfaceState state(InterfaceId id, const std::string& address = "") {
     InterfaceState interface;
     interface.id = id;
-    interface.name = fmt::format("if{}", id);
-    interface.port = static_cast<uint16_t>(100 + id);
+    interface.name = fmt::format("if{}", id.value());
+    interface.port = PortId(100 + id);
     interface.mac = mac(static_cast<uint8_t>(0xa0 + id));
     interface.ifindex = 11 + id;
     if (!address.empty()) {

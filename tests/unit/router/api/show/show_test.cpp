@@ -102,7 +102,7 @@ TEST(ShowInterfaces, WithLinux) {
                  "send_redirects": false, "accept_local": false},
     "counters": {"rx_packets": 5, "rx_bytes": 500, "rx_pps": 5, "rx_bps": 4000, "tx_packets": 0,
                  "tx_bytes": 0, "tx_pps": 0, "tx_bps": 0}})");
-  expected["id"] = wan.id;
+  expected["id"] = wan.id.value();
   EXPECT_EQ(row(list, "name", "wan0"), expected);
   const json& vlan = row(list, "name", "wan0.7");
   EXPECT_EQ(vlan["vlan"], 7);

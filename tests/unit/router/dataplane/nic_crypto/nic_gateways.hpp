@@ -38,21 +38,21 @@ class NicGateways : public TwoGateways {
  protected:
   ~NicGateways() override {
     for (Gateway* gateway : {&left_, &right_})
-      for (const uint16_t port : {0, 1}) gateway->unplug(port);
+      for (const PortId port : {PortId{0}, PortId{1}}) gateway->unplug(port);
   }
   void tunnels(const Algorithm& algorithm = {}) {
     for (Gateway* gateway : {&left_, &right_})
       gateway->tunnel(Family::kIpv4, Family::kIpv4, IpsecMode::kTunnel, algorithm);
   }
-  // To the tunnel's far end by `ports`: more than one is ECMP.
-  void route_end(const std::vector<uint16_t>& ports) {
+  // To the tunnel's far end by `interfaces`: more than one is ECMP.
+  void route_end(const std::vector<InterfaceId>& interfaces) {
     Route route;
     route.prefix = *IpPrefix::parse("192.0.2.2/32");
     route.origin = RouteOrigin::kFile;
-    for (const uint16_t port : ports) {
+    for (const InterfaceId interface : interfaces) {
       NextHop hop;
-      hop.gateway = *IpAddress::parse(port == 0 ? "10.1.0.1" : "192.0.2.3");
-      hop.interface = port;
+      hop.gateway = *IpAddress::parse(interface == 0 ? "10.1.0.1" : "192.0.2.3");
+      hop.interface = interface;
       route.next_hops.push_back(hop);
     }
     ASSERT_TRUE(left_.routing().add_neighbor(1, *IpAddress::parse("192.0.2.3"), own_mac(1)));

@@ -13,18 +13,18 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr uint16_t kPort = 1;
+constexpr PortId kPort = 1;
 
 // To us. sa_state(): from us.
-SaState inbound_state(uint32_t spi, uint8_t key = 1) {
+SaState inbound_state(Spi spi, uint8_t key = 1) {
   SaState state = sa_state(spi, 1, key);
   std::swap(state.id.destination, state.source);
   return state;
 }
-SaId to_here(uint32_t spi) {
+SaId to_here(Spi spi) {
   return {ip(kHere), spi};
 }
-SaId to_there(uint32_t spi) {
+SaId to_there(Spi spi) {
   return {ip(kThere), spi};
 }
 
@@ -46,18 +46,18 @@ class NicSessionsTest : public IpsecBed {
     ASSERT_TRUE(sessions.add_port(one.port()));
     ipsec->offer_to_nics();
   }
-  void unplug(uint16_t port = kPort) {
+  void unplug(PortId port = kPort) {
     sessions.withdraw(port);
     sessions.drop_port(port);
   }
   esp::Sa* sa(const SaId& id) const {
     return ipsec->view().sad->find(id.spi, Family::kIpv4, id.destination.bytes.data());
   }
-  const NicSession* seals(uint32_t spi, uint16_t port = kPort) const {
+  const NicSession* seals(Spi spi, PortId port = kPort) const {
     const NicSa* of = sa(to_there(spi))->nic.load();
     return of == nullptr ? nullptr : of->seals[port].load();
   }
-  bool opens(uint32_t spi, uint16_t port = kPort) const {
+  bool opens(Spi spi, PortId port = kPort) const {
     const NicSa* of = sa(to_here(spi))->nic.load();
     return of != nullptr && of->opened_by(port);
   }
@@ -334,7 +334,7 @@ TEST_F(NicSessionsTest, EndExactlyOnceUnderRandomChanges) {
   std::array<ScriptedNic*, 2> nics{&first, &second};
   std::array<bool, 2> plugged{};
   for (int step = 0; step < 3000; ++step) {
-    const uint32_t spi = 0x100 + below(6);
+    const Spi spi(0x100 + below(6));
     const uint32_t which = below(2);
     ScriptedNic& one = *nics[which];
     one.refuses_sessions = below(10) == 0;
@@ -364,7 +364,7 @@ TEST_F(NicSessionsTest, EndExactlyOnceUnderRandomChanges) {
       default:
         if (below(4) != 0) break;
         if (plugged[which])
-          unplug(static_cast<uint16_t>(which + 1));
+          unplug(PortId(which + 1));
         else
           plug(one);
         plugged[which] = !plugged[which];
@@ -377,7 +377,7 @@ TEST_F(NicSessionsTest, EndExactlyOnceUnderRandomChanges) {
       }
     }
   }
-  for (uint16_t port : {1, 2}) unplug(port);
+  for (PortId port : {PortId{1}, PortId{2}}) unplug(port);
   EXPECT_GT(first.sessions.size(), 50u);
 }
 

@@ -48,7 +48,7 @@ bool gcm(const ScriptedNic::Session& session, uint8_t* esp, uint32_t bytes, uint
 
 }  // namespace
 
-ScriptedNic::ScriptedNic(uint16_t port) : port_(port) {
+ScriptedNic::ScriptedNic(PortId port) : port_(port) {
   crypto_[0].op = RTE_CRYPTO_OP_TYPE_SYMMETRIC;
   crypto_[0].sym.xform_type = RTE_CRYPTO_SYM_XFORM_AEAD;
   crypto_[0].sym.aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
@@ -97,11 +97,11 @@ NicSessions::Port ScriptedNic::port() {
   port.context = &context_;
   port.opens = port.seals = true;
   port.link_up = [this] { return link_up; };
-  port.rules.create = [this](uint16_t id, const esp::Sa&, void* session) {
+  port.rules.create = [this](PortId id, const esp::Sa&, void* session) {
     EXPECT_EQ(id, port_);
     return create_rule(session);
   };
-  port.rules.destroy = [this](uint16_t, rte_flow* rule) { destroy_rule(rule); };
+  port.rules.destroy = [this](PortId, rte_flow* rule) { destroy_rule(rule); };
   return port;
 }
 
@@ -114,7 +114,7 @@ int ScriptedNic::create(void* device, rte_security_session_conf* conf,
   const auto& key = conf->crypto_xform->aead.key;
   Session made{};
   made.object = session;
-  made.spi = conf->ipsec.spi;
+  made.spi = Spi(conf->ipsec.spi);
   made.inbound = conf->ipsec.direction == RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
   made.tunnel = conf->ipsec.mode == RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
   made.esn = conf->ipsec.options.esn != 0;
@@ -189,7 +189,7 @@ unsigned ScriptedNic::alive() const {
       std::ranges::count_if(sessions, [](const Session& session) { return !session.ended; }));
 }
 
-const ScriptedNic::Session* ScriptedNic::alive(uint32_t spi) const {
+const ScriptedNic::Session* ScriptedNic::alive(Spi spi) const {
   for (const Session& session : sessions)
     if (!session.ended && session.spi == spi) return &session;
   return nullptr;
@@ -209,7 +209,7 @@ bool ScriptedNic::open(rte_mbuf* packet) {
   uint8_t* ip = rte_pktmbuf_mtod_offset(packet, uint8_t*, kEthernetBytes);
   const bool v4 = ip[0] >> 4 == 4;
   uint8_t* esp = ip + (v4 ? kIpv4Bytes : kIpv6Bytes);
-  const Session* session = alive(load32_be(esp));
+  const Session* session = alive(Spi(load32_be(esp)));
   if (session == nullptr || !session->inbound) return false;
   const uint32_t bytes = v4 ? load16_be(ip + 2) - kIpv4Bytes : load16_be(ip + 4);
   const bool right = gcm(*session, esp, bytes, 0);

@@ -18,14 +18,14 @@ namespace hecto::router::test {
 
 class ScriptedNic {
  public:
-  explicit ScriptedNic(uint16_t port = 1);
+  explicit ScriptedNic(PortId port = 1);
   ~ScriptedNic();
   ScriptedNic(const ScriptedNic&) = delete;
   ScriptedNic& operator=(const ScriptedNic&) = delete;
 
   struct Session {
     void* object;
-    uint32_t spi;
+    Spi spi;
     bool inbound, tunnel, esn, udp;
     std::vector<uint8_t> key;
     std::array<uint8_t, 4> salt;
@@ -50,7 +50,7 @@ class ScriptedNic {
   NicSessions::Port port();
   void* context() { return &context_; }
   unsigned alive() const;
-  const Session* alive(uint32_t spi) const;  // null: none
+  const Session* alive(Spi spi) const;  // null: none
 
   // What goes out, as the NIC would change it, by its session. False: it has no session of it.
   bool seal(rte_mbuf* packet);
@@ -67,7 +67,7 @@ class ScriptedNic {
   void destroy_rule(rte_flow* rule);
   Session* find(const void* object);
 
-  uint16_t port_;
+  PortId port_;
   std::array<rte_cryptodev_capabilities, 2> crypto_{};
   rte_security_ops ops_{};
   rte_security_ctx context_{};

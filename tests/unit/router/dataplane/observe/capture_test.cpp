@@ -148,7 +148,7 @@ TEST(Capture, TellsWhatTheDriverTookFromWhatItDidNot) {
 TEST(Capture, FiltersDropsByWhereTheyCameIn) {
   CaptureOptions options;
   options.points = bit(CapturePoint::kDrop);
-  options.match.port = 1;
+  options.match.port = PortId{1};
   options.match.vlan = 100;
   options.interface = InterfaceId{7};
   CaptureBed bed(options);

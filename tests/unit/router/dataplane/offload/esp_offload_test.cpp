@@ -58,10 +58,10 @@ uint64_t completed(Gateway& gateway) {
   return all;
 }
 
-std::vector<Frame> through(Gateway& gateway, const std::vector<rte_mbuf*>& packets, uint16_t in) {
+std::vector<Frame> through(Gateway& gateway, const std::vector<rte_mbuf*>& packets, PortId in) {
   gateway.run(packets, in);
   gateway.settle();
-  return taken(gateway.sent(in == 0 ? 1 : 0));
+  return taken(gateway.sent(PortId(in == 0 ? 1 : 0)));
 }
 
 class EspOffloadTest : public testing::Test {

@@ -34,7 +34,7 @@ class Box {
   // A port whose queues these workers poll, in order, and the room of its buffers.
   void place(const std::string& port, const std::vector<unsigned>& workers, uint32_t room = kRoom) {
     placement_.ports.push_back({port, 0, true, static_cast<uint16_t>(workers.size()), 0});
-    for (uint16_t queue = 0; queue < workers.size(); ++queue)
+    for (QueueId queue = 0; queue < workers.size(); ++queue)
       placement_.workers[workers[queue]].queues.push_back({port, queue});
     for (config::PoolPlacement& pool : placement_.pools)
       if (pool.data_room_bytes == room) return pool.ports.push_back(port);

@@ -29,7 +29,7 @@ TEST_P(Nic, IsAskedForNothingButFastFreeWhereOnePoolFeedsAll) {
   Port& p0 = box.add(first, "p0");
   box.add(second, "p1");
   for (const ScriptedEthdev* nic : {&first, &second})
-    for (uint16_t queue = 0; queue < 3; ++queue)
+    for (QueueId queue = 0; queue < 3; ++queue)
       EXPECT_EQ(nic->tx_offloads(queue), GetParam().asked) << queue;
   for (unsigned worker = 0; worker < 2; ++worker) {
     EXPECT_FALSE(box.path(worker, p0).plain_only);

@@ -179,7 +179,7 @@ TEST_F(LeakOut, RoutesThatFoundNoGroupGoThroughTheTunnelOrNotAtAll) {
     NextHop hop;
     hop.gateway = *IpAddress::parse((i < 250 ? "192.0.2." : "10.1.0.") +
                                     std::to_string(i < 250 ? i + 3 : i - 250 + 3));
-    hop.interface = i < 250 ? 1 : 0;
+    hop.interface = InterfaceId(i < 250 ? 1 : 0);
     route.next_hops = {hop};
     left_.routing().route(route, false, false);
   }
@@ -260,7 +260,7 @@ TEST_F(LeakOut, PoliciesForWhichThereWasNoRoom) {
 TEST_F(LeakOut, EspThatLinuxMade) {
   left_.tunnel();
   left_.tunnel(Family::kIpv6, Family::kIpv6);
-  const auto esp = [](const char* source, const char* destination, uint32_t spi, uint8_t protocol) {
+  const auto esp = [](const char* source, const char* destination, Spi spi, uint8_t protocol) {
     FrameOptions options = from_host(source, destination, 80);
     options.protocol = protocol;
     Frame frame = destination[0] == '1' ? ipv4_frame(options) : ipv6_frame(options);
@@ -269,13 +269,13 @@ TEST_F(LeakOut, EspThatLinuxMade) {
       frame[at + byte] = static_cast<uint8_t>(spi >> (24 - 8 * byte));
     return frame;
   };
-  const uint32_t spi = kSpi * 2;
+  const Spi spi = kSpi * 2;
   const Frame v4 = esp("192.0.2.1", "192.0.2.2", spi, 50);
   EXPECT_EQ(linux_sends(v4, true), Reason::kEspOfLinux);
   EXPECT_EQ(linux_sends(tagged(v4, {0x81, 0, 0, 0}), true), Reason::kEspOfLinux);
   EXPECT_EQ(linux_sends(tagged(v4, {0x88, 0xa8, 0, 5})), Reason::kEspOfLinux);
   EXPECT_EQ(linux_sends(esp("2001:db8::1", "2001:db8::2", spi, 50), true), Reason::kEspOfLinux);
-  EXPECT_EQ(linux_sends(esp("192.0.2.1", "192.0.2.2", spi + 1, 50), true), Reason::kNone)
+  EXPECT_EQ(linux_sends(esp("192.0.2.1", "192.0.2.2", Spi(spi + 1), 50), true), Reason::kNone)
       << "an SA of somebody else's making";
   EXPECT_EQ(linux_sends(esp("203.0.113.1", "192.0.2.2", spi, 50), true), Reason::kNone)
       << "another's that Linux passes on";

@@ -23,7 +23,7 @@ struct NextHops {
     for (uint32_t i = 0; i < slots.size(); ++i) slots[i] = i;
   }
   lookup::NextHopView view() const { return {slots.data(), records.data(), buckets.data()}; }
-  NextHopRecord& forward(unsigned group, uint16_t port, uint16_t vlan = 0) {
+  NextHopRecord& forward(unsigned group, PortId port, uint16_t vlan = 0) {
     NextHopRecord& r = records[group];
     r = {};
     r.interface = 1;  // packets come in by 0

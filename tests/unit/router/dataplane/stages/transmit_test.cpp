@@ -107,7 +107,7 @@ TEST_F(Sending, SegmentsThatDoNotFitTheFirstAreJoinedInThePortsPool) {
   ScriptedEthdev nic("sink", {});
   Box box(1);
   box.place("p0", {0});
-  const uint16_t port = box.add(nic, "p0").id();
+  const PortId port = box.add(nic, "p0").id();
   paths_[port] = {};
   paths_[port].queue = 0;
   paths_[port].linear = true;

@@ -29,7 +29,7 @@ std::unique_ptr<Sa> make_sa(const SaId& id) {
   return std::move(*sa);
 }
 
-SaId id4(uint32_t destination, uint32_t spi) {
+SaId id4(uint32_t destination, Spi spi) {
   return {IpAddress::from(Ipv4Address{destination}), spi};
 }
 
@@ -84,11 +84,11 @@ TEST(Sad, AgreesWithAMapUnderRandomChanges) {
   Sad sad(2000);
   std::map<SaId, std::unique_ptr<Sa>> naive;
   auto random_id = [&]() -> SaId {
-    const uint32_t spi = 1 + random() % 1500;
+    const Spi spi(1 + random() % 1500);
     if (random() % 2 == 0) return id4(random() % 2, spi);
     Ipv6Address address;
     address.bytes[random() % 16] = 1;
-    return {IpAddress::from(address), 1 + spi % 100};
+    return {IpAddress::from(address), Spi(1 + spi % 100)};
   };
   for (int step = 0; step < 100'000; ++step) {
     const SaId id = random_id();
@@ -125,17 +125,17 @@ TEST(Sad, ReadersAlwaysFindWhatStays) {
   Sad sad(Sad::kDefaultMax, readers);
   std::vector<std::unique_ptr<Sa>> stay, change;
   for (uint32_t i = 0; i < 100; ++i) {
-    stay.push_back(make_sa(id4(1, 2 + i * 2)));
+    stay.push_back(make_sa(id4(1, Spi(2 + i * 2))));
     ASSERT_TRUE(sad.insert(stay.back().get()));
   }
-  for (uint32_t i = 0; i < 400; ++i) change.push_back(make_sa(id4(1, 1 + i * 2)));
+  for (uint32_t i = 0; i < 400; ++i) change.push_back(make_sa(id4(1, Spi(1 + i * 2))));
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> missing{0}, wrong{0};
   auto read = [&](size_t reader) {
     std::mt19937 random(static_cast<uint32_t>(reader));
     while (!stop.load()) {
       for (int i = 0; i < 64; ++i) {
-        const uint32_t spi = random() % 800;
+        const Spi spi(random() % 800);
         const Sa* sa = find(sad, id4(1, spi));
         if (sa == nullptr && spi >= 2 && spi <= 200 && spi % 2 == 0) missing.fetch_add(1);
         if (sa != nullptr && sa->id.spi != spi) wrong.fetch_add(1);

@@ -25,7 +25,7 @@ inline uint16_t family_of(const std::string& text) {
 
 // A tunnel state without algorithms.
 inline xfrm_usersa_info sa_info(const std::string& from = "192.0.2.1",
-                                const std::string& to = "192.0.2.2", uint32_t spi = 0x1001) {
+                                const std::string& to = "192.0.2.2", Spi spi = 0x1001) {
   xfrm_usersa_info info{};
   info.family = family_of(to);
   info.sel.family = info.family;

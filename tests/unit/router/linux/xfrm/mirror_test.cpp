@@ -62,7 +62,7 @@ class XfrmMirrorTest : public NamespaceTest {
     ip("-batch " + path);
     unlink(path.c_str());
   }
-  const SaState* sa(const std::string& destination, uint32_t spi) {
+  const SaState* sa(const std::string& destination, Spi spi) {
     const auto found = ipsec_.sas.find({*IpAddress::parse(destination), spi});
     return found == ipsec_.sas.end() ? nullptr : &found->second;
   }

@@ -12,7 +12,7 @@
 namespace hecto::router {
 namespace {
 
-SaId id_of(const std::string& destination, uint32_t spi) {
+SaId id_of(const std::string& destination, Spi spi) {
   return {*IpAddress::parse(destination), spi};
 }
 
@@ -101,11 +101,11 @@ class XfrmRequestsTest : public NamespaceTest {
     if (!opened) GTEST_SKIP() << "this kernel has no XFRM: " << opened.error().message;
     requests_ = std::make_unique<XfrmRequests>(std::move(*opened));
   }
-  bool add_sa(uint32_t spi, const std::string& rest) {
+  bool add_sa(Spi spi, const std::string& rest) {
     const std::string command = fmt::format(
         "ip -n {} xfrm state add src 192.0.2.1 dst 192.0.2.2 spi {} proto esp reqid 7 mode tunnel "
         "aead 'rfc4106(gcm(aes))' 0x0102030405060708090a0b0c0d0e0f1011121314 128 {} 2>/dev/null",
-        name_, spi, rest);
+        name_, spi.value(), rest);
     return std::system(command.c_str()) == 0;
   }
   // The one notification of `group` that `act` brings about; the kernel sends it while it acts.
@@ -127,7 +127,7 @@ class XfrmRequestsTest : public NamespaceTest {
 
 TEST_F(XfrmRequestsTest, SasThatAreGoneAreNoErrors) {
   std::vector<SaReport> usages;
-  for (uint32_t spi = 0x1000; spi < 0x1100; ++spi) usages.push_back({id_of("192.0.2.2", spi)});
+  for (Spi spi = 0x1000; spi < 0x1100; ++spi) usages.push_back({id_of("192.0.2.2", spi)});
   const auto outcome = requests_->report(usages);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->gone, 256U);
