@@ -41,6 +41,7 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"punt_queue_full", Stage::kPunt, false, 0, "the slow path does not keep up"},
     {"tap_full", Stage::kPunt, false, 0, "Linux did not take the packet from the TAP"},
     {"transmit_full", Stage::kTransmit, false, 0, "the port's transmit queue is full"},
+    {"spread_full", Stage::kReceive, false, 0, "the worker its flow is spread to does not keep up"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
     {"esp_malformed", Stage::kDecap, false, 0,
      "ESP shorter than its headers, or not as its SA says"},

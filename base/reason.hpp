@@ -59,6 +59,7 @@ enum class Reason : uint8_t {
   kPuntQueueFull,  // the slow path does not keep up
   kTapFull,        // Linux did not take the packet from the TAP
   kTransmitFull,   // the port's transmit queue is full
+  kSpreadFull,     // the worker that its flow is spread to does not keep up
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

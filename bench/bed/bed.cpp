@@ -63,6 +63,7 @@ config::Config make_config(const BedOptions& options) {
     c.ports.push_back(make_port(fmt::format("in{}", i), fmt::format("net_null{},{}", i, size), mtu,
                                 fmt::format("198.18.{}.254/24", i),
                                 fmt::format("2001:2:0:{:x}::fe/64", i)));
+  if (options.spread) c.ports.front().spread = config::SpreadMode::kAuto;
   for (size_t side = 0; side < 2; ++side) {
     const auto device = fmt::format("net_null{},{},no-rx=1", receivers + side, size);
     c.ports.push_back(make_port(fmt::format("out{}", side), device, mtu,

@@ -29,6 +29,7 @@ struct BedOptions {
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
   bool counters = false;                          // of interfaces: packets and bytes
+  bool spread = false;                            // the first receive port is `spread: auto`
   // Every core said to lie on the next socket: pools and tables where the workers are not.
   bool wrong_sockets = false;
 };

@@ -193,16 +193,33 @@ void Replay::fill_selected(rte_mbuf** packets, uint16_t count) {
     fill_plain<Traffic::kIpv6>(packets, count);
 }
 
+void Replay::follow(const Replay* leader, double share) {
+  share_ = share;
+  began_ = given_.load(std::memory_order_relaxed);
+  leader_began_ = leader == nullptr ? 0 : leader->given_.load(std::memory_order_relaxed);
+  leader_.store(leader, std::memory_order_release);
+}
+
+bool Replay::ahead() const {
+  const Replay* const leader = leader_.load(std::memory_order_acquire);
+  if (leader == nullptr) return false;
+  const uint64_t theirs = leader->given_.load(std::memory_order_relaxed) - leader_began_;
+  const uint64_t mine = given_.load(std::memory_order_relaxed) - began_;
+  return static_cast<double>(mine) >= share_ * static_cast<double>(theirs);
+}
+
 uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t,
                       void* self) {
   auto& replay = *static_cast<Replay*>(self);
-  if (!replay.active_.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!replay.active_.load(std::memory_order_relaxed) || replay.ahead()) [[unlikely]] {
     rte_pktmbuf_free_bulk(packets, count);
     return 0;
   }
   replay.fill_selected(packets, count);
   if (!replay.ring_.empty()) replay.ring_.exchange(packets, count);
   if (replay.kind_->swept) replay.sweep_.run();
+  replay.given_.store(replay.given_.load(std::memory_order_relaxed) + count,
+                      std::memory_order_relaxed);
   return count;
 }
 

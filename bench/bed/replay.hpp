@@ -81,6 +81,9 @@ class Replay {
   // From any thread.
   void select(Traffic traffic) { traffic_.store(traffic, std::memory_order_relaxed); }
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
+  // While it is not active: not more than so many packets for each of `leader` from now on; null: as many
+  // as are asked for.
+  void follow(const Replay* leader, double share);
   // From the thread that polls the port, or while nobody does.
   void select_frames(size_t kind);
   // These in turn, copied whole into the mbufs, but to the port's own MAC; null: again those of the
@@ -117,6 +120,7 @@ class Replay {
   };
   static uint16_t fill(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
                        uint16_t most, void* self);
+  bool ahead() const;
   static Shape make_shape(const MacAddress& port_mac, uint16_t bytes);
   void write4(uint8_t* frame, const Shape& shape);
   void write6(uint8_t* frame, const Shape& shape);
@@ -130,6 +134,10 @@ class Replay {
   rte_mempool* pool_;
   std::atomic<Traffic> traffic_{Traffic::kIpv4};
   std::atomic<bool> active_{true};
+  std::atomic<uint64_t> given_{0};  // packets
+  std::atomic<const Replay*> leader_{nullptr};
+  uint64_t leader_began_ = 0, began_ = 0;  // what both had given
+  double share_ = 0;
   std::vector<Kind> kinds_;
   Kind* kind_;
   const ReplayDestinations& destinations_;

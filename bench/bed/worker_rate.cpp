@@ -12,12 +12,15 @@ using namespace router;
 
 namespace {
 
-WorkerTotals sum(Bed& bed) {
-  WorkerTotals all;
-  for (const WorkerTotals& worker : collect(bed.router().dataplane()).workers) {
-    all.packets += worker.packets;
-    all.busy += worker.busy;
-  }
+struct Work {
+  uint64_t packets = 0;  // sent
+  uint64_t busy = 0;
+};
+
+Work sum(Bed& bed) {
+  const Totals totals = collect(bed.router().dataplane());
+  Work all{totals.transmitted};
+  for (const WorkerTotals& worker : totals.workers) all.busy += worker.busy;
   return all;
 }
 
@@ -25,11 +28,15 @@ WorkerTotals sum(Bed& bed) {
 
 WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds) {
   for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < workers);
+  return rate_now(bed, milliseconds);
+}
+
+WorkersRate rate_now(Bed& bed, unsigned milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds / 10 + 1));
   const auto start = std::chrono::steady_clock::now();
-  const WorkerTotals before = sum(bed);
+  const Work before = sum(bed);
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-  const WorkerTotals after = sum(bed);
+  const Work after = sum(bed);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const auto packets = static_cast<double>(after.packets - before.packets);
   return {packets / seconds.count() / 1e6,

@@ -12,6 +12,8 @@ struct WorkersRate {
   double mpps = 0;
   double cycles = 0;  // TSC a packet, of the workers' busy time
 };
+// Of what replays give now.
+WorkersRate rate_now(Bed& bed, unsigned milliseconds);
 // The first so many workers of a bed whose data plane runs, for so long; the others rest.
 WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds);
 

@@ -24,6 +24,11 @@ void describe(CLI::App& command, ScaleOptions& options) {
   command.add_option("--cache", options.cache, "which one packets come from")
       ->check(CLI::IsMember({"l1", "l2", "l3"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--skew", options.skew_percent,
+          "so much of the traffic in one queue, which goes over all workers by flow; per cent")
+      ->check(CLI::Range(50.0, 100.0));
   add_bed_options(command, options);
 }
 

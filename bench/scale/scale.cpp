@@ -10,6 +10,7 @@
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/lib/statistics.hpp"
+#include "bench/scale/skew.hpp"
 #include "lookup/kernels.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -118,6 +119,10 @@ int scale(const ScaleOptions& wanted) {
   const WorkerCores cores = worker_cores(*topology);
   auto steps = steps_of(options, *topology, cores);
   if (!steps) return complain(steps.error());
+  if (options.skew_percent > 0) {
+    if (steps->back() < 2) return complain({"--skew: use --workers 2 or more"});
+    return scale_skewed(options, {cores.begin(), cores.begin() + steps->back()});
+  }
   options.bed.workers.assign(cores.begin(), cores.begin() + steps->back());
   options.bed.wrong_sockets = options.placement == "wrong";
   auto bed = Bed::create(options.bed);

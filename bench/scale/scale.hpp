@@ -17,6 +17,7 @@ struct ScaleOptions {
   std::string family = "ipv4";      // ipv4, ipv6
   std::string size = "64";
   std::string cache = "l2";  // where packets come from: l1, l2, l3
+  double skew_percent = 0;   // of the traffic, in one queue; 0: as much in each
   unsigned rounds = 9;
   unsigned round_ms = 200;
   std::string json;  // file to write, - for standard output; empty: none

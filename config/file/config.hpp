@@ -38,6 +38,11 @@ struct VlanConfig {
   bool operator==(const VlanConfig&) const = default;
 };
 
+// Whether the packets of one receive queue go over the workers of its socket, by flow. kAuto: once the
+// worker of the queue is at its limit, and the port has fewer queues than there are workers.
+enum class SpreadMode : uint8_t { kNever, kAuto, kAlways };
+inline constexpr uint32_t kSpreadRing = 2048;  // packets that wait for one of these workers
+
 struct PortConfig {
   std::string name;
   std::string device;
@@ -51,6 +56,7 @@ struct PortConfig {
   bool promiscuous = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;  // per-interface packet and byte counters
+  SpreadMode spread = SpreadMode::kNever;
   std::vector<VlanConfig> vlans;
   bool operator==(const PortConfig&) const = default;
 };

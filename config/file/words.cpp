@@ -33,6 +33,18 @@ const char* to_string(OffloadMode mode) noexcept {
   return "auto";
 }
 
+const char* to_string(SpreadMode mode) noexcept {
+  switch (mode) {
+    case SpreadMode::kAuto:
+      return "auto";
+    case SpreadMode::kAlways:
+      return "always";
+    case SpreadMode::kNever:
+      break;
+  }
+  return "never";
+}
+
 const char* to_string(StuckWorker stuck_worker) noexcept {
   return stuck_worker == StuckWorker::kRestart ? "restart" : "report";
 }

@@ -38,6 +38,10 @@ struct LegalValues<OffloadMode> {
                                       OffloadMode::kAlways};
 };
 template <>
+struct LegalValues<SpreadMode> {
+  static constexpr std::array kAll = {SpreadMode::kNever, SpreadMode::kAuto, SpreadMode::kAlways};
+};
+template <>
 struct LegalValues<IpsecCrypto> {
   static constexpr std::array kAll = {IpsecCrypto::kAuto, IpsecCrypto::kIpsecMb,
                                       IpsecCrypto::kOpenSsl};
@@ -69,6 +73,7 @@ inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug",
 
 const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(OffloadMode mode) noexcept;
+const char* to_string(SpreadMode mode) noexcept;
 const char* to_string(StuckWorker stuck_worker) noexcept;
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}
 std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interface: ..., mac: ...}

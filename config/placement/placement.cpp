@@ -281,7 +281,8 @@ class Planner {
       }
       out_.ports.push_back({located.port->name, located.socket >= 0 ? located.socket : serving_[i],
                             located.socket >= 0, static_cast<uint16_t>(queues),
-                            static_cast<uint16_t>(workers_.size() + 1)});
+                            static_cast<uint16_t>(workers_.size() + 1),
+                            located.port->spread != SpreadMode::kNever});
     }
     out_.workers = std::move(workers_);
   }

@@ -36,6 +36,7 @@ struct PortPlacement {
   bool socket_known = false;
   uint16_t rx_queues = 1;
   uint16_t tx_queues = 1;  // one per worker and one for the control core
+  bool spreads = false;    // all workers of its socket may hold its packets
 };
 
 // Mempools are shared by the ports of a socket that need the same data room.

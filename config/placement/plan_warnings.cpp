@@ -40,7 +40,10 @@ void warn_workers(const Config& config, const Topology& topology, const Placemen
           fmt::format("Core {} is control's and a worker's: packets wait while routes "
                       "change.",
                       worker.cpu));
-    if (worker.queues.empty() && !placement.ports.empty())
+    const bool takes_flows = std::any_of(
+        placement.ports.begin(), placement.ports.end(),
+        [&](const PortPlacement& port) { return port.spreads && port.socket == worker.socket; });
+    if (worker.queues.empty() && !placement.ports.empty() && !takes_flows)
       lines.push_back(fmt::format("Core {} has no queue to poll.", worker.cpu));
   }
 }

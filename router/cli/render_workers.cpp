@@ -85,7 +85,7 @@ std::string render_workers(const json& answer, Style style) {
                 {"isa"},
                 {"when idle"},
                 {"features", Align::kLeft, true}});
-  std::string warnings;
+  std::string spreads, warnings;
   for (const json& worker : workers) {
     const bool busy = number(worker, "load_percent") >= kBusy;
     const bool waits = number(worker, "waiting_percent") > kWaits;
@@ -109,6 +109,8 @@ std::string render_workers(const json& answer, Style style) {
                 shown(cycles, "rewrite", one_digit), shown(cycles, "transmit", one_digit),
                 text(worker, "lookup_isa"), text(worker, "idle_in_force"),
                 joined(list(worker, "features"), " ")});
+    for (const json& line : list(worker, "spread"))
+      spreads += paragraph("", fmt::format("core {}: {}", text(worker, "cpu"), plain(line)));
     for (const json& why : list(worker, "no_wakeup"))
       warnings += painted(
           paragraph("! ", fmt::format("core {}: idle: {}, but it sleeps where it would wait: {}",
@@ -122,7 +124,8 @@ std::string render_workers(const json& answer, Style style) {
     }
   }
   if (load.empty()) return {};
-  return load.text(style) + "\ncycles per packet by stage\n" + stages.text(style) + warnings;
+  return load.text(style) + "\ncycles per packet by stage\n" + stages.text(style) + spreads +
+         warnings;
 }
 
 std::string render_drops(const json& answer, Style style) {

@@ -115,6 +115,11 @@ Result<void> DpdkForwardingPlane::set_promiscuous(const std::string& port, bool 
   return found == nullptr ? fail("there is no port " + port) : found->set_promiscuous(on);
 }
 
+bool DpdkForwardingPlane::spread(const std::string& port, uint16_t queue,
+                                 const SpreadCosts& costs) {
+  return dataplane_->spread(port, queue, costs);
+}
+
 void DpdkForwardingPlane::update_config(const config::PortConfig& config) {
   if (Port* port = dataplane_->port(config.name)) port->update(config);
 }
@@ -260,6 +265,9 @@ PortStatistics DpdkForwardingPlane::statistics(const std::string& port) const {
 }
 
 std::vector<WorkerStatus> DpdkForwardingPlane::workers() const {
+  const auto cpu_of = [this](unsigned worker) {
+    return dataplane_->workers()[worker]->options().cpu;
+  };
   std::vector<WorkerStatus> all;
   for (const auto& worker : dataplane_->workers()) {
     const Worker::Options& options = worker->options();
@@ -278,6 +286,11 @@ std::vector<WorkerStatus> DpdkForwardingPlane::workers() const {
           status.no_wakeup.push_back(std::move(why));
       }
       status.queues.push_back({port == nullptr ? "" : port->name(), queue.queue});
+      if (port != nullptr) {
+        const PortSpread& spread = dataplane_->spread_of(port->name());
+        status.queues.back().spread = spread.describe(queue.queue, cpu_of);
+        status.queues.back().waits_to_spread = spread.waits(queue.queue);
+      }
       status.remote_queues +=
           port != nullptr && port->socket() >= 0 && port->socket() != options.socket;
     }

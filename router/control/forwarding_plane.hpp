@@ -25,6 +25,7 @@ namespace hecto::router {
 class CaptureUse;
 class PuntSessions;
 class TraceSession;
+struct SpreadCosts;
 
 // A port that runs.
 struct PortStatus {
@@ -50,6 +51,8 @@ struct WorkerStatus {
   struct Queue {
     std::string port;
     QueueId queue = 0;
+    std::string spread{};  // how it goes over workers, or why not, in words; empty: not asked for
+    bool waits_to_spread = false;  // until this worker is at its limit
   };
   unsigned id = 0;
   unsigned cpu = 0;
@@ -88,6 +91,9 @@ class ForwardingPlane {
   virtual Result<void> set_mtu(const std::string& port, uint16_t mtu) = 0;
   virtual Result<void> set_promiscuous(const std::string& port, bool on) = 0;
   virtual void update_config(const config::PortConfig& config) = 0;
+  // The queue goes over the workers of its socket from now on; takes its turn at once. False: it does not
+  // wait for that.
+  virtual bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) = 0;
   // Once a second: what somebody did to the ports' devices, a line each, mended where it can be.
   virtual std::vector<std::string> mend_ports() = 0;
 

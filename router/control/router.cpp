@@ -27,6 +27,7 @@
 #include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/running.hpp"
+#include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
@@ -188,6 +189,7 @@ void Router::housekeeping() {
   if (ticks_ % kTicksPerSecond == 0) {
     sampler_->sample();
     liveness_->sampled(std::time(nullptr));
+    spread_->sampled();
     watch_for_trouble();
     captures_->watch();
     reloads_->tick(parts(), ReloadControl::Clock::now());

@@ -55,6 +55,7 @@ class RestartControl;
 class RouteControl;
 class Routing;
 class Sampler;
+class SpreadControl;
 class ServiceManager;
 class Tables;
 class XfrmControl;
@@ -165,6 +166,7 @@ class Router {
   std::unique_ptr<DpdkForwardingPlane> plane_;  // probes ports before the tables are there
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Liveness> liveness_;
+  std::unique_ptr<SpreadControl> spread_;
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<PersistControl> persist_;

@@ -27,6 +27,7 @@
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
 #include "router/control/running.hpp"
+#include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
@@ -156,6 +157,7 @@ void Router::start_interfaces() {
   sampler_ = std::make_unique<Sampler>(dataplane());
   liveness_ = std::make_unique<Liveness>(*running_, *plane_, routing(), *sampler_);
   liveness_->report_to(service_);
+  spread_ = std::make_unique<SpreadControl>(*plane_, *sampler_);
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);

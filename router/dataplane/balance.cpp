@@ -51,8 +51,9 @@ std::vector<Hand> hands_of(const Dataplane& dataplane) {
   std::vector<Hand> hands;
   for (const auto& worker : dataplane.workers()) {
     const WorkerView& view = dataplane.snapshot().workers[worker->options().id];
-    hands.emplace_back([&worker] { return worker->turns(); },
-                       kChunkSize * (view.queues.size() + view.handoffs.size() + 1));
+    hands.emplace_back(
+        [&worker] { return worker->turns(); },
+        kChunkSize * (view.queues.size() + view.handoffs.size() + view.spreads.size() + 1));
   }
   hands.emplace_back([&dataplane] { return dataplane.slow_path().turns(); },
                      kChunkSize * (dataplane.ports().size() + 1));

@@ -27,9 +27,9 @@ const char* CpuPause::best() noexcept {
   return found.power_monitor ? "umwait" : found.power_pause ? "tpause" : "pause";
 }
 
-// Packets of a handoff ring would not end it.
+// Packets of a ring would not end it.
 void CpuPause::use(const WorkerView& view) noexcept {
-  watches_ = monitors_ && view.queues.size() == 1 && view.handoffs.empty();
+  watches_ = monitors_ && view.queues.size() == 1 && view.handoffs.empty() && view.spreads.empty();
   if (watches_) only_ = view.queues.front();
 }
 

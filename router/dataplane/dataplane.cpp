@@ -89,6 +89,7 @@ Dataplane::~Dataplane() {
   }
   ports_.clear();
   for (auto& [name, handoffs] : handoffs_) (void)drop_handed(handoffs);
+  for (auto& [name, spread] : spreads_) (void)spread.drop();
   PuntEntry entry;
   for (const RingPointer& ring : punt_rings_)
     while (rte_ring_sc_dequeue_elem(ring.get(), &entry, sizeof entry) == 0)
@@ -167,6 +168,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     setup.transmit = transmit_paths(*port);
     for (const Handoff& handoff : handoffs_.at(name))
       setup.handoffs.emplace_back(handoff.ring.get(), handoff.owner);
+    setup.spreads = spreads_.at(name).views([this](unsigned worker) { return wakeup_of(worker); });
     setup.wakes = !port->wakeups().empty();
     setup.interrupts = port->interrupts();
     builder.add_port(setup);
@@ -205,6 +207,7 @@ unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoffs] : handoffs_)
     for (const Handoff& handoff : handoffs) count += rte_ring_count(handoff.ring.get());
+  for (const auto& [name, spread] : spreads_) count += spread.queued();
   for (const auto& worker : workers_) {
     count += worker->held();
     if (worker->options().offload != nullptr) count += worker->options().offload->held();

@@ -19,6 +19,7 @@
 #include "config/placement/placement.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "router/dataplane/pool_feeds.hpp"
+#include "router/dataplane/port_spread.hpp"
 #include "router/dataplane/ports/mempool.hpp"
 #include "router/dataplane/ports/port.hpp"
 #include "router/dataplane/slow_path.hpp"
@@ -58,6 +59,10 @@ class Dataplane {
     return interfaces_.at(id).addresses;
   }
   bool has_ipsec() const { return options_.ipsec.has_value(); }
+  // From now on the queue's flows go over the workers of its socket. False: it is not one that waits
+  // for that.
+  bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs);
+  const PortSpread& spread_of(const std::string& port) const { return spreads_.at(port); }
   void remove_interface(InterfaceId id) { interfaces_.erase(id); }
   void set_twins(std::shared_ptr<const TwinList> twins) { slow_path_->set_twins(std::move(twins)); }
 
@@ -87,7 +92,7 @@ class Dataplane {
   const SlowPath& slow_path() const { return *slow_path_; }
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
   PacketAnswer explain(const PacketQuestion& question) const;
-  unsigned in_flight() const;       // packets in punt and handoff rings and on devices
+  unsigned in_flight() const;       // packets in rings between threads and on devices
   uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
@@ -113,6 +118,9 @@ class Dataplane {
                                              const std::vector<TransmitShare>& shares) const;
   static uint64_t drop_handed(const std::vector<Handoff>& handoffs);
   std::vector<TransmitPath> transmit_paths(const Port& port) const;
+  Result<PortSpread> make_spread(const Port& port, const std::vector<unsigned>& heads) const;
+  void settle(unsigned worker);
+  Wakeup* wakeup_of(unsigned worker) const;
   void feed(const Port& port, const rte_mempool* pool);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
@@ -128,6 +136,7 @@ class Dataplane {
   std::map<std::string, std::vector<unsigned>> queue_workers_;  // by port: worker of each queue
   std::map<std::string, std::vector<TransmitShare>> shares_;    // by port: of each thread
   std::map<std::string, std::vector<Handoff>> handoffs_;
+  std::map<std::string, PortSpread> spreads_;
   PoolFeeds feeds_;
   std::set<std::string> copying_;  // ports whose driver gets copies, and it is said
   const Port* paused_ = nullptr;   // nobody's for now

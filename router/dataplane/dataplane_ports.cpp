@@ -86,8 +86,14 @@ std::vector<bool> Dataplane::plain_queues(const Port& port, const Mempool& pool,
   const auto plain = [&](size_t thread) {
     if (!feeds_.only(thread, pool.get())) return false;
     if (thread == workers_.size()) return placement.pools.size() == 1 || !options_.linux_side;
+    const int socket = workers_[thread]->options().socket;
+    const bool spread_to = std::any_of(
+        placement.ports.begin(), placement.ports.end(), [&](const config::PortPlacement& p) {
+          return p.spreads && p.socket == socket && !fed_by_own(p.port);
+        });
     const auto& queues = placement.workers.at(thread).queues;
-    return std::all_of(queues.begin(), queues.end(),
+    return !spread_to &&
+           std::all_of(queues.begin(), queues.end(),
                        [&](const config::QueuePlacement& q) { return fed_by_own(q.port); });
   };
   std::vector<bool> all(shares.size(), true);
@@ -129,11 +135,14 @@ uint64_t Dataplane::drop_handed(const std::vector<Handoff>& handoffs) {
   return dropped;
 }
 
+// Null where it never waits.
+Wakeup* Dataplane::wakeup_of(unsigned worker) const {
+  const bool waits = worker < settings_.idle.size() && may_wait(settings_.idle[worker]);
+  return waits ? &workers_[worker]->wakeup() : nullptr;
+}
+
 // Of each worker, and behind them the slow path's.
 std::vector<TransmitPath> Dataplane::transmit_paths(const Port& port) const {
-  const auto waits = [this](unsigned worker) {
-    return worker < settings_.idle.size() && may_wait(settings_.idle[worker]);
-  };
   const std::vector<TransmitShare>& shares = shares_.at(port.name());
   std::vector<TransmitPath> paths(shares.size());
   for (size_t thread = 0; thread < paths.size(); ++thread) {
@@ -145,7 +154,7 @@ std::vector<TransmitPath> Dataplane::transmit_paths(const Port& port) const {
   }
   for (const Handoff& handoff : handoffs_.at(port.name())) {
     paths[handoff.thread].handoff = handoff.ring.get();
-    if (waits(handoff.owner)) paths[handoff.thread].owner = &workers_[handoff.owner]->wakeup();
+    paths[handoff.thread].owner = wakeup_of(handoff.owner);
   }
   return paths;
 }
@@ -154,6 +163,8 @@ std::vector<TransmitPath> Dataplane::transmit_paths(const Port& port) const {
 // is given copies, and it is said once.
 void Dataplane::feed(const Port& port, const rte_mempool* pool) {
   for (const unsigned worker : queue_workers_.at(port.name()))
+    feeds_.add(worker, pool, port.gives_plain_mbufs());
+  for (const unsigned worker : spreads_.at(port.name()).takers())
     feeds_.add(worker, pool, port.gives_plain_mbufs());
   if (options_.linux_side) feeds_.add(workers_.size(), pool, true);
   bool broken = false;
@@ -197,11 +208,14 @@ Result<void> Dataplane::open(Port& port, const Mempool& pool, const config::Plac
   // Before the port starts: who tries again configures it, which a running one refuses.
   auto handoffs = make_handoffs(port, shares);
   if (!handoffs) return tl::unexpected(handoffs.error());
+  auto spread = make_spread(port, receivers);
+  if (!spread) return tl::unexpected(spread.error());
   if (auto done = port.configure(setup); !done) return done;
   if (auto done = port.start(); !done) return done;
   queue_workers_[port.name()] = std::move(receivers);
   shares_[port.name()] = shares;
   handoffs_[port.name()] = std::move(*handoffs);
+  spreads_[port.name()] = std::move(*spread);
   return {};
 }
 
@@ -273,6 +287,7 @@ void Dataplane::remove_port(const std::string& name) {
   std::unique_ptr<Port> port = std::move(found->second);
   ports_.erase(found);
   const std::vector<Handoff> handoffs = std::move(handoffs_.extract(name).mapped());
+  PortSpread spread = std::move(spreads_.extract(name).mapped());
   if (options_.nic != nullptr) options_.nic->withdraw(port->id());
   std::erase_if(interfaces_, [&](const auto& entry) { return entry.second.port == port->id(); });
   publish();
@@ -281,7 +296,7 @@ void Dataplane::remove_port(const std::string& name) {
   queue_workers_.erase(name);
   shares_.erase(name);
   copying_.erase(name);
-  lost_with_ports_ += drop_handed(handoffs);
+  lost_with_ports_ += drop_handed(handoffs) + spread.drop();
   stop_and_close(*port, true);
   lost_mbufs_[pool_by_port_[name]] += port->lost_mbufs();
   pool_by_port_.erase(name);

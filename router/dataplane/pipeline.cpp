@@ -55,16 +55,41 @@ unsigned Pipeline::receive(const ReceiveQueue& queue, Chunk& chunk) noexcept {
     timer_.stop();
     return 0;
   }
+  const unsigned count = chunk.count;
   PortCounters& port = counters_.ports[queue.port];
-  port.rx_packets.add(chunk.count);
-  timer_.end(TimedStage::kReceive);
-  if (timer_.active()) counters_.cycles.sampled_packets.add(chunk.count);
+  port.rx_packets.add(count);
   if (snapshot_->ports[queue.port].check_checksums &&
       counters_.checked_checksums.get() < kSampledChecksums) [[unlikely]]
     sample_checksum(chunk.packets[0]);
+  const bool more = queue.spread == nullptr || spread(chunk, queue);
+  timer_.end(TimedStage::kReceive);
+  if (timer_.active()) counters_.cycles.sampled_packets.add(count);
+  if (!more) [[unlikely]] {
+    timer_.stop();
+    return count;
+  }
   received(chunk, queue);
   port.rx_bytes.add(chunk.bytes);
-  return chunk.count;
+  return count;
+}
+
+// Returns whether some are left here. The bytes of the others are counted where they go on.
+bool Pipeline::spread(Chunk& chunk, const ReceiveQueue& queue) noexcept {
+  spreader_.run(*queue.spread, chunk);
+  for (unsigned i = 0; i < chunk.refused_count; ++i)
+    counters_.ports[queue.port].rx_bytes.add(chunk.refused[i].packet->pkt_len);
+  if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+  return chunk.count > 0;
+}
+
+unsigned Pipeline::receive_spread(const SpreadQueue& queue, Chunk& chunk) noexcept {
+  chunk.count = rte_ring_sc_dequeue_burst(queue.ring, reinterpret_cast<void**>(chunk.packets),
+                                          snapshot_->burst, nullptr);
+  if (chunk.count == 0) return 0;
+  const unsigned count = chunk.count;
+  received(chunk, {queue.port, queue.queue});
+  counters_.ports[queue.port].rx_bytes.add(chunk.bytes);
+  return count;
 }
 
 void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {

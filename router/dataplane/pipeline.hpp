@@ -1,6 +1,6 @@
 // The packet's way through one thread, from a receive queue to a transmit queue.
 //
-//   receive()       a burst of one receive queue
+//   receive()       a burst of one receive queue, or of what another worker has [spread] to this one
 //     received()      classify     which interface, which family, is it fit to be forwarded
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
@@ -34,6 +34,7 @@
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
+#include "router/dataplane/stages/spreader.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -79,6 +80,8 @@ class Pipeline {
 
   // ---- The packet's way ----
   unsigned receive(const ReceiveQueue& queue, Chunk& chunk) noexcept;  // packets received
+  // What another worker has spread to this one; from there on as if it had been received here.
+  unsigned receive_spread(const SpreadQueue& queue, Chunk& chunk) noexcept;  // packets taken
   void received(Chunk& chunk, const ReceiveQueue& queue) noexcept;
   void after_decap(Chunk& chunk) noexcept { complete(entries_.after_decap, chunk); }
   void after_lookup(Chunk& chunk) noexcept { complete(entries_.after_lookup, chunk); }
@@ -150,6 +153,7 @@ class Pipeline {
   void look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexcept;
   void encap(Chunk& chunk) noexcept;
   void deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept;
+  bool spread(Chunk& chunk, const ReceiveQueue& queue) noexcept;
   void sample_checksum(const rte_mbuf* packet) noexcept;
   Observer* active_observer() noexcept { return observer_.active() ? &observer_ : nullptr; }
 
@@ -163,6 +167,7 @@ class Pipeline {
   uint32_t lookups_ = 0;                             // on this core, with a device beside it
   PipelineCounters counters_;
   AnswerLimit redirects_;
+  Spreader spreader_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
   Observer observer_;

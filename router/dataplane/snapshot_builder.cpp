@@ -45,6 +45,19 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   snapshot_->slow_path[port.id] = port.transmit[workers.size()];
   for (const auto& [ring, owner] : port.handoffs)
     workers[owner].handoffs.push_back({ring, port.id});
+  for (uint16_t queue = 0; queue < port.spreads.size(); ++queue)
+    add_spread(port, queue, port.spreads[queue]);
+}
+
+void SnapshotBuilder::add_spread(const PortSetup& port, uint16_t queue,
+                                 const PortSetup::Spread& spread) {
+  std::vector<WorkerView>& workers = snapshot_->workers;
+  for (const auto& [ring, worker] : spread.readers)
+    workers[worker].spreads.push_back({ring, port.id, queue});
+  if (spread.table.lane_count == 0) return;
+  snapshot_->spreads.push_back(std::make_shared<const SpreadTable>(spread.table));
+  for (ReceiveQueue& mine : workers[port.queue_workers[queue]].queues)
+    if (mine.port == port.id && mine.queue == queue) mine.spread = snapshot_->spreads.back().get();
 }
 
 void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface) {

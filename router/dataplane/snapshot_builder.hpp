@@ -57,6 +57,13 @@ class SnapshotBuilder {
     std::vector<TransmitPath> transmit;         // by worker, the slow path's behind them
     // With fewer transmit queues than threads: each ring, and the worker that drains it.
     std::vector<std::pair<rte_ring*, unsigned>> handoffs;
+    // By receive queue: how it is spread, none of it without lanes; and each ring with the worker that
+    // drains it.
+    struct Spread {
+      SpreadTable table;
+      std::vector<std::pair<rte_ring*, unsigned>> readers;
+    };
+    std::vector<Spread> spreads;
     bool wakes = false;       // its queues say when something came
     bool interrupts = false;  // if the driver is asked to
   };
@@ -70,6 +77,7 @@ class SnapshotBuilder {
  private:
   using ByVlan = std::array<InterfaceId, 4096>;
   using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
+  void add_spread(const PortSetup& port, uint16_t queue, const PortSetup::Spread& spread);
   static void put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface);
 
   std::unique_ptr<Snapshot> snapshot_;

@@ -53,6 +53,8 @@ unsigned Worker::poll_once() noexcept {
     packets += pipeline_.transmit_handoff(handoff);
   release_held();
   for (const ReceiveQueue& queue : view_->queues) packets += pipeline_.receive(queue, chunk_);
+  for (const SpreadQueue& queue : view_->spreads)
+    packets += pipeline_.receive_spread(queue, chunk_);
   pipeline_.poll_offload();
   pipeline_.expire_fragments();
   pipeline_.flush();

@@ -13,6 +13,7 @@
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_table.hpp"
 #include "router/control/linux_side.hpp"
+#include "router/dataplane/port_spread.hpp"
 
 namespace hecto::router::test {
 
@@ -33,6 +34,11 @@ class FakePlane final : public ForwardingPlane {
     return config::PortCapability{max_rx_queues, 0};
   }
   void forget_probed(const std::string& name) override { said_.push_back("forget " + name); }
+  bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) override {
+    said_.push_back(
+        fmt::format("spread {}:{} at {:.0f} and {:.0f}", port, queue, costs.receive, costs.rest));
+    return true;
+  }
   std::vector<std::string> mend_ports() override { return std::exchange(mended, {}); }
   Result<PortStatus> add_port(const config::PortConfig& config,
                               const config::Placement& placement) override {

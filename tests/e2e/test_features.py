@@ -1,7 +1,9 @@
 """VLANs, uRPF, ECMP, trace, two routers in a row."""
 
+import itertools
 import json
 import re
+import threading
 import time
 from types import SimpleNamespace
 
@@ -205,6 +207,47 @@ def test_two_workers_keep_each_flow_in_order_and_lose_nothing(lab):
     both_ways_in_order(pair, rounds)
     wait_for(lambda: all(worker["packets"] >= rounds * 16 for worker in pair.router.get("/v1/workers")["workers"]), 5,
              "each worker has had its port's packets")
+
+
+def test_one_queue_over_two_workers_keeps_each_flow_in_order(lab):
+    """What comes to a0's only queue leaves by both workers, while snapshots change under it; nothing is lost."""
+    rounds = 50
+    ports = {"a0": {**PORTS["a0"], "spread": "always"}, "b0": PORTS["b0"]}
+    pair = make_pair(lab, {"workers": {0: [0, 1]}}, ports=ports)
+    known(pair)
+    workers = {queue["port"]: worker for worker in pair.router.get("/v1/workers")["workers"]
+               for queue in worker["queues"]}
+    assert workers["b0"]["spread"] == []
+    assert workers["a0"]["spread"] == [
+        f"a0:0 is spread by flow, 50 % here, the rest to core {workers['b0']['cpu']} (spread: always)"]
+    assert "a0:0 is spread by flow" in pair.router.cli("show", "workers")
+
+    ended = threading.Event()
+
+    def reload_again_and_again():
+        for counters in itertools.cycle((True, False)):
+            if ended.is_set():
+                return
+            pair.router.write({**pair.config, "ports": {
+                name: {**port, "counters": counters} for name, port in ports.items()}})
+            pair.router.cli("reload")
+    reloads = threading.Thread(target=reload_again_and_again)
+    reloads.start()
+    try:
+        both_ways_in_order(pair, rounds)
+    finally:
+        ended.set()
+        reloads.join()
+
+    shown = []
+    trace = threading.Thread(target=lambda: shown.append(pair.router.cli(
+        "trace", "--from", "10.1.0.1", "--to", "10.2.0.1", "-n", "32", "--timeout", "20")))
+    trace.start()
+    while trace.is_alive():
+        both_ways_in_order(pair, 4)
+    trace.join()
+    assert set(re.findall(r"a0 queue 0, worker (\d)", shown[0])) == {"0", "1"}, shown
+    assert pair.router.dropped("spread_full") == 0
 
 
 def test_two_queues_a_port_keep_each_flow_in_order(lab):

@@ -75,6 +75,9 @@ std::string_view advice(Reason reason) noexcept {
       return "Linux is too slow: give the namespace's work more CPU, or lower the rates in punt.";
     case Reason::kTransmitFull:
       return "The egress link is full: more capacity, another path, or ECMP over several.";
+    case Reason::kSpreadFull:
+      return "Workers that a queue is spread over are at their limit: more workers, or more "
+             "queues.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

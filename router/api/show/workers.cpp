@@ -69,13 +69,17 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
   json stages = json::object();
   for (size_t i = 0; i < kTimedStages.size(); ++i)
     stages[kTimedStages[i]] = per_packet(now.stage_cycles[i] - before.stage_cycles[i], sampled);
-  json queues = json::array();
-  for (const WorkerStatus::Queue& queue : worker.queues)
+  json queues = json::array(), spread = json::array();
+  for (const WorkerStatus::Queue& queue : worker.queues) {
     queues.push_back({{"port", queue.port}, {"queue", queue.queue.value()}});
+    if (!queue.spread.empty())
+      spread.push_back(fmt::format("{}:{} {}", queue.port, queue.queue.value(), queue.spread));
+  }
   return {{"id", worker.id},
           {"cpu", worker.cpu},
           {"socket", worker.socket},
           {"queues", queues},
+          {"spread", spread},
           {"packets", now.packets},
           {"pps", sampler.rate(now.packets, before.packets)},
           {"load_percent", rounded(load)},

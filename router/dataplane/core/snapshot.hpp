@@ -77,10 +77,32 @@ struct TransmitPath {
   rte_mempool* pool = nullptr;  // the port's: what cannot leave as it is is copied into its mbufs
 };
 
+// How the packets of a receive queue go over workers: by flow into buckets, and each bucket to one
+// worker. Its head, who polls the queue, fills the rings, and each worker drains its own.
+inline constexpr unsigned kSpreadBuckets = 128;
+inline constexpr unsigned kSpreadLanes = 15;  // workers beside the head
+struct SpreadTable {
+  struct Lane {
+    rte_ring* ring = nullptr;
+    Wakeup* owner = nullptr;  // of that worker, where it may wait for us
+  };
+  std::array<uint8_t, kSpreadBuckets> lane_of{};  // by bucket; 0: the head's own, else a lane and 1
+  std::array<Lane, kSpreadLanes> lanes{};
+  unsigned lane_count = 0;
+};
+
 struct ReceiveQueue {
   PortId port = 0;
   QueueId queue = 0;
-  bool interrupts = false;  // the driver has to be asked for them before each wait
+  bool interrupts = false;              // the driver has to be asked for them before each wait
+  const SpreadTable* spread = nullptr;  // null: all of its packets are this worker's
+};
+
+// This worker's share of another one's receive queue.
+struct SpreadQueue {
+  rte_ring* ring = nullptr;
+  PortId port = 0;
+  QueueId queue = 0;
 };
 
 // A transmit queue that another thread reaches through `ring`, which only that one fills; its owner
@@ -93,6 +115,7 @@ struct HandoffQueue {
 struct WorkerView {
   std::vector<ReceiveQueue> queues;
   std::vector<HandoffQueue> handoffs;
+  std::vector<SpreadQueue> spreads;
   std::array<TransmitPath, kMaxPorts> transmit{};
   IdleMode idle = IdleMode::kSleep;
   bool can_wait = true;  // each of its queues says when something came
@@ -117,9 +140,10 @@ struct Snapshot {
   std::array<InterfaceView, kMaxInterfaces> interfaces{};
   std::array<uint32_t, kReasonCount> punt_pps{};
   std::array<uint32_t, kPuntClassCount> punt_class_pps{};
-  std::shared_ptr<const PuntSessions> punt_sessions;  // null: the sockets are not known
-  std::vector<WorkerView> workers;                    // by worker id
-  std::array<TransmitPath, kMaxPorts> slow_path{};    // how the slow path injects
+  std::shared_ptr<const PuntSessions> punt_sessions;        // null: the sockets are not known
+  std::vector<WorkerView> workers;                          // by worker id
+  std::vector<std::shared_ptr<const SpreadTable>> spreads;  // of its receive queues
+  std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
   std::shared_ptr<TraceSession> trace;  // null unless `hecto trace` is waiting

@@ -52,6 +52,7 @@ ports:
     promiscuous: true
     urpf: strict
     counters: on
+    spread: always
     vlans:
       200:
       100: {addresses: [10.1.0.1/16], mtu: 1400, urpf: loose}
@@ -90,6 +91,7 @@ watchdog: {stuck_worker: restart}
   EXPECT_TRUE(wan.promiscuous);
   EXPECT_EQ(wan.urpf, UrpfMode::kStrict);
   EXPECT_TRUE(wan.counters);
+  EXPECT_EQ(wan.spread, SpreadMode::kAlways);
   ASSERT_EQ(wan.vlans.size(), 2u);
   EXPECT_EQ(wan.vlans[0].id, 100);
   EXPECT_EQ(wan.vlans[0].mtu, 1400);

@@ -105,6 +105,7 @@ class RandomConfig {
     if (flip()) p.mac = MacAddress{2, 0, 0, 1, 2, static_cast<uint8_t>(i)};
     p.promiscuous = flip();
     p.counters = flip();
+    p.spread = static_cast<SpreadMode>(below(3));
     p.urpf = static_cast<UrpfMode>(below(3));
     for (uint16_t id : {5, 4094}) {
       if (flip()) continue;

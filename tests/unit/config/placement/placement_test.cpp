@@ -145,6 +145,9 @@ TEST(Placement, WarnsOfExplicitWorkersThatCostSpeed) {
 
   p = placed(read("workers: {0: [1-3]}\n" + kTwoSoftware), plain_box(8));
   EXPECT_TRUE(warns(p, "Core 3 has no queue to poll."));
+  Config spreads = read("workers: {0: [1-3]}\n" + kTwoSoftware);
+  spreads.ports[0].spread = SpreadMode::kAlways;
+  EXPECT_FALSE(warns(placed(spreads, plain_box(8)), "Core 3 has no queue to poll."));
 
   p = placed(read("workers: {0: [1]}\nports: {a: {device: veth0, queues: 4}}"), plain_box(8));
   EXPECT_TRUE(warns(p, "a: 4 queues for 1 worker: some poll several."));

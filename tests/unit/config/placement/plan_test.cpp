@@ -49,6 +49,17 @@ TEST(Pools, FillEveryRingAndCacheAtOnce) {
   EXPECT_EQ(p.pools[0].mbufs & (p.pools[0].mbufs + 1), 0u) << "2^n - 1";
 }
 
+// Each of the three workers may hold some, and what waits for two of them.
+TEST(Pools, HoldWhatASpreadQueueHasUnderWay) {
+  Config config = read("workers: {0: [1-3]}\nburst: 256\n" + kTwoSoftware);
+  config.ports[0].spread = SpreadMode::kAuto;
+  Placement p = placed(config, plain_box(4));
+  EXPECT_TRUE(p.ports[0].spreads);
+  EXPECT_FALSE(p.ports[1].spreads);
+  ASSERT_EQ(p.pools.size(), 1u);
+  EXPECT_GE(p.pools[0].mbufs, 2 * 1024 + 2 * kSpreadRing + 4 * (2 * 1024 + 2 * 256 + 512) + 4096);
+}
+
 TEST(Pools, KeepSpareMbufsOncePerSocket) {
   Config config = read("ports: {a: {device: e0}, c: {device: e2, mtu: 9000}}");
   Placement before = placed(config, plain_box(2));

@@ -260,6 +260,16 @@ TEST(Render, WorkersThatCannotWaitAsTheyWereAsked) {
       << text;
 }
 
+TEST(Render, QueuesThatGoOverSeveralWorkers) {
+  json answer = documented("workers");
+  const std::string text = render_workers(answer, {});
+  EXPECT_NE(text.find("core 2: wan0:0 is spread by flow, 33 % here, the rest to core 3"),
+            std::string::npos)
+      << text;
+  answer["workers"][0]["spread"] = json::array();
+  EXPECT_EQ(render_workers(answer, {}).find("spread"), std::string::npos);
+}
+
 TEST(Render, NoNeighborsInWords) {
   EXPECT_EQ(render_neighbors({{"neighbors", json::array()}}, {}),
             "no neighbors: none is in the file, and Linux has told of none\n");

@@ -146,6 +146,26 @@ TEST_F(RefusingWorker, HoldsNothingElseAndNoMoreThanAChunk) {
   EXPECT_EQ(sent().size(), kQueue - 1);  // the wire's
 }
 
+// Another worker received them, and counted them; bytes are counted where packets are looked at.
+TEST_F(RefusingWorker, ForwardsWhatAnotherWorkerSpreadsToIt) {
+  rte_ring* const ring =
+      rte_ring_create("worker-spread", kQueue, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+  snapshot_.workers[0].spreads.push_back({ring, 0, 3});
+  uint32_t bytes = 0;
+  for (const uint16_t payload : {30, 40, 50}) {
+    rte_mbuf* const made = packet(ipv4_frame(from_left(payload)));
+    made->port = 0;
+    bytes += made->pkt_len;
+    ASSERT_EQ(rte_ring_sp_enqueue(ring, made), 0);
+  }
+  EXPECT_EQ(worker_->poll_once(), 3u);
+  EXPECT_EQ(sent().size(), 3u);
+  EXPECT_EQ(worker_->counters().ports[0].rx_packets.get(), 0u);
+  EXPECT_EQ(worker_->counters().ports[0].rx_bytes.get(), bytes);
+  EXPECT_EQ(worker_->poll_once(), 0u);
+  rte_ring_free(ring);
+}
+
 TEST_F(RefusingWorker, WhatIsHeldDoesNotLeaveOnceNothingIsForwarded) {
   holds_gleans_ = true;
   refuse(packet(ipv4_frame(from_left())), Reason::kGlean);

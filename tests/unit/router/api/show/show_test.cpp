@@ -138,6 +138,7 @@ TEST(ShowWorkers, TheBusiestFirst) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.worker_list = {{0, 1, 0, {{"wan0", 0}}, 0}, {1, 2, 0, {{"wan0", 1}, {"lan0", 0}}, 1}};
   bed->plane.worker_list[1].idle = IdleMode::kInterrupt;
+  bed->plane.worker_list[1].queues[0].spread = "is spread by flow";
   bed->plane.worker_list[1].no_wakeup = {"lan0: it has none"};
   bed->plane.feature_bits = kFeatureVlan | kFeatureUrpf;
   for (WorkerTotals& worker : bed->totals.workers) worker.time = ThreadTime{};
@@ -164,6 +165,7 @@ TEST(ShowWorkers, TheBusiestFirst) {
   EXPECT_EQ(busy["idle"], "interrupt");
   EXPECT_EQ(busy["idle_in_force"], "sleep");
   EXPECT_EQ(busy["no_wakeup"], json{"lan0: it has none"});
+  EXPECT_EQ(busy["spread"], json{"wan0:1 is spread by flow"});
   EXPECT_EQ(busy["cpu_percent"], 0.3);
   EXPECT_EQ(busy["waiting_percent"], 90.0);
   EXPECT_EQ(busy["cycles_per_packet"], 250.0);

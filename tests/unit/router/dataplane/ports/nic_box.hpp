@@ -41,8 +41,12 @@ class Box {
     placement_.pools.push_back({0, room, 256, {port}});
   }
   Port& add(const ScriptedEthdev& nic, const std::string& name, uint16_t mtu = 1500,
-            bool publishes = true) {
-    auto port = Port::probe(nic.config(name, mtu));
+            bool publishes = true, config::SpreadMode spread = config::SpreadMode::kNever) {
+    config::PortConfig config = nic.config(name, mtu);
+    config.spread = spread;
+    for (config::PortPlacement& placed : placement_.ports)
+      if (placed.port == name) placed.spreads = spread != config::SpreadMode::kNever;
+    auto port = Port::probe(config);
     EXPECT_TRUE(port) << port.error().message;
     const auto added = dataplane_.add_port(std::move(*port), placement_);
     EXPECT_TRUE(added) << added.error().message;
