@@ -32,7 +32,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   Result<void> set_mtu(const std::string& port, uint16_t mtu) override;
   Result<void> set_promiscuous(const std::string& port, bool on) override;
   void update_config(const config::PortConfig& config) override;
-  bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) override;
+  bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override;
   std::vector<std::string> mend_ports() override { return xdp_.check(); }
 
   void set_interface(const Interface& interface, bool up, std::vector<IpPrefix> addresses) override;

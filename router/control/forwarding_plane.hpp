@@ -93,7 +93,7 @@ class ForwardingPlane {
   virtual void update_config(const config::PortConfig& config) = 0;
   // The queue goes over the workers of its socket from now on; takes its turn at once. False: it does not
   // wait for that.
-  virtual bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) = 0;
+  virtual bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) = 0;
   // Once a second: what somebody did to the ports' devices, a line each, mended where it can be.
   virtual std::vector<std::string> mend_ports() = 0;
 

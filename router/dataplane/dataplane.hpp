@@ -61,7 +61,7 @@ class Dataplane {
   bool has_ipsec() const { return options_.ipsec.has_value(); }
   // From now on the queue's flows go over the workers of its socket. False: it is not one that waits
   // for that.
-  bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs);
+  bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs);
   const PortSpread& spread_of(const std::string& port) const { return spreads_.at(port); }
   void remove_interface(InterfaceId id) { interfaces_.erase(id); }
   void set_twins(std::shared_ptr<const TwinList> twins) { slow_path_->set_twins(std::move(twins)); }

@@ -23,7 +23,7 @@ Result<PortSpread> Dataplane::make_spread(const Port& port,
   return PortSpread::create(port.name(), port.id(), port.config().spread, heads, sockets);
 }
 
-bool Dataplane::spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) {
+bool Dataplane::spread(const std::string& port, QueueId queue, const SpreadCosts& costs) {
   const auto found = spreads_.find(port);
   if (found == spreads_.end() || !found->second.waits(queue)) return false;
   found->second.begin(queue, costs);

@@ -362,7 +362,7 @@ void Pipeline::use(const Snapshot& snapshot,
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
   features_ = features;
   entries_ = entries_for(features);
-  for (uint16_t port = 0; port < kMaxPorts; ++port) {
+  for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
     received_[port] = snapshot.closed ? receive_closed : entries_for(features_of(view)).received;
     const bool down = view.untagged == kNoInterface && view.down != nullptr;

@@ -45,13 +45,13 @@ std::array<uint8_t, kSpreadBuckets> spread_buckets(unsigned others, const Spread
   return lane_of;
 }
 
-Result<PortSpread> PortSpread::create(const std::string& name, uint16_t port, SpreadMode mode,
+Result<PortSpread> PortSpread::create(const std::string& name, PortId port, SpreadMode mode,
                                       const std::vector<unsigned>& heads,
                                       const std::vector<int>& sockets) {
   PortSpread spread;
   spread.mode_ = mode;
   spread.queues_.resize(heads.size());
-  for (uint16_t queue = 0; queue < heads.size(); ++queue) {
+  for (QueueId queue = 0; queue < heads.size(); ++queue) {
     Queue& made = spread.queues_[queue];
     made.head = heads[queue];
     if (mode == SpreadMode::kNever) continue;
@@ -79,11 +79,11 @@ Result<PortSpread> PortSpread::create(const std::string& name, uint16_t port, Sp
   return spread;
 }
 
-bool PortSpread::waits(uint16_t queue) const {
+bool PortSpread::waits(QueueId queue) const {
   return queue < queues_.size() && !queues_[queue].begun && !queues_[queue].lanes.empty();
 }
 
-void PortSpread::begin(uint16_t queue, const SpreadCosts& costs) {
+void PortSpread::begin(QueueId queue, const SpreadCosts& costs) {
   Queue& spread = queues_[queue];
   spread.lane_of = spread_buckets(static_cast<unsigned>(spread.lanes.size()), costs);
   spread.begun = true;
@@ -112,7 +112,7 @@ std::vector<SnapshotBuilder::PortSetup::Spread> PortSpread::views(
   return views;
 }
 
-std::string PortSpread::describe(uint16_t queue,
+std::string PortSpread::describe(QueueId queue,
                                  const std::function<unsigned(unsigned)>& cpu) const {
   if (mode_ == SpreadMode::kNever || queue >= queues_.size()) return {};
   const Queue& spread = queues_[queue];

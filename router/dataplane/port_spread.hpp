@@ -34,15 +34,15 @@ class PortSpread {
  public:
   // `heads`: the worker of each receive queue; `sockets`: of each worker. With kAlways all queues are
   // spread from the first packet on.
-  static Result<PortSpread> create(const std::string& name, uint16_t port, config::SpreadMode mode,
+  static Result<PortSpread> create(const std::string& name, PortId port, config::SpreadMode mode,
                                    const std::vector<unsigned>& heads,
                                    const std::vector<int>& sockets);
 
   // Whether begin() may be called for the queue.
-  bool waits(uint16_t queue) const;
-  void begin(uint16_t queue, const SpreadCosts& costs);          // then a snapshot,
-  void drain(uint16_t queue) { queues_[queue].drained = true; }  // and one more
-  unsigned head(uint16_t queue) const { return queues_[queue].head; }
+  bool waits(QueueId queue) const;
+  void begin(QueueId queue, const SpreadCosts& costs);          // then a snapshot,
+  void drain(QueueId queue) { queues_[queue].drained = true; }  // and one more
+  unsigned head(QueueId queue) const { return queues_[queue].head; }
 
   // Workers that may hold its packets beside its heads.
   std::vector<unsigned> takers() const;
@@ -50,7 +50,7 @@ class PortSpread {
   std::vector<SnapshotBuilder::PortSetup::Spread> views(
       const std::function<Wakeup*(unsigned worker)>& wakeup) const;
   // How a queue is spread, or why it is not, in words; empty: nobody asked for it. `cpu`: of a worker.
-  std::string describe(uint16_t queue, const std::function<unsigned(unsigned worker)>& cpu) const;
+  std::string describe(QueueId queue, const std::function<unsigned(unsigned worker)>& cpu) const;
   unsigned queued() const;
   uint64_t drop();  // what waits there, while nobody uses it; returns how many
 

@@ -45,11 +45,11 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   snapshot_->slow_path[port.id] = port.transmit[workers.size()];
   for (const auto& [ring, owner] : port.handoffs)
     workers[owner].handoffs.push_back({ring, port.id});
-  for (uint16_t queue = 0; queue < port.spreads.size(); ++queue)
+  for (QueueId queue = 0; queue < port.spreads.size(); ++queue)
     add_spread(port, queue, port.spreads[queue]);
 }
 
-void SnapshotBuilder::add_spread(const PortSetup& port, uint16_t queue,
+void SnapshotBuilder::add_spread(const PortSetup& port, QueueId queue,
                                  const PortSetup::Spread& spread) {
   std::vector<WorkerView>& workers = snapshot_->workers;
   for (const auto& [ring, worker] : spread.readers)

@@ -77,7 +77,7 @@ class SnapshotBuilder {
  private:
   using ByVlan = std::array<InterfaceId, 4096>;
   using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
-  void add_spread(const PortSetup& port, uint16_t queue, const PortSetup::Spread& spread);
+  void add_spread(const PortSetup& port, QueueId queue, const PortSetup::Spread& spread);
   static void put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface);
 
   std::unique_ptr<Snapshot> snapshot_;
