@@ -34,9 +34,9 @@ class FakePlane final : public ForwardingPlane {
     return config::PortCapability{max_rx_queues, 0};
   }
   void forget_probed(const std::string& name) override { said_.push_back("forget " + name); }
-  bool spread(const std::string& port, uint16_t queue, const SpreadCosts& costs) override {
+  bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override {
     said_.push_back(
-        fmt::format("spread {}:{} at {:.0f} and {:.0f}", port, queue, costs.receive, costs.rest));
+        fmt::format("spread {}:{} at {:.0f} and {:.0f}", port, queue.value(), costs.receive, costs.rest));
     return true;
   }
   std::vector<std::string> mend_ports() override { return std::exchange(mended, {}); }

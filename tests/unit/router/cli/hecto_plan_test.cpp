@@ -1,6 +1,7 @@
 // `hecto check` and `hecto plan`, which need no router: files and boxes, right and wrong ones.
 #include <gtest/gtest.h>
 
+#include "router/cli/table.hpp"
 #include "tests/unit/router/cli/hecto_bed.hpp"
 
 namespace hecto::cli {

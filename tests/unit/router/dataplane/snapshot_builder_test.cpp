@@ -146,7 +146,7 @@ TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
 
 TEST(SnapshotBuilder, APortHasTheFeaturesOfItsOwnInterfaces) {
   SnapshotBuilder builder(1);
-  for (const uint16_t id : {0, 1, 2}) builder.add_port(port(id, {0}));
+  for (const PortId id : {PortId(0), PortId(1), PortId(2)}) builder.add_port(port(id, {0}));
   InterfaceSetup checks = interface(0, 0, 0, true), counts = interface(1, 1, 0, false);
   checks.urpf = UrpfMode::kLoose;
   counts.counters = true;

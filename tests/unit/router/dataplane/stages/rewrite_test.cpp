@@ -148,7 +148,7 @@ class RewriteLanes : public RewriteTest {
   // 0 to 3 forward untagged, 4 tagged, 5 by the interface that packets come in by, 6 what is short;
   // 7 punts, 8 drops, 9 spreads.
   RewriteLanes() {
-    for (const uint16_t group : {0, 1, 2, 3}) next_hops_.forward(group, group);
+    for (const uint16_t group : {0, 1, 2, 3}) next_hops_.forward(group, PortId(group));
     next_hops_.forward(4, 1, 300);
     next_hops_.forward(5, 2).interface = 0;
     next_hops_.forward(6, 3).mtu = 60;
@@ -200,7 +200,7 @@ class RewriteLanes : public RewriteTest {
         rewrite_detail::rewrite_one(
             lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, nullptr});
     Outcome out;
-    for (uint16_t port = 0; port < kPorts; ++port)
+    for (PortId port = 0; port < kPorts; ++port)
       for (rte_mbuf* each : transmitter_->queued(port)) {
         out.sent[port].push_back(bytes_of(each));
         rte_pktmbuf_free(each);
