@@ -163,7 +163,8 @@ def keep(root, name, file, command):
     def git(*arguments):
         return subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
-    if git("status", "--porcelain", "--untracked-files=no"):
+    # What was kept before, and the page, were not measured.
+    if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS}", f":!{PAGE}"):
         raise Problem("the tree differs from its commit, so no commit says what was measured; commit first")
     kept = {"commit": git("rev-parse", "--short=9", "HEAD"), "date": datetime.date.today().isoformat(),
             "command": command, "result": result}
@@ -224,6 +225,8 @@ def keeping():
         head = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
         if not head.stdout.startswith(kept["commit"]) or kept["result"] != FORWARD:
             return f"kept {kept}"
+        subprocess.run(["git", "-C", folder, "add", "docs"], check=True)
+        keep(root, "a", root / "forward.json", "y")  # a second result of the same commit
         (root / "source").write_text("b")
         try:
             keep(root, "a", root / "forward.json", "x")

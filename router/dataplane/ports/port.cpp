@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "router/dataplane/core/dpdk.hpp"
@@ -223,16 +224,41 @@ LinkState Port::link() const {
 
 namespace {
 
-// DPDK has room for 16 of each; a driver that leaves all at 0 does not tell them apart.
-std::vector<QueueStatistics> queues_of(const rte_eth_stats& s, uint16_t rx, uint16_t tx) {
-  std::vector<QueueStatistics> queues(
-      std::min<size_t>(std::max(rx, tx), RTE_ETHDEV_QUEUE_STAT_CNTRS));
-  uint64_t packets = 0;
-  for (size_t i = 0; i < queues.size(); ++i) {
-    queues[i] = {s.q_ipackets[i], s.q_ibytes[i], s.q_opackets[i], s.q_obytes[i]};
-    packets += s.q_ipackets[i] + s.q_opackets[i];
-  }
-  return packets > 0 ? queues : std::vector<QueueStatistics>{};
+struct QueueCounter {
+  const char* name;  // as rte_ethdev and drivers say it
+  uint64_t QueueStatistics::*value;
+};
+constexpr QueueCounter kQueueCounters[] = {
+    {"rx_q%zu_packets%n", &QueueStatistics::rx_packets},
+    {"rx_q%zu_bytes%n", &QueueStatistics::rx_bytes},
+    {"tx_q%zu_packets%n", &QueueStatistics::tx_packets},
+    {"tx_q%zu_bytes%n", &QueueStatistics::tx_bytes},
+};
+
+// By extended statistics, for from DPDK 25.11 on rte_eth_stats has no queues. Drivers that leave
+// theirs to rte_ethdev have 16 of each. One that leaves all at 0 does not tell them apart.
+std::vector<QueueStatistics> queues_of(PortId port, size_t count) {
+  std::vector<rte_eth_xstat> values(
+      static_cast<size_t>(std::max(0, rte_eth_xstats_get(port, nullptr, 0))));
+  std::vector<rte_eth_xstat_name> names(values.size());
+  const auto size = static_cast<unsigned>(values.size());
+  if (rte_eth_xstats_get(port, values.data(), size) != static_cast<int>(size) ||
+      rte_eth_xstats_get_names(port, names.data(), size) != static_cast<int>(size))
+    return {};
+  std::vector<QueueStatistics> queues;
+  bool counts = false;
+  for (size_t i = 0; i < size; ++i)
+    for (const QueueCounter& each : kQueueCounters) {
+      size_t queue = 0;
+      int end = 0;
+      if (std::sscanf(names[i].name, each.name, &queue, &end) != 1 || names[i].name[end] != '\0' ||
+          queue >= count)
+        continue;
+      queues.resize(std::max(queues.size(), queue + 1));
+      queues[queue].*each.value = values[i].value;
+      counts |= values[i].value > 0;
+    }
+  return counts ? queues : std::vector<QueueStatistics>{};
 }
 
 }  // namespace
@@ -242,7 +268,8 @@ PortStatistics Port::statistics() const {
   if (rte_eth_stats_get(id_, &s) != 0) return {};
   // The driver forgets those for which the socket's ring had no room.
   const uint64_t missed = sockets_ ? sockets_->missed() : s.imissed;
-  return {missed, s.rx_nombuf, s.ierrors, s.oerrors, queues_of(s, rx_queues(), tx_queues())};
+  return {missed, s.rx_nombuf, s.ierrors, s.oerrors,
+          queues_of(id_, std::max(rx_queues(), tx_queues()))};
 }
 
 uint16_t Port::largest_mtu() const {

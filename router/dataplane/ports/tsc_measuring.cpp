@@ -51,8 +51,12 @@ double TscMeasuring::error_of(uint64_t hz, const Instant& begin, const Instant& 
   return std::abs(static_cast<double>(hz) / counted - 1);
 }
 
-timespec TscMeasuring::shortened(const timespec& asked) {
-  if (!measuring || asked.tv_sec != 0 || asked.tv_nsec != kDpdks_ns) return asked;
+// rte_eal_init() measures before it probes NICs, and has no use for a remainder; rte_delay_us_sleep(),
+// which drivers wait by, asks for one.
+timespec TscMeasuring::shortened(const timespec& asked, const timespec* left) {
+  if (!measuring || left != nullptr || asked.tv_sec != 0 || asked.tv_nsec != kDpdks_ns)
+    return asked;
+  measuring = false;
   ++shorter;
   return {0, kOurs_ns};
 }
@@ -67,7 +71,7 @@ unsigned TscMeasuring::count() {
 // In the place of libc's, which is the same without the first line.
 extern "C" __attribute__((visibility("default"))) int nanosleep(const timespec* asked,
                                                                 timespec* left) {
-  const timespec wanted = hecto::router::TscMeasuring::shortened(*asked);
+  const timespec wanted = hecto::router::TscMeasuring::shortened(*asked, left);
   const int code = clock_nanosleep(CLOCK_REALTIME, 0, &wanted, left);
   if (code == 0) return 0;
   errno = code;

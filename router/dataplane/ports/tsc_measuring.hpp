@@ -1,6 +1,7 @@
 // Shortens DPDK's measuring of the TSC. Where the CPU does not tell the TSC's frequency (most virtual
 // machines), rte_eal_init() sleeps for 100 ms and rounds what it has counted to 10 MHz, for which 10 ms
-// are as good: nothing is forwarded meanwhile. While one lives, that one sleep of its thread is shorter.
+// are as good: nothing is forwarded meanwhile. While one lives, the first such sleep of its thread is
+// shorter, and only where no remainder is asked for: drivers of NICs that wait for 100 ms keep them.
 //
 // It works by a nanosleep() of our own in the program, before libc's (tsc_measuring.cpp); elsewhere that
 // is one branch more. Not under sanitizers, which have one: there DPDK takes its 100 ms.
@@ -30,8 +31,9 @@ class TscMeasuring {
   double error_of(uint64_t hz) const;
   static double error_of(uint64_t hz, const Instant& begin, const Instant& end);
 
-  static timespec shortened(const timespec& asked);  // any other time is kept
-  static unsigned count();                           // sleeps that were shorter, in this process
+  // Of nanosleep()'s two arguments; any other sleep is kept.
+  static timespec shortened(const timespec& asked, const timespec* left);
+  static unsigned count();  // sleeps that were shorter, in this process
 
  private:
   Instant begin_;

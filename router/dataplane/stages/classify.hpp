@@ -270,9 +270,9 @@ inline void classify_all(Chunk& chunk, const PortView& port, const Snapshot& sna
   for (const HeaderKernels* by = &kernels; by != nullptr; by = by->smaller)
     while (chunk.count - next >= by->lanes && by_groups<Features>(chunk, port, next, *by)) {
       next = clear_groups(chunk, port, next, *by);
-      const unsigned group = std::min(by->lanes, chunk.count - next);
-      classify_each<Features, Trusts>(chunk, port, snapshot, next, next + group);
-      next += group;
+      if (chunk.count - next < by->lanes) break;  // the smaller kernel's
+      classify_each<Features, Trusts>(chunk, port, snapshot, next, next + by->lanes);
+      next += by->lanes;
     }
   classify_each<Features, Trusts>(chunk, port, snapshot, next, chunk.count);
 }

@@ -202,27 +202,36 @@ TEST_P(HeaderKernelsTest, LeavesSegmentsToTheLoop) {
 
 std::vector<unsigned> g_offered;  // packets, by call
 
-// Kernels that take nothing: the loop does all the work.
+// Kernels that put nothing into the lanes: the loop does all the work, but for what `skips` skips.
 TEST(HeaderKernels, WhatIsLessThanAGroupIsOfferedToTheSmallerKernel) {
   constexpr auto kOffered = [](HeaderJob& job) noexcept {
     g_offered.push_back(job.count - job.next);
   };
-  const HeaderKernels small{8, kOffered}, large{16, [](HeaderJob&) noexcept {}, &small};
-  const auto offered = [&](unsigned packets) {
+  constexpr auto kSkips = [](HeaderJob& job) noexcept {
+    while (job.count - job.next >= 16) job.next += 16;
+  };
+  const HeaderKernels small{8, kOffered};
+  const HeaderKernels refuses{16, [](HeaderJob&) noexcept {}, &small}, skips{16, kSkips, &small};
+  const auto offered = [&](const HeaderKernels& large, unsigned packets) {
     g_offered.clear();
     const auto chunk = std::make_unique<Chunk>();
     Bed bed;
     chunk->count = packets;
     for (unsigned i = 0; i < packets; ++i) chunk->packets[i] = packet(ipv4_frame());
     classify<0>(*chunk, bed.port(), bed.snapshot, large);
-    EXPECT_EQ(chunk->v4.count, packets);
+    EXPECT_EQ(chunk->v4.count, &large == &skips ? packets % 16 : packets);
     for (unsigned i = 0; i < packets; ++i) rte_pktmbuf_free(chunk->packets[i]);
     return g_offered;
   };
-  EXPECT_EQ(offered(7), (std::vector<unsigned>{}));
-  EXPECT_EQ(offered(8), (std::vector<unsigned>{8}));
-  EXPECT_EQ(offered(27), (std::vector<unsigned>{11}));
-  EXPECT_EQ(offered(32), (std::vector<unsigned>{}));
+  using Calls = std::vector<unsigned>;
+  EXPECT_EQ(offered(refuses, 7), Calls{});
+  EXPECT_EQ(offered(refuses, 8), Calls{8});
+  EXPECT_EQ(offered(refuses, 27), Calls{11});
+  EXPECT_EQ(offered(refuses, 32), Calls{});
+  EXPECT_EQ(offered(skips, 23), Calls{});
+  EXPECT_EQ(offered(skips, 24), Calls{8});
+  EXPECT_EQ(offered(skips, 43), Calls{11});
+  EXPECT_EQ(offered(skips, 32), Calls{});
   const HeaderKernels& widest = header_kernels_of(lookup::Isa::kAvx512);
   const bool takes = widest.run != nullptr;  // or this CPU has not that set
   EXPECT_EQ(widest.smaller, takes ? &header_kernels_of(lookup::Isa::kAvx2) : nullptr);

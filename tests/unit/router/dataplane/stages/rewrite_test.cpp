@@ -144,7 +144,7 @@ TEST_F(RewriteTest, UpdatesEveryChecksumAsIfRecomputed) {
 // A lane at once against the same packets one after the other.
 class RewriteLanes : public RewriteTest {
  protected:
-  static constexpr uint16_t kPorts = 4;
+  static constexpr unsigned kPorts = 4;
   // 0 to 3 forward untagged, 4 tagged, 5 by the interface that packets come in by, 6 what is short;
   // 7 punts, 8 drops, 9 spreads.
   RewriteLanes() {
@@ -157,6 +157,14 @@ class RewriteLanes : public RewriteTest {
     next_hops_.records[9].kind = RecordKind::kMultipath;
     next_hops_.records[9].bucket_mask = 3;
     for (unsigned i = 0; i < 4; ++i) next_hops_.buckets[i] = i;
+    for (unsigned port = 0; port < kPorts; ++port) {
+      paths_[port].queue = 0;
+      paths_[port].handoff = rte_ring_create(("lanes-" + std::to_string(port)).c_str(), 512,
+                                             SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    }
+  }
+  ~RewriteLanes() override {
+    for (unsigned port = 0; port < kPorts; ++port) rte_ring_free(paths_[port].handoff);
   }
   struct Packet {
     Frame frame;
@@ -177,6 +185,7 @@ class RewriteLanes : public RewriteTest {
     out.group = static_cast<lookup::GroupId>(odd ? random() % 10 : random() % 4);
     return out;
   }
+  std::array<TransmitPath, kMaxPorts> paths_;  // all into rings
   struct Outcome {
     std::vector<Frame> sent[kPorts];
     std::vector<std::pair<Reason, Frame>> refused;
@@ -184,7 +193,10 @@ class RewriteLanes : public RewriteTest {
   };
   template <typename Address>
   Outcome outcome(Lane<Address>& lane, std::span<const Packet> packets, bool at_once) {
+    *redirects_ = {};
+    redirects_->configure(uint64_t{1} << 40, 100, 1, 0);  // a second lasts longer than the test
     transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+    transmitter_->use(&paths_);
     chunk_->refused_count = 0;
     lane.count = 0;
     for (const Packet& each : packets) {
@@ -194,16 +206,17 @@ class RewriteLanes : public RewriteTest {
     }
     const lookup::NextHopView hops = next_hops_.view();
     if (at_once)
-      rewrite(lane, *chunk_, hops, *transmitter_, snapshot_, *interfaces_, nullptr);
+      rewrite(lane, *chunk_, hops, *transmitter_, snapshot_, *interfaces_, redirects_.get());
     else
       for (unsigned i = 0; i < lane.count; ++i)
         rewrite_detail::rewrite_one(
-            lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, nullptr});
+            lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, redirects_.get()});
     Outcome out;
-    for (PortId port = 0; port < kPorts; ++port)
-      for (rte_mbuf* each : transmitter_->queued(port)) {
-        out.sent[port].push_back(bytes_of(each));
-        rte_pktmbuf_free(each);
+    transmitter_->flush_all();
+    for (unsigned port = 0; port < kPorts; ++port)
+      for (void* each = nullptr; rte_ring_dequeue(paths_[port].handoff, &each) == 0;) {
+        out.sent[port].push_back(bytes_of(static_cast<rte_mbuf*>(each)));
+        rte_pktmbuf_free(static_cast<rte_mbuf*>(each));
       }
     for (unsigned i = 0; i < chunk_->refused_count; ++i) {
       out.refused.emplace_back(chunk_->refused[i].reason, bytes_of(chunk_->refused[i].packet));
@@ -215,10 +228,15 @@ class RewriteLanes : public RewriteTest {
 
 TEST_F(RewriteLanes, ALaneAtOnceIsAsItsPacketsOneAfterTheOther) {
   std::mt19937 random(13);
-  for (int round = 0; round < 400; ++round) {
-    const bool ipv6 = round % 2 == 1, tags = round % 4 >= 2;
+  for (int round = 0; round < 800; ++round) {
+    const bool ipv6 = round % 2 == 1, tags = round % 4 >= 2, redirects = round % 8 >= 4;
+    snapshot_.interfaces[0].redirects4 = snapshot_.interfaces[0].redirects6 = redirects;
+    const bool long_to_one_port = round % 5 == 0;
     std::vector<Packet> packets;
-    for (unsigned i = 1 + random() % 60; i > 0; --i) packets.push_back(any(random, ipv6, tags));
+    for (unsigned i = long_to_one_port ? 200 : 1 + random() % 60; i > 0; --i) {
+      packets.push_back(any(random, ipv6, tags));
+      if (long_to_one_port) packets.back().group = redirects ? 5 : 1;
+    }
     const auto outcome_of = [&](bool at_once) {
       return ipv6 ? outcome(chunk_->v6, packets, at_once) : outcome(chunk_->v4, packets, at_once);
     };
