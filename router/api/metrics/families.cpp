@@ -77,7 +77,9 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_worker_busy_cycles", kCounter, "cycles", "worker",
    "With packets: by hecto_worker_packets it is the cycles a packet takes."},
   {"hecto_worker_idle_cycles", kCounter, "cycles", "worker", "Without."},
-  {"hecto_worker_sampled_packets", kCounter, "packets", "worker", "Received in polls whose stages were timed; of a port that spreads some go on elsewhere, untimed."},
+  {"hecto_worker_sampled_packets", kCounter, "packets", "worker",
+   "Received in polls whose stages were timed; of a port that spreads some go on elsewhere, "
+   "untimed."},
   {"hecto_worker_stage_cycles", kCounter, "cycles", "worker,stage",
    "By hecto_worker_sampled_packets it is the cycles a packet takes in the stage."},
   {"hecto_worker_cpu_seconds", kCounter, "seconds", "worker,state",
