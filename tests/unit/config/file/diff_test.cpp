@@ -191,6 +191,8 @@ std::vector<RestartCase> restart_cases() {
        "ports.lan0.device: eth2 runs, eth9" WANTED PORT_REMEDY},
       {"ports.*.queues", on_port("device: eth2, queues: 2"),
        "ports.lan0.queues: auto runs, 2" WANTED PORT_REMEDY},
+      {"ports.*.spread", on_port("device: eth2, spread: always"),
+       "ports.lan0.spread: never runs, always" WANTED PORT_REMEDY},
       {"ports.*.rx_descriptors", on_port("device: eth2, rx_descriptors: 512"),
        "ports.lan0.rx_descriptors: 1024 runs, 512" WANTED PORT_REMEDY},
       {"ports.*.tx_descriptors", on_port("device: eth2, tx_descriptors: 512"),

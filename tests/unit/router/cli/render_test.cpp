@@ -201,6 +201,9 @@ core  receive  classify  lookup  rewrite  transmit  isa   when idle  features
    4     11.0       9.2    20.3      7.1      10.5  avx2  sleep      vlan urpf counters
    2     11.0       9.2    20.3      7.1      10.5  avx2  sleep      vlan urpf counters
    3        -         -       -        -         -  avx2  sleep      vlan urpf counters
+core 4: wan0:0 is spread by flow, 33 % here, the rest to core 3 (spread: always)
+core 2: wan0:0 is spread by flow, 33 % here, the rest to core 3 (spread: always)
+core 3: wan0:0 is spread by flow, 33 % here, the rest to core 3 (spread: always)
 ! core 4 polls 1 queue of another socket; see hecto plan
 )");
 }

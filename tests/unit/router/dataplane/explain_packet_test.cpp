@@ -25,6 +25,7 @@ class ExplainPacketTest : public TwoGateways {
   ExplainPacketTest() {
     left_.snapshot().linux_side = true;
     left_.snapshot().features |= kFeatureUrpf;
+    left_.snapshot().ports[0].features |= kFeatureUrpf;
     left_.snapshot().interfaces[0].urpf = UrpfMode::kStrict;
     add("0.0.0.0/0", {"192.0.2.2"});
     add("::/0", {"2001:db8::2"});
