@@ -98,7 +98,8 @@ def test_rollback_goes_one_reload_back(pair):
         pair.router.cli("reload")
         assert routed(pair)
         assert "- route {to: 10.9.0.0/16, via: 10.2.0.1}" in pair.router.cli("rollback")
-        assert not routed(pair)
+        # Linux had it, too, and tells some time later that it is gone.
+        wait_for(lambda: not routed(pair), 5, "the route goes")
         assert pair.router.get("/v1/summary")["config_on_disk"] == "changed"
     stream.expect_no_loss()
 
