@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -264,6 +265,25 @@ def test_forwards_before_its_route_files_are_read(hugepages, bed):
     assert [log.count(line) for line in said] == [1, 1, 1] and sorted(said, key=log.index) == said
     assert stream.received > 0 and stream.twice == 0
     bed.a.ping("21.3.13.63")
+
+
+def test_an_end_waits_for_route_files_while_packets_pass(hugepages, bed):
+    """Here a pipe into which nobody writes, as a disk that hangs."""
+    router, table = bed.router, bed.router.folder / "table.txt"
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+    os.mkfifo(table)
+    writer = os.open(table, os.O_RDWR)
+    router.write(dict(bed.config, route_files=[str(table)]))
+    bed.service.restart()
+    bed.a.ping("10.2.0.1")
+    router.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: "route files are still being read" in router.log(), 10, "it waits")
+    bed.a.ping("10.2.0.1")
+    router.linux_sh("ip xfrm policy add src 10.1.0.0/24 dst 10.2.0.0/24 dir out action block")
+    wait_for(lambda: router.get("/v1/ipsec")["policies"], 5, "it is followed")
+    assert " 0 received" in bed.a.ping("10.2.0.1", count=2, timeout=1, ok=False)
+    os.close(writer)
+    assert router.process.wait(30) == 0
 
 
 def rewrite_state(service, old, new):
