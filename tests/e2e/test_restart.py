@@ -286,6 +286,22 @@ def test_an_end_waits_for_route_files_while_packets_pass(hugepages, bed):
     assert router.process.wait(30) == 0
 
 
+def test_without_the_tables_a_wrong_route_file_ends_the_start(hugepages, bed):
+    """As at a first start: nothing is forwarded yet."""
+    router, table = bed.router, bed.router.folder / "table.txt"
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+    table.write_text("21.0.0.0/24 via nowhere\n")
+    router.write(dict(bed.config, ports={"a0": PORTS["a0"]}, route_files=[str(table)]))
+    bed.service.stop()
+    bed.service.start(wait=False)
+    assert router.process.wait(30) == 1
+    assert "tables of the run before are not used (ports or interfaces are others" in router.log()
+    assert re.search(rf"error {table}:.*nowhere", router.log().splitlines()[-1])
+    table.write_text("21.0.0.0/24 via 10.1.0.1\n")
+    bed.service.start()
+    assert router.explain("21.0.0.1")["verdict"] == "forward"
+
+
 def rewrite_state(service, old, new):
     """As another version would have left it: with a sum that is right."""
     with service.lock:
