@@ -275,6 +275,8 @@ def test_an_end_waits_for_route_files_while_packets_pass(hugepages, bed):
     writer = os.open(table, os.O_RDWR)
     router.write(dict(bed.config, route_files=[str(table)]))
     bed.service.restart()
+    bed.service.restart(kill=True)
+    assert router.log().count("forwarding by the tables of the run before") == 2
     bed.a.ping("10.2.0.1")
     router.process.send_signal(signal.SIGTERM)
     wait_for(lambda: "route files are still being read" in router.log(), 10, "it waits")
