@@ -13,8 +13,8 @@
 namespace hecto::router {
 namespace {
 
-// By interfaces that a reload has removed since nothing leads, as of routes that were there before it.
-// Control looks through all of a file that names one.
+// Nothing leads by interfaces that a reload has removed since. Control looks through all of a file that
+// names one: tens of milliseconds of a million routes.
 void leave_out_removed(const Parts& parts, const std::string& path, ReadRouteFile& file) {
   std::set<std::string> removed;
   auto& sets = file.routes->next_hop_sets;

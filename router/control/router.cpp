@@ -105,7 +105,8 @@ void Router::run() {
     soon = offload_ && offload_->tick();
   };
   while (!stop_.load(std::memory_order_relaxed)) next();
-  // Who reads a disk that hangs cannot be called off. Packets would pass, and nobody follow policies.
+  // A thread that waits for a disk cannot be called off. Packets pass meanwhile, so policies are
+  // followed, too.
   if (late_files_->reading())
     spdlog::info("restart: route files are still being read: all goes on till they are");
   while (late_files_->reading()) next();
