@@ -1,5 +1,8 @@
 #include "router/control/late_route_files.hpp"
 
+#include <fmt/ranges.h>
+
+#include <set>
 #include <system_error>
 
 #include "router/control/interface_control.hpp"
@@ -8,6 +11,30 @@
 #include "router/control/running.hpp"
 
 namespace hecto::router {
+namespace {
+
+// Nothing leads by interfaces that a reload has removed since. Control looks through all of a file that
+// names one: tens of milliseconds of a million routes.
+void leave_out_removed(const Parts& parts, const std::string& path, ReadRouteFile& file) {
+  std::set<std::string> removed;
+  auto& sets = file.routes->next_hop_sets;
+  for (std::vector<NextHop>& next_hops : sets)
+    std::erase_if(next_hops, [&](const NextHop& hop) {
+      if (hop.interface == kNoInterface) return false;
+      const std::string& name = file.interfaces[hop.interface];
+      return parts.interfaces.table().find(name) == nullptr && (removed.insert(name), true);
+    });
+  if (removed.empty()) return;
+  const size_t gone = std::erase_if(file.routes->entries, [&](const RouteTable::Entry& entry) {
+    return sets[entry.next_hop_set].empty();
+  });
+  file.checked = check_table(file.routes).value();
+  parts.notes.add(fmt::format(
+      "restart: {}: {} of its routes are left out, as the interface they lead by is removed: {}",
+      path, gone, fmt::join(removed, ", ")));
+}
+
+}  // namespace
 
 void LateRouteFiles::tick(const Parts& parts) {
   if (state_ == State::kWanted) read(parts);
@@ -40,10 +67,12 @@ void LateRouteFiles::load(const Parts& parts, ReadRouteFiles& files) {
     const auto file = files.find(path);
     if (file == files.end() || parts.routes.has_file(path)) continue;
     Result<void> done;
-    if (file->second)
+    if (file->second) {
+      leave_out_removed(parts, path, *file->second);
       done = parts.routes.begin_file(path, *file->second);
-    else
+    } else {
       done = tl::unexpected(file->second.error());
+    }
     if (!done)
       parts.notes.add("restart: " + done.error().message +
                       ": its routes are missing till hectod starts with a file that is right");

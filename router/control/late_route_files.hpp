@@ -16,6 +16,8 @@ class LateRouteFiles {
   void expect() { state_ = State::kWanted; }
   // Not all is known yet of what the files have.
   bool pending() const { return state_ != State::kNone; }
+  // Then its end waits for the disk.
+  bool reading() const { return state_ == State::kReading; }
   // Each turn.
   void tick(const Parts& parts);
 

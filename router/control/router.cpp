@@ -58,7 +58,9 @@ constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no acci
 
 Router::~Router() {
   commands_.close();
-  // While packets still pass: a socket or a device of the kernel's goes in grace periods of RCU.
+  // While packets still pass: a million routes are freed, and a socket or a device of the kernel's
+  // goes in grace periods of RCU.
+  late_files_.reset();
   xfrm_.reset();
   punt_.reset();
   neighbors_.reset();
@@ -98,10 +100,16 @@ void Router::run() {
   dataplane().start();
   ran_ = true;
   bool soon = false;
-  while (!stop_.load(std::memory_order_relaxed)) {
+  const auto next = [&] {
     turn(routes_->loading() ? 0 : soon ? kSoon_ms : kTick_ms);
     soon = offload_ && offload_->tick();
-  }
+  };
+  while (!stop_.load(std::memory_order_relaxed)) next();
+  // A thread that waits for a disk cannot be called off. Packets pass meanwhile, so policies are
+  // followed, too.
+  if (late_files_->reading())
+    spdlog::info("restart: route files are still being read: all goes on till they are");
+  while (late_files_->reading()) next();
 }
 
 void Router::turn(int timeout_ms) {

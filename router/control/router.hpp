@@ -122,6 +122,7 @@ class Router {
   Result<void> start_linux_side();
   Result<void> start_xfrm();
   std::vector<SaNumbers> continue_sas();
+  Result<void> read_left_out_files();  // of bring_up()
   void log_start();
 
   void turn(int timeout_ms);

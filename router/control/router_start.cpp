@@ -70,7 +70,6 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   router->restart_->foresee(config);
   // Forwarding by the tables of the run before does not wait for files of a million routes.
   const bool later = router->restart_->inherits() && !config.route_files.empty();
-  if (later) router->late_files_->expect();
   if (auto done =
           bring_up(router->parts(), later ? StartRouteFiles::kLater : StartRouteFiles::kNow);
       !done)
@@ -78,6 +77,8 @@ Result<std::unique_ptr<Router>> Router::create(const config::Config& config,
   router->persist_->restore(left, router->plane_->has_ipsec());
   router->restart_->take_over(*router->running_, router->interfaces_->table(), router->linux_.get(),
                               router->tables(), router->plane());
+  if (later)
+    if (auto done = router->read_left_out_files(); !done) return tl::unexpected(done.error());
   router->restart_->keep(*router->running_, router->interfaces_->table(), router->ipsec(),
                          RestartControl::When::kRunning);
   router->publish_ipsec();
@@ -208,6 +209,17 @@ std::vector<SaNumbers> Router::continue_sas() {
   for (const SaNumbers& one : restart_->sa_numbers()) left.push_back(one);
   ipsec().continue_from(left);
   return left;
+}
+
+// Where those tables are not used after all nothing is forwarded meanwhile: as at a first start.
+Result<void> Router::read_left_out_files() {
+  if (restart_->inherits()) {
+    late_files_->expect();
+    return {};
+  }
+  auto done = load_route_files(parts());
+  routing().commit();
+  return done;
 }
 
 void Router::log_start() {

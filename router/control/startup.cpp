@@ -13,19 +13,6 @@
 namespace hecto::router {
 namespace {
 
-// One after the other: each is as large as it is.
-Result<void> load_route_files(const Parts& parts) {
-  std::vector<std::string> interfaces;
-  for (const auto& [id, interface] : parts.interfaces.table().all())
-    interfaces.push_back(interface.name);
-  for (const std::string& path : parts.running.config.route_files) {
-    Result<ReadRouteFile> file = read_route_files({{path}, interfaces}).at(path);
-    if (!file) return tl::unexpected(file.error());
-    if (auto done = parts.routes.load_file(path, *file); !done) return done;
-  }
-  return {};
-}
-
 Result<void> apply_static_state(const Parts& parts, StartRouteFiles files) {
   const config::Config& config = parts.running.config;
   for (const config::NeighborConfig& neighbor : config.neighbors)
@@ -44,6 +31,19 @@ Result<void> apply_static_state(const Parts& parts, StartRouteFiles files) {
 }
 
 }  // namespace
+
+// One after the other: each is as large as it is.
+Result<void> load_route_files(const Parts& parts) {
+  std::vector<std::string> interfaces;
+  for (const auto& [id, interface] : parts.interfaces.table().all())
+    interfaces.push_back(interface.name);
+  for (const std::string& path : parts.running.config.route_files) {
+    Result<ReadRouteFile> file = read_route_files({{path}, interfaces}).at(path);
+    if (!file) return tl::unexpected(file.error());
+    if (auto done = parts.routes.load_file(path, *file); !done) return done;
+  }
+  return {};
+}
 
 Result<void> check_user(const config::Config& config) {
   if (!config.linux_side.enabled || geteuid() == 0) return {};

@@ -23,6 +23,9 @@ Result<void> probe_ports(Running& running, ForwardingPlane& plane);
 // kLater: not here, but by LateRouteFiles.
 enum class StartRouteFiles { kNow, kLater };
 
+// At once, those that kLater has left out; an error is one line.
+Result<void> load_route_files(const Parts& parts);
+
 // All of the above from there on. An error is one line, and nothing runs.
 Result<void> bring_up(const Parts& parts, StartRouteFiles files = StartRouteFiles::kNow);
 

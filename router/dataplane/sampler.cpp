@@ -1,6 +1,6 @@
 #include "router/dataplane/sampler.hpp"
 
-#include <map>
+#include <algorithm>
 #include <numeric>
 
 #include "router/dataplane/dataplane.hpp"
@@ -34,6 +34,25 @@ WorkerTotals totals_of(const CycleCounters& cycles) {
   return t;
 }
 
+// All of them, always in this order.
+std::vector<InterfaceShares*> shares_of(Totals& totals) {
+  std::vector<InterfaceShares*> all;
+  for (InterfaceShares& shares : totals.dropped_at) all.push_back(&shares);
+  for (InterfaceShares& shares : totals.punted_at) all.push_back(&shares);
+  for (PuntClassTotals& each : totals.punt_classes) all.push_back(&each.dropped_at);
+  return all;
+}
+
+// So many of an interface's packets are nobody's.
+void disown(InterfaceShares& shares, InterfaceId id, uint64_t packets = ~uint64_t{0}) {
+  const auto share = shares.find(id);
+  if (share == shares.end() || id == kNoInterface) return;
+  packets = std::min(packets, share->second);
+  shares[kNoInterface] += packets;
+  share->second -= packets;
+  if (share->second == 0) shares.erase(share);
+}
+
 }  // namespace
 
 uint64_t Totals::dropped_total() const {
@@ -44,54 +63,31 @@ uint64_t Totals::punted_total() const {
 }
 
 // What one thread has counted.
-void add(std::array<PuntClassTotals, kPuntClassCount>& classes,
-         std::vector<std::array<uint64_t, kPuntClassCount>>& dropped, const PuntMeter& meter) {
+void add(std::array<PuntClassTotals, kPuntClassCount>& classes, const PuntMeter& meter) {
   for (size_t c = 0; c < kPuntClassCount; ++c) {
     const PuntClassCounters& counters = meter.counters()[c];
     classes[c].passed += counters.passed.get();
     classes[c].dropped += counters.dropped.get();
     if (counters.dropped.get() == 0) continue;
     for (size_t i = 0; i < kMaxInterfaces; ++i)
-      dropped[i][c] += counters.dropped_by_interface[i].get();
+      if (const uint64_t packets = counters.dropped_by_interface[i].get(); packets > 0)
+        classes[c].dropped_at[InterfaceId(i)] += packets;
   }
 }
 
-std::array<PuntClassTotals, kPuntClassCount> punt_classes_of(const Dataplane& dataplane) {
-  std::array<PuntClassTotals, kPuntClassCount> classes;
-  std::vector<std::array<uint64_t, kPuntClassCount>> dropped(kMaxInterfaces);
-  for (const auto& worker : dataplane.workers()) add(classes, dropped, worker->punt_meter());
-  add(classes, dropped, dataplane.slow_path().punt_meter());
-  for (size_t i = 0; i < kMaxInterfaces; ++i)
-    for (size_t c = 0; c < kPuntClassCount; ++c)
-      if (dropped[i][c] > 0)
-        classes[c].dropped_by_interface.emplace_back(InterfaceId(i), dropped[i][c]);
-  return classes;
+void add(std::array<InterfaceShares, kReasonCount>& shares, const ReasonTable& table) {
+  table.each([&](Reason reason, InterfaceId interface, uint64_t packets) {
+    shares[static_cast<size_t>(reason)][interface] += packets;
+  });
 }
-
-class ReasonShares {
- public:
-  void add(const ReasonTable& table) {
-    table.each([this](Reason reason, InterfaceId interface, uint64_t packets) {
-      packets_[{reason, interface}] += packets;
-    });
-  }
-  std::vector<ReasonShare> list() const {
-    std::vector<ReasonShare> all;
-    for (const auto& [pair, packets] : packets_) all.push_back({pair.first, pair.second, packets});
-    return all;
-  }
-
- private:
-  std::map<std::pair<Reason, InterfaceId>, uint64_t> packets_;
-};
 
 Totals collect(const Dataplane& dataplane) {
   Totals t;
   t.time = std::chrono::steady_clock::now();
   t.interfaces.resize(kMaxInterfaces);
-  ReasonShares dropped, punted;
   for (const auto& worker : dataplane.workers()) {
-    dropped.add(worker->dropped_at());
+    add(t.dropped_at, worker->dropped_at());
+    add(t.punt_classes, worker->punt_meter());
     const PipelineCounters& c = worker->counters();
     for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], c.ports[i]);
     for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], c.interfaces[i]);
@@ -106,11 +102,9 @@ Totals collect(const Dataplane& dataplane) {
     t.punted[i] += slow.reasons.punted[i].get();
   }
   t.dropped[static_cast<size_t>(Reason::kInterfaceDown)] += dataplane.lost_with_ports();
-  dropped.add(dataplane.slow_path().dropped_at());
-  punted.add(dataplane.slow_path().punted_at());
-  t.dropped_at = dropped.list();
-  t.punted_at = punted.list();
-  t.punt_classes = punt_classes_of(dataplane);
+  add(t.dropped_at, dataplane.slow_path().dropped_at());
+  add(t.punted_at, dataplane.slow_path().punted_at());
+  add(t.punt_classes, dataplane.slow_path().punt_meter());
   t.injected = dataplane.slow_path().injected();
   t.injected_handed = dataplane.slow_path().injected_handed();
   for (const TrafficTotals& port : t.ports) {
@@ -129,11 +123,14 @@ Sampler::Sampler(const Dataplane& dataplane)
       }) {}
 
 Sampler::Sampler(std::function<Totals()> collect)
-    : collect_(std::move(collect)), now_(collect_()), before_(now_) {}
+    : collect_(std::move(collect)),
+      now_(collect_()),
+      before_(now_),
+      past_(shares_of(now_).size()) {}
 
 void Sampler::sample() {
   before_ = std::move(now_);
-  now_ = collect_();
+  now_ = collect();
   seconds_ = std::chrono::duration<double>(now_.time - before_.time).count();
 }
 
@@ -156,7 +153,20 @@ void Sampler::reset_port(PortId port) {
 }
 
 void Sampler::reset_interface(InterfaceId id) {
-  base_interfaces_[id] = now_.interfaces[id] = before_.interfaces[id] = collect_().interfaces[id];
+  Totals counted = collect_();
+  base_interfaces_[id] = now_.interfaces[id] = before_.interfaces[id] = counted.interfaces[id];
+  for (Totals* told : {&now_, &before_})
+    for (InterfaceShares* shares : shares_of(*told)) disown(*shares, id);
+  const std::vector<InterfaceShares*> all = shares_of(counted);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (const auto share = all[i]->find(id); share != all[i]->end()) past_[i][id] = share->second;
+}
+
+Totals Sampler::settled(Totals totals) const {
+  const std::vector<InterfaceShares*> all = shares_of(totals);
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const auto& [id, packets] : past_[i]) disown(*all[i], id, packets);
+  return totals;
 }
 
 TrafficTotals Sampler::interface(const Totals& totals, InterfaceId id) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -32,15 +33,12 @@ struct CpuShare {
   double ran_percent = 0, waited_percent = 0;
 };
 
+// Packets by the interface that they came in by, where any did; kNoInterface: none was found.
+using InterfaceShares = std::map<InterfaceId, uint64_t>;
+
 struct PuntClassTotals {
   uint64_t passed = 0, dropped = 0;
-  std::vector<std::pair<InterfaceId, uint64_t>> dropped_by_interface;  // where any was
-};
-
-struct ReasonShare {
-  Reason reason = Reason::kNone;
-  InterfaceId interface = kNoInterface;  // that it came in by; kNoInterface: none was found
-  uint64_t packets = 0;
+  InterfaceShares dropped_at;
 };
 
 struct Totals {
@@ -50,8 +48,8 @@ struct Totals {
   std::vector<WorkerTotals> workers;
   std::array<uint64_t, kReasonCount> dropped{};  // workers and slow path
   std::array<uint64_t, kReasonCount> punted{};   // delivered to Linux
-  // Of the two above what is known of interfaces, by reason and interface.
-  std::vector<ReasonShare> dropped_at, punted_at;
+  // Of the two above what is known of interfaces.
+  std::array<InterfaceShares, kReasonCount> dropped_at, punted_at;
   std::array<PuntClassTotals, kPuntClassCount> punt_classes;
   uint64_t received = 0, transmitted = 0;
   uint64_t injected = 0, injected_handed = 0;
@@ -66,16 +64,18 @@ class Sampler {
  public:
   explicit Sampler(const Dataplane& dataplane);
   explicit Sampler(std::function<Totals()> collect);
-  Totals collect() const { return collect_(); }  // as of now
-  void sample();                                 // about once a second
+  Totals collect() const { return settled(collect_()); }  // as of now
+  void sample();                                          // about once a second
   const Totals& now() const { return now_; }
   const Totals& before() const { return before_; }
   // Per second between the two samples.
   uint64_t rate(uint64_t now, uint64_t before) const;
   std::optional<CpuShare> cpu_share(unsigned worker) const;
-  // A number that is used again starts from zero.
+  // A number that is used again starts from zero. What was dropped and punted of an interface before
+  // stays, and is nobody's (kNoInterface).
   void reset_port(PortId port);
   void reset_interface(InterfaceId id);
+  Totals settled(Totals totals) const;  // so, of what router::collect() says
   TrafficTotals interface(const Totals& totals, InterfaceId id) const;
   TrafficTotals port(const Totals& totals, PortId port) const;
 
@@ -84,6 +84,7 @@ class Sampler {
   Totals now_, before_;
   std::array<TrafficTotals, kMaxPorts> base_{};
   std::array<TrafficTotals, kMaxInterfaces> base_interfaces_{};
+  std::vector<InterfaceShares> past_;  // of each of Totals: what is nobody's, by number
   double seconds_ = 1;
 };
 

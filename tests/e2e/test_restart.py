@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -238,6 +239,16 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     bed.a.ping("20.0.0.1")
 
 
+ALL_READ = "all is read; forwarding by it"
+
+
+def restart_till_read(bed):
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+    mark = len(bed.router.log())
+    bed.service.restart()
+    wait_for(lambda: ALL_READ in bed.router.log()[mark:], 20, "its own tables")
+
+
 def test_forwards_before_its_route_files_are_read(hugepages, bed):
     """By the tables of the run before, in which they are."""
     router, table = bed.router, bed.router.folder / "table.txt"
@@ -245,16 +256,52 @@ def test_forwards_before_its_route_files_are_read(hugepages, bed):
     bed.b.sh("ip address add 21.3.13.63/32 dev lo")  # the last one
     bed.config["route_files"] = [str(table)]
     router.write(bed.config)
-    bed.service.restart()
-    wait_for(lambda: "tables" in state_of(bed.service), 20, "its tables are left")
+    restart_till_read(bed)
+    mark = len(router.log())
     with Stream(bed.a, bed.b, ["21.3.13.63"]) as stream:
-        bed.service.restart()
-        wait_for(lambda: "all is read; forwarding by it" in router.log(), 20, "its own tables")
-    log = router.log()
-    said = ["forwarding by the tables of the run before", f"200000 of {table}", "all is read; forwarding by it"]
-    assert sorted(said, key=log.index) == said
+        restart_till_read(bed)
+    log = router.log()[mark:]
+    said = ["forwarding by the tables of the run before", f"200000 of {table}", ALL_READ]
+    assert [log.count(line) for line in said] == [1, 1, 1] and sorted(said, key=log.index) == said
     assert stream.received > 0 and stream.twice == 0
     bed.a.ping("21.3.13.63")
+
+
+def test_an_end_waits_for_route_files_while_packets_pass(hugepages, bed):
+    """Here a pipe into which nobody writes, as a disk that hangs."""
+    router, table = bed.router, bed.router.folder / "table.txt"
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+    os.mkfifo(table)
+    writer = os.open(table, os.O_RDWR)
+    router.write(dict(bed.config, route_files=[str(table)]))
+    bed.service.restart()
+    bed.service.restart(kill=True)
+    assert router.log().count("forwarding by the tables of the run before") == 2
+    bed.a.ping("10.2.0.1")
+    router.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: "route files are still being read" in router.log(), 10, "it waits")
+    bed.a.ping("10.2.0.1")
+    router.linux_sh("ip xfrm policy add src 10.1.0.0/24 dst 10.2.0.0/24 dir out action block")
+    wait_for(lambda: router.get("/v1/ipsec")["policies"], 5, "it is followed")
+    assert " 0 received" in bed.a.ping("10.2.0.1", count=2, timeout=1, ok=False)
+    os.close(writer)
+    assert router.process.wait(30) == 0
+
+
+def test_without_the_tables_a_wrong_route_file_ends_the_start(hugepages, bed):
+    """As at a first start: nothing is forwarded yet."""
+    router, table = bed.router, bed.router.folder / "table.txt"
+    wait_for(lambda: "tables" in state_of(bed.service), 10, "its tables are left")
+    table.write_text("21.0.0.0/24 via nowhere\n")
+    router.write(dict(bed.config, ports={"a0": PORTS["a0"]}, route_files=[str(table)]))
+    bed.service.stop()
+    bed.service.start(wait=False)
+    assert router.process.wait(30) == 1
+    assert "tables of the run before are not used (ports or interfaces are others" in router.log()
+    assert re.search(rf"error {table}:.*nowhere", router.log().splitlines()[-1])
+    table.write_text("21.0.0.0/24 via 10.1.0.1\n")
+    bed.service.start()
+    assert router.explain("21.0.0.1")["verdict"] == "forward"
 
 
 def rewrite_state(service, old, new):

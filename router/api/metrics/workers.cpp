@@ -1,9 +1,10 @@
 // What became of packets, and the workers.
-#include <map>
+#include <array>
 
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
 #include "router/api/metrics/metrics.hpp"
+#include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_table.hpp"
@@ -26,16 +27,13 @@ void write_reasons(MetricsWriter& out, const Totals& now) {
 }
 
 // One series a name: interfaces that are gone have none.
-void write_shares(MetricsWriter& out, const char* family, const std::vector<ReasonShare>& shares,
+void write_shares(MetricsWriter& out, const char* family,
+                  const std::array<InterfaceShares, kReasonCount>& shares,
                   const InterfaceTable& interfaces) {
-  std::map<std::pair<Reason, std::string>, uint64_t> by_name;
-  for (const ReasonShare& share : shares) {
-    const Interface* interface = interfaces.find(share.interface);
-    by_name[{share.reason, interface == nullptr ? "" : interface->name}] += share.packets;
-  }
   out.family(family);
-  for (const auto& [pair, packets] : by_name)
-    out.add({info(pair.first).name, pair.second}, packets);
+  for (size_t i = 0; i < kReasonCount; ++i)
+    for (const auto& [interface, packets] : by_name(shares[i], interfaces))
+      out.add({info(static_cast<Reason>(i)).name, interface}, packets);
 }
 
 void write_punt_classes(MetricsWriter& out, const Totals& now, const InterfaceTable& interfaces) {
@@ -45,14 +43,9 @@ void write_punt_classes(MetricsWriter& out, const Totals& now, const InterfaceTa
   out.family("hecto_punt_class_dropped_packets");
   for (size_t i = 0; i < kPuntClassCount; ++i) out.add({name_of(i)}, now.punt_classes[i].dropped);
   out.family("hecto_punt_class_interface_dropped_packets");
-  for (size_t i = 0; i < kPuntClassCount; ++i) {
-    std::map<std::string, uint64_t> by_name;  // those that are gone have none
-    for (const auto& [id, packets] : now.punt_classes[i].dropped_by_interface) {
-      const Interface* interface = interfaces.find(id);
-      by_name[interface == nullptr ? "" : interface->name] += packets;
-    }
-    for (const auto& [interface, packets] : by_name) out.add({name_of(i), interface}, packets);
-  }
+  for (size_t i = 0; i < kPuntClassCount; ++i)
+    for (const auto& [interface, packets] : by_name(now.punt_classes[i].dropped_at, interfaces))
+      out.add({name_of(i), interface}, packets);
 }
 
 double ratio(uint64_t part, uint64_t rest) {

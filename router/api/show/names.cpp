@@ -72,6 +72,16 @@ std::string interface_text(const InterfaceTable& interfaces, InterfaceId id) {
   return interface == nullptr ? fmt::format("interface {}", id) : interface->name;
 }
 
+std::map<std::string, uint64_t> by_name(const std::map<InterfaceId, uint64_t>& packets,
+                                        const InterfaceTable& interfaces) {
+  std::map<std::string, uint64_t> named;
+  for (const auto& [id, count] : packets) {
+    const Interface* interface = interfaces.find(id);
+    named[interface == nullptr ? "" : interface->name] += count;
+  }
+  return named;
+}
+
 std::string port_text(const ForwardingPlane& plane, PortId id) {
   return plane.port_name(id).value_or(fmt::format("port {}", id));
 }

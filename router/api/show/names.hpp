@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ std::string_view neighbor_state_text(uint16_t state, bool configured);
 std::string_view to_string(lookup::RecordKind kind) noexcept;
 
 std::string interface_text(const InterfaceTable& interfaces, InterfaceId id);
+// Packets by interface; those of interfaces that are gone, and of none, together under "".
+std::map<std::string, uint64_t> by_name(const std::map<InterfaceId, uint64_t>& packets,
+                                        const InterfaceTable& interfaces);
 std::string port_text(const ForwardingPlane& plane, PortId id);
 
 }  // namespace hecto::router

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_table.hpp"
@@ -16,15 +17,12 @@ using nlohmann::json;
 
 // Where packets of the class were dropped, the most first.
 json dropped_where(const PuntClassTotals& totals, const InterfaceTable& interfaces) {
-  auto rows = totals.dropped_by_interface;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
   json list = json::array();
-  for (const auto& [id, packets] : rows) {
-    const Interface* interface = interfaces.find(id);
-    list.push_back({{"interface", interface == nullptr ? json() : json(interface->name)},
-                    {"dropped", packets}});
-  }
+  for (const auto& [name, packets] : by_name(totals.dropped_at, interfaces))
+    list.push_back({{"interface", name.empty() ? json() : json(name)}, {"dropped", packets}});
+  std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
+    return a["dropped"].get<uint64_t>() > b["dropped"].get<uint64_t>();
+  });
   return list;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/ether.hpp"
@@ -98,17 +97,10 @@ json worker_json(const ForwardingPlane& plane, const Sampler& sampler, const Wor
           {"remote_queues", worker.remote_queues}};
 }
 
-// By interface, the most first; of those that are gone without a name.
-json where(const std::vector<ReasonShare>& shares, Reason reason,
-           const InterfaceTable& interfaces) {
-  std::map<std::string, uint64_t> by_name;
-  for (const ReasonShare& share : shares) {
-    if (share.reason != reason) continue;
-    const Interface* interface = interfaces.find(share.interface);
-    by_name[interface == nullptr ? "" : interface->name] += share.packets;
-  }
+// The most first; of those that are gone without a name.
+json where(const InterfaceShares& shares, const InterfaceTable& interfaces) {
   json list = json::array();
-  for (const auto& [name, packets] : by_name)
+  for (const auto& [name, packets] : by_name(shares, interfaces))
     list.push_back({{"interface", name.empty() ? json() : json(name)}, {"packets", packets}});
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
     return a["packets"].get<uint64_t>() > b["packets"].get<uint64_t>();
@@ -150,7 +142,7 @@ json show_workers(const ForwardingPlane& plane, const Sampler& sampler, uint64_t
 
 json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                 const Sampler& sampler, const Balance& balance) {
-  const Totals& now = balance.totals;
+  const Totals now = sampler.settled(balance.totals);
   json drops = json::array();
   json punts = json::array();
   for (size_t i = 1; i < kReasonCount; ++i) {
@@ -161,7 +153,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                        {"stage", name(reason.stage)},
                        {"packets", now.dropped[i]},
                        {"pps", sampler.rate(sampler.now().dropped[i], sampler.before().dropped[i])},
-                       {"where", where(now.dropped_at, static_cast<Reason>(i), interfaces)},
+                       {"where", where(now.dropped_at[i], interfaces)},
                        {"description", reason.description},
                        {"advice", advice(static_cast<Reason>(i))},
                        {"example", example_json(plane, interfaces, static_cast<Reason>(i))}});
@@ -169,7 +161,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
       punts.push_back({{"reason", reason.name},
                        {"packets", now.punted[i]},
                        {"pps", sampler.rate(sampler.now().punted[i], sampler.before().punted[i])},
-                       {"where", where(now.punted_at, static_cast<Reason>(i), interfaces)},
+                       {"where", where(now.punted_at[i], interfaces)},
                        {"limit_pps", plane.punt_pps(static_cast<Reason>(i))},
                        {"description", reason.description}});
   }

@@ -27,13 +27,14 @@ class LateFiles : public testing::Test {
       file << fmt::format("100.{}.{}.0/24 via 192.0.2.9\n", i >> 8, i & 255);
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string yaml(const std::vector<std::string>& names) const {
+  std::string yaml(const std::vector<std::string>& names, const std::string& ports = kWan) const {
     std::string files;
     for (const std::string& name : names) files += path(name) + ", ";
-    return file(kWan, "route_files: [" + files + "]\n");
+    return file(ports, "route_files: [" + files + "]\n");
   }
-  std::unique_ptr<ControlBed> started(const std::vector<std::string>& names) {
-    auto bed = std::make_unique<ControlBed>(yaml(names));
+  std::unique_ptr<ControlBed> started(const std::vector<std::string>& names,
+                                      const std::string& ports = kWan) {
+    auto bed = std::make_unique<ControlBed>(yaml(names, ports));
     EXPECT_TRUE(probe_ports(bed->running, bed->plane));
     EXPECT_TRUE(bring_up(bed->parts(), StartRouteFiles::kLater));
     late_.expect();
@@ -88,6 +89,26 @@ TEST_F(LateFiles, OneThatAReloadHasRemovedMeanwhileDoesNotCome) {
   turns(*bed);
   EXPECT_EQ(bed->way("100.0.0.1"), "no_route");
   EXPECT_EQ(bed->way("100.4.0.1"), "glean");
+}
+
+TEST_F(LateFiles, OfAPortThatAReloadHasRemovedMeanwhileOnlyItsRoutesAreMissing) {
+  std::ofstream(path("one"), std::ios::app) << "100.8.0.0/24 via 10.1.0.9 dev lan0\n"
+                                               "100.8.1.0/24 via 10.1.0.9 dev lan0\n"
+                                               "100.9.0.0/24 via 10.1.0.9 dev lan0 "
+                                               "via 192.0.2.9 dev wan0\n";
+  const std::string both = std::string(kWan) + kLan;
+  const auto bed = started({"one"}, both);
+  late_.tick(bed->parts());
+  ASSERT_TRUE(reload(bed->parts(), read(yaml({"one"}))));
+  turns(*bed);
+  EXPECT_EQ(bed->way("100.0.0.1"), "glean");
+  EXPECT_EQ(bed->way("100.2.87.1"), "glean");
+  EXPECT_EQ(bed->way("100.8.0.1"), "no_route");
+  EXPECT_EQ(bed->way("100.9.0.1"), "glean") << "by what is left of its next hops";
+  EXPECT_EQ(
+      bed->notes.lines(),
+      Lines{"restart: " + path("one") +
+            ": 2 of its routes are left out, as the interface they lead by is removed: lan0"});
 }
 
 TEST_F(LateFiles, OneThatReloadsHaveTakenOutAndBroughtBackIsLoadedOnce) {

@@ -74,6 +74,39 @@ TEST(ThreadTime, OfThisThreadGrows) {
   EXPECT_FALSE(time_of_thread(0x7ffffffe));
 }
 
+// Its number comes three times; what each met is told once, and nothing is lost.
+TEST(Sampler, WhatAnInterfaceMetIsNobodysOnceItsNumberIsAnothers) {
+  constexpr auto kWhy = static_cast<size_t>(Reason::kNoRoute);
+  const InterfaceId reused = 3, other = 4;
+  Totals totals;
+  totals.interfaces.resize(kMaxInterfaces);
+  Sampler sampler([&] { return totals; });
+  InterfaceShares* const counted[] = {&totals.dropped_at[kWhy], &totals.punted_at[kWhy],
+                                      &totals.punt_classes[1].dropped_at};
+  const auto count = [&](uint64_t packets) {
+    for (InterfaceShares* shares : counted) (*shares)[reused] += packets;
+  };
+  const auto expect = [](const Totals& told, const InterfaceShares& shares) {
+    EXPECT_EQ(told.dropped_at[kWhy], shares);
+    EXPECT_EQ(told.punted_at[kWhy], shares);
+    EXPECT_EQ(told.punt_classes[1].dropped_at, shares);
+  };
+  for (InterfaceShares* shares : counted) *shares = {{reused, 5}, {other, 7}, {kNoInterface, 1}};
+  sampler.sample();
+  count(1);
+  sampler.reset_interface(reused);
+  expect(sampler.now(), {{other, 7}, {kNoInterface, 6}});
+  expect(sampler.collect(), {{other, 7}, {kNoInterface, 7}});
+  count(9);
+  expect(sampler.settled(totals), {{reused, 9}, {other, 7}, {kNoInterface, 7}});
+  sampler.sample();
+  expect(sampler.now(), {{reused, 9}, {other, 7}, {kNoInterface, 7}});
+  sampler.reset_interface(reused);
+  sampler.sample();
+  expect(sampler.now(), {{other, 7}, {kNoInterface, 16}});
+  expect(sampler.before(), {{other, 7}, {kNoInterface, 16}});
+}
+
 // Seconds, in each of which worker 1 waits for so much of it.
 class StarvationTest : public testing::Test {
  protected:

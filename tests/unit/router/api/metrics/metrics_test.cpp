@@ -82,7 +82,7 @@ TEST_F(MetricsTest, EveryFamilyIsThereOnceInTheTablesOrder) {
 TEST_F(MetricsTest, NoSeriesComesTwice) {
   start(true);
   second([&](Totals& t) {
-    t.punt_classes[0].dropped_by_interface = {{InterfaceId{998}, 4}, {InterfaceId{999}, 6}};
+    t.punt_classes[0].dropped_at = {{InterfaceId{998}, 4}, {InterfaceId{999}, 6}};
   });
   std::set<std::string> series;
   std::istringstream lines(scrape());
@@ -136,14 +136,13 @@ TEST_F(MetricsTest, TellsReasonsAndWorkers) {
   second([&](Totals& t) {
     t.received = 20;
     t.dropped[static_cast<size_t>(Reason::kNoRoute)] = 5;
-    t.dropped_at = {{Reason::kNoRoute, bed->interface("wan0").id, 3},
-                    {Reason::kNoRoute, InterfaceId{998}, 1},
-                    {Reason::kNoRoute, kNoInterface, 1}};
-    t.punted_at = {{Reason::kArp, bed->interface("wan0").id, 2}};
+    t.dropped_at[static_cast<size_t>(Reason::kNoRoute)] = {
+        {bed->interface("wan0").id, 3}, {InterfaceId{998}, 1}, {kNoInterface, 1}};
+    t.punted_at[static_cast<size_t>(Reason::kArp)] = {{bed->interface("wan0").id, 2}};
     t.punted[static_cast<size_t>(Reason::kArp)] = 2;
     t.punt_classes[0].passed = 3;
     t.punt_classes[0].dropped = 10;
-    t.punt_classes[0].dropped_by_interface = {{bed->interface("wan0").id, 10}};
+    t.punt_classes[0].dropped_at = {{bed->interface("wan0").id, 10}};
     t.workers[1].packets = 100;
     t.workers[1].busy = 25000;
     t.workers[1].idle = 75000;

@@ -189,10 +189,9 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
     t.dropped[no_route] = 5;
     t.dropped[down] = 9;
     t.punted[no_route] = 2;
-    t.dropped_at = {{Reason::kNoRoute, bed->interface("lan0").id, 1},
-                    {Reason::kNoRoute, InterfaceId{999}, 4},
-                    {Reason::kArp, bed->interface("lan0").id, 8}};
-    t.punted_at = {{Reason::kNoRoute, bed->interface("wan0").id, 2}};
+    t.dropped_at[no_route] = {{bed->interface("lan0").id, 1}, {InterfaceId{999}, 4}};
+    t.dropped_at[static_cast<size_t>(Reason::kArp)] = {{bed->interface("lan0").id, 8}};
+    t.punted_at[no_route] = {{bed->interface("wan0").id, 2}};
     t.received = 20;
   });
   ExamplePacket packet;
@@ -226,6 +225,40 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
     "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
 }
 
+// A port goes and another comes, whose interface has the same number.
+TEST(ShowDrops, WhatAnInterfaceMetIsNotItsSuccessors) {
+  const auto bed = ControlBed::started(kBase);
+  const InterfaceId lan = bed->interface("lan0").id;
+  const auto no_route = static_cast<size_t>(Reason::kNoRoute);
+  const auto count = [&](uint64_t packets) {
+    bed->totals.dropped[no_route] += packets;
+    bed->totals.dropped_at[no_route][lan] += packets;
+    bed->totals.punt_classes[0].dropped_at[lan] += packets;
+  };
+  const auto where = [&] {
+    Balance balance;
+    balance.totals = bed->totals;
+    const InterfaceTable& table = bed->interfaces.table();
+    return json{show_drops(bed->plane, table, bed->sampler, balance)["drops"][0]["where"],
+                show_punt(bed->plane, table, bed->sampler)["classes"][0]["where"]};
+  };
+  count(5);
+  EXPECT_EQ(where(), json::parse(R"([[{"interface": "lan0", "packets": 5}],
+                                     [{"interface": "lan0", "dropped": 5}]])"));
+  config::PortConfig dmz = bed->running.config.ports.back();
+  dmz.name = "dmz0";
+  bed->interfaces.remove_port("lan0");
+  count(1);  // what was under way
+  ASSERT_TRUE(bed->interfaces.add_port(dmz, bed->running.placement));
+  ASSERT_EQ(bed->interface("dmz0").id, lan);
+  EXPECT_EQ(where(), json::parse(R"([[{"interface": null, "packets": 6}],
+                                     [{"interface": null, "dropped": 6}]])"));
+  count(8);
+  EXPECT_EQ(where(), json::parse(R"([
+      [{"interface": "dmz0", "packets": 8}, {"interface": null, "packets": 6}],
+      [{"interface": "dmz0", "dropped": 8}, {"interface": null, "dropped": 6}]])"));
+}
+
 TEST(ShowDrops, SaysWhatToDoAboutEachReason) {
   for (size_t i = 1; i < kReasonCount; ++i) {
     const std::string_view words = advice(static_cast<Reason>(i));
@@ -246,7 +279,7 @@ TEST(ShowPunt, ClassesInTheirOrderAndWhereTheyDrop) {
   second(*bed, [&](Totals& t) {
     t.punt_classes[kClosed].passed = 3;
     t.punt_classes[kClosed].dropped = 10;
-    t.punt_classes[kClosed].dropped_by_interface = {{wan.id, 4}, {InterfaceId{999}, 6}};
+    t.punt_classes[kClosed].dropped_at = {{wan.id, 4}, {InterfaceId{999}, 6}};
   });
   const std::vector<SocketAddress> peers(2);
   bed->plane.sessions = std::make_shared<const PuntSessions>(std::vector<SocketEntry>(), peers);
