@@ -4,7 +4,7 @@
     bench/results_page.py                    says where page and results differ; silent when nowhere
     bench/results_page.py --write            writes the tables
     bench/results_page.py --keep NAME FILE --command TEXT
-                                             keeps what `hecto-bench forward` or `lookup` wrote (--json)
+                                             keeps what `hecto-bench forward`, `ipsec` or `lookup` wrote (--json)
     bench/results_page.py --self-test        against faults made on purpose
 
 Between `<!-- results/NAME: begin -->` and its end stands what docs/results/NAME.json gives, and nothing by
@@ -76,14 +76,30 @@ def lookup(result):
             table(["cycles a look-up", "", *STATES], rows))
 
 
-KINDS = {"points": forward, "rows": lookup}  # by what only such a result has
+def ipsec(result):
+    ways = {}
+    for row in result["rows"]:
+        ways.setdefault((row["algorithm"], row["size"], row["tunnels"], row["workers"]), {})[row["direction"]] = row
+    rows = [[algorithm, size, f"{tunnels:,}", str(workers),
+             *(f"{of[way][key]:.{digits}f}" if key != "share_of_raw" else f"{100 * of[way][key]:.0f} %"
+               for way in ("encap", "decap") for key, digits in (("ns", 0), ("gbps", 1), ("share_of_raw", 0)))]
+            for (algorithm, size, tunnels, workers), of in ways.items()]
+    machine = result["machine"]
+    pages = "hugepages" if any(pages["all"] for pages in machine["hugepages"].values()) else "ordinary pages"
+    return (f"{machine['name']}, {machine['dpdk']}, {result['crypto']}, {pages}; {result['routes']:,} routes, burst "
+            f"{result['burst']}, packets from {result['cache']}.",
+            table(["algorithm", "bytes", "tunnels", "workers", "encap, ns a packet", "Gb/s", "of raw", "decap, ns",
+                   "Gb/s", "of raw"], rows))
+
+
+KINDS = {"points": forward, "alone": ipsec, "rows": lookup}  # by the first that a result has
 
 
 def kind_of(result):
     for key, kind in KINDS.items():
         if isinstance(result, dict) and key in result:
             return kind
-    raise Problem("neither of `hecto-bench forward` nor of `hecto-bench lookup`")
+    raise Problem("not of `hecto-bench forward`, `ipsec` or `lookup`")
 
 
 def render(kept):
@@ -183,11 +199,15 @@ LOOKUP = {"machine": {"name": "CPU", "tsc_hz": 2e9, "dpdk": "DPDK", "memory": "h
           "method": {"batch": 256, "rounds": 11},
           "rows": [{"family": 4, "destinations": "zipf", "engine": "hecto", "state": state, "cycles": 4.25}
                    for state in STATES]}
+WAY = {"algorithm": "gcm", "size": "64", "tunnels": 1000, "workers": 1, "ns": 97.4, "gbps": 5.62, "share_of_raw": 0.391}
+IPSEC = {"alone": [], "burst": 64, "cache": "l2", "crypto": "ipsec-mb", "routes": 1000,
+         "machine": {"name": "CPU", "dpdk": "DPDK", "hugepages": {"2048kB": {"all": 1, "free": 0}}},
+         "rows": [{**WAY, "direction": "encap"}, {**WAY, "direction": "decap", "ns": 105.2}]}
 OF = {"commit": "abcdef123", "date": "2026-01-02", "command": "hecto-bench"}
 
 
 def sound_files():
-    results = {"a": {**OF, "result": FORWARD}, "b": {**OF, "result": LOOKUP}}
+    results = {"a": {**OF, "result": FORWARD}, "b": {**OF, "result": LOOKUP}, "c": {**OF, "result": IPSEC}}
     page = "# Page\nprose\n"
     for name, kept in results.items():
         page += f"<!-- results/{name}: begin -->\n{render(kept)}<!-- results/{name}: end -->\n"
@@ -198,12 +218,13 @@ def sound_files():
 SPOILED = {
     "a figure changed by hand": (PAGE, "| 30.1 |", "| 29.1 |", f"results/a: not what {RESULTS}/a.json gives; write it"),
     "a figure of the other kind": (PAGE, "| 4.2 |", "| 4.1 |", "results/b: not what"),
+    "a figure of the third kind": (PAGE, "| 39 % |", "| 40 % |", "results/c: not what"),
     "a result that changed": (f"{RESULTS}/a.json", "52.0", "53.0", "results/a: not what"),
-    "a result of nothing": (f"{RESULTS}/a.json", '"points"', '"dots"', "a.json: no kept result (Problem: neither"),
+    "a result of nothing": (f"{RESULTS}/a.json", '"points"', '"dots"', "a.json: no kept result (Problem: not of"),
     "a result that is cut": (f"{RESULTS}/b.json", '"rows"', "", "b.json: no kept result (JSONDecodeError"),
     "a result without its commit": (f"{RESULTS}/b.json", '"commit"', '"at"', "b.json: no kept result (KeyError"),
-    "a result that is not shown": (PAGE, "results/b: ", "results/c: ", "results/b stands there 0 times"),
-    "a result that is gone": (PAGE, "results/b: ", "results/c: ", "there is no docs/results/c.json"),
+    "a result that is not shown": (PAGE, "results/b: ", "results/d: ", "results/b stands there 0 times"),
+    "a result that is gone": (PAGE, "results/b: ", "results/d: ", "there is no docs/results/d.json"),
     "a table by hand": (PAGE, "prose\n", "prose\n| a | b |\n|---|---|\n", "the table | a | b | is of no kept result"),
     "a marker alone": (PAGE, "<!-- results/a: end -->\n", "", "results/a: begin --> has not its other half"),
     "figures of no commit": (PAGE, "measured at 1234567: ", "measured at noon: ", "measured at noon: no commit"),
