@@ -106,7 +106,7 @@ class SkewedBed {
   // What a packet costs beside receiving it, and what behind that it costs anywhere.
   void add_costs(Figures& figures, const Totals& now, const Totals& before) const {
     const double receive = median(receive_), rest = median(rest_);
-    double head_cycles = 0, taken_cycles = 0, kept = 0, taken = 0, all = 0;
+    double head_cycles = 0, taken_cycles = 0, taken = 0, all = 0;
     for (size_t i = 0; i < bed_.workers(); ++i) {
       const PortId in = bed_.in(i);
       const WorkerTotals& then = before.workers[i];
@@ -121,8 +121,8 @@ class SkewedBed {
         taken += packets - own;
       }
     }
-    kept = std::max(all - taken, 0.0);
     if (taken == 0) return;
+    const double kept = std::max(all - taken, 0.0);
     figures.hand_over.push_back((head_cycles - kept * rest) / all);
     figures.taking.push_back(taken_cycles / taken);
   }
