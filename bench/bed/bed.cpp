@@ -45,7 +45,7 @@ config::Config make_config(const BedOptions& options) {
   c.linux_side.enabled = false;
   c.log_level = "error";
   c.idle = options.workers.empty() ? config::IdleMode::kPoll : config::IdleMode::kSleep;
-  c.idle_sleep_us = 1000;
+  if (!options.spread) c.idle_sleep_us = 1000;  // who has nothing to do disturbs nobody
   c.burst = static_cast<uint16_t>(options.burst);
   c.ipsec.max_sas = c.ipsec.max_policies = 65536;  // of 10,000 tunnels: two of each
   for (const auto& [socket, core] : options.workers) c.workers[socket].push_back(core);

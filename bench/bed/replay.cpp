@@ -200,12 +200,19 @@ void Replay::follow(const Replay* leader, double share) {
   leader_.store(leader, std::memory_order_release);
 }
 
+void Replay::pace(double pps) {
+  began_ = given_.load(std::memory_order_relaxed);
+  paced_since_ = rte_rdtsc();
+  per_cycle_ = pps / static_cast<double>(rte_get_tsc_hz());
+}
+
 bool Replay::ahead() const {
+  const auto mine = static_cast<double>(given_.load(std::memory_order_relaxed) - began_);
+  if (per_cycle_ > 0) return mine >= per_cycle_ * static_cast<double>(rte_rdtsc() - paced_since_);
   const Replay* const leader = leader_.load(std::memory_order_acquire);
   if (leader == nullptr) return false;
   const uint64_t theirs = leader->given_.load(std::memory_order_relaxed) - leader_began_;
-  const uint64_t mine = given_.load(std::memory_order_relaxed) - began_;
-  return static_cast<double>(mine) >= share_ * static_cast<double>(theirs);
+  return mine >= share_ * static_cast<double>(theirs);
 }
 
 uint16_t Replay::fill(uint16_t, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t,

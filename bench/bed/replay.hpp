@@ -84,6 +84,8 @@ class Replay {
   // While it is not active: not more than so many packets for each of `leader` from now on; null: as many
   // as are asked for.
   void follow(const Replay* leader, double share);
+  // While it is not active: not more than so many packets a second from now on; 0: as many as are asked for.
+  void pace(double pps);
   // From the thread that polls the port, or while nobody does.
   void select_frames(size_t kind);
   // These in turn, copied whole into the mbufs, but to the port's own MAC; null: again those of the
@@ -138,6 +140,8 @@ class Replay {
   std::atomic<const Replay*> leader_{nullptr};
   uint64_t leader_began_ = 0, began_ = 0;  // what both had given
   double share_ = 0;
+  double per_cycle_ = 0;      // packets; 0: any
+  uint64_t paced_since_ = 0;  // cycles
   std::vector<Kind> kinds_;
   Kind* kind_;
   const ReplayDestinations& destinations_;

@@ -281,8 +281,7 @@ class Planner {
       }
       out_.ports.push_back({located.port->name, located.socket >= 0 ? located.socket : serving_[i],
                             located.socket >= 0, static_cast<uint16_t>(queues),
-                            static_cast<uint16_t>(workers_.size() + 1),
-                            located.port->spread != SpreadMode::kNever});
+                            static_cast<uint16_t>(workers_.size() + 1), located.port->spread});
     }
     out_.workers = std::move(workers_);
   }

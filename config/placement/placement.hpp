@@ -36,7 +36,7 @@ struct PortPlacement {
   bool socket_known = false;
   uint16_t rx_queues = 1;
   uint16_t tx_queues = 1;  // one per worker and one for the control core
-  bool spreads = false;    // all workers of its socket may hold its packets
+  SpreadMode spread = SpreadMode::kNever;
 };
 
 // Mempools are shared by the ports of a socket that need the same data room.
@@ -73,6 +73,19 @@ tl::expected<Placement, std::string> place(const Config& config, const Topology&
 // The configuration with every `auto` as what the placement made of it: for `hecto show config`,
 // and to place the ports of a reload on the workers that run.
 Config resolved(const Config& config, const Placement& placement);
+
+// Of one queue's packets, beside the worker that polls it.
+inline constexpr size_t kMostTakers = 15;
+
+// Who may take packets of a queue that `head` polls, one of `queues` of its port: workers of its socket
+// from its next one on, so that heads with more of them than kMostTakers do not all choose the same.
+// With kAuto none where the port has a queue for each of them. `sockets`: of each worker.
+std::vector<unsigned> takers_of(SpreadMode mode, size_t queues, unsigned head,
+                                const std::vector<int>& sockets);
+// Whether the worker may take packets of some queue of the port that another one polls.
+bool takes(const WorkerPlacement& worker, const PortPlacement& port, const Placement& placement);
+// Of all queues of the port, one for each that takes packets of it.
+size_t spread_rings(const PortPlacement& port, const Placement& placement);
 
 // Data room of the mbufs that a port of this MTU receives into, RTE_PKTMBUF_HEADROOM included.
 uint32_t data_room_bytes(uint16_t mtu) noexcept;

@@ -40,9 +40,9 @@ void warn_workers(const Config& config, const Topology& topology, const Placemen
           fmt::format("Core {} is control's and a worker's: packets wait while routes "
                       "change.",
                       worker.cpu));
-    const bool takes_flows = std::any_of(
-        placement.ports.begin(), placement.ports.end(),
-        [&](const PortPlacement& port) { return port.spreads && port.socket == worker.socket; });
+    const bool takes_flows =
+        std::any_of(placement.ports.begin(), placement.ports.end(),
+                    [&](const PortPlacement& port) { return takes(worker, port, placement); });
     if (worker.queues.empty() && !placement.ports.empty() && !takes_flows)
       lines.push_back(fmt::format("Core {} has no queue to poll.", worker.cpu));
   }
@@ -87,6 +87,18 @@ void warn_queues(const Located& located, const PortPlacement& placed, const Plac
     lines.push_back(fmt::format("{}: {} queues for {} {}: some poll several.", port.name,
                                 placed.rx_queues, workers.size(),
                                 workers.size() == 1 ? "worker" : "workers"));
+}
+
+void warn_spread_ipsec(const Config& config, const Placement& placement, Lines& lines) {
+  if (config.ipsec.sas.empty() && config.ipsec.policies.empty()) return;
+  std::vector<std::string> names;
+  for (const PortPlacement& port : placement.ports)
+    if (spread_rings(port, placement) > 0) names.push_back(port.port);
+  if (!names.empty())
+    lines.push_back(fmt::format(
+        "{}: spread with ipsec: workers number packets of one SA side by side, and ESP may leave "
+        "out of order; the other end needs a replay window of some hundred packets.",
+        fmt::join(names, ", ")));
 }
 
 void warn_pcie(const Located& located, Lines& lines) {
@@ -174,6 +186,7 @@ void add_warnings(const Config& config, const Topology& topology,
     warn_queues(located[i], placement.ports[i], placement, lines);
     warn_pcie(located[i], lines);
   }
+  warn_spread_ipsec(config, placement, lines);
   warn_crossing(located, topology, lines);
   warn_memory(config, topology, placement, lines);
 }

@@ -56,33 +56,26 @@ uint64_t offload_mbufs(const Config& config, const Placement& placement) {
   return lookups * batch + esp * std::min(batch, kMostOffloadEspBatch);
 }
 
-// Of workers beside the one that receives, in the rings of each spread queue.
-uint64_t spread_mbufs(const PortPlacement& port, const Placement& placement) {
-  if (!port.spreads) return 0;
-  const auto workers =
-      std::count_if(placement.workers.begin(), placement.workers.end(),
-                    [&](const WorkerPlacement& w) { return w.socket == port.socket; });
-  return uint64_t{port.rx_queues} * kSpreadRing *
-         static_cast<uint64_t>(std::max<ptrdiff_t>(workers - 1, 0));
-}
-
 // A worker's transmit queues, on every port, can be full of mbufs from each pool that it receives
 // into; the control core's likewise.
 uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placement& placement) {
   uint64_t receive = 0, transmit_per_user = 0, users = 1;
-  bool spreads = false;
+  std::vector<const PortPlacement*> placed_members;
   std::set<std::string> members(pool.ports.begin(), pool.ports.end());
   for (const PortConfig& port : config.ports) {
     transmit_per_user += port.tx_descriptors;
     if (!members.contains(port.name)) continue;
     const PortPlacement& here = placed(placement, port.name);
-    receive += uint64_t{here.rx_queues} * port.rx_descriptors + spread_mbufs(here, placement);
-    spreads |= here.spreads;
+    receive += uint64_t{here.rx_queues} * port.rx_descriptors +
+               spread_rings(here, placement) * kSpreadRing;
+    placed_members.push_back(&here);
   }
   for (const WorkerPlacement& worker : placement.workers)
-    users += (spreads && worker.socket == pool.socket) ||
-             std::any_of(worker.queues.begin(), worker.queues.end(),
-                         [&](const QueuePlacement& q) { return members.contains(q.port); });
+    users +=
+        std::any_of(placed_members.begin(), placed_members.end(),
+                    [&](const PortPlacement* port) { return takes(worker, *port, placement); }) ||
+        std::any_of(worker.queues.begin(), worker.queues.end(),
+                    [&](const QueuePlacement& q) { return members.contains(q.port); });
   const uint64_t workers = users - 1;  // without the control core
   const uint64_t in_flight =
       users * (2u * config.burst + kMempoolCache + offload_mbufs(config, placement)) +

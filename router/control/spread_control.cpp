@@ -35,27 +35,31 @@ double SpreadControl::load_percent(unsigned worker) const {
   return 100 * ratio(busy, busy + now.idle - before.idle);
 }
 
+// One queue at a time: what its takers do then is seen before the next one.
 void SpreadControl::sampled() {
   const std::vector<WorkerStatus> workers = plane_.workers();
+  std::vector<double> free(workers.size());
+  for (const WorkerStatus& worker : workers)
+    free[worker.id] = std::max(kLimit_percent - load_percent(worker.id), 0.0) / 100;
   for (const WorkerStatus& worker : workers) {
-    if (load_percent(worker.id) < kLimit_percent) continue;
-    const bool room = std::any_of(workers.begin(), workers.end(), [&](const WorkerStatus& other) {
-      return other.socket == worker.socket && load_percent(other.id) < kLimit_percent;
-    });
-    if (room) relieve(worker);
+    if (free[worker.id] > 0) continue;
+    if (relieve(worker, free)) return;
   }
 }
 
-void SpreadControl::relieve(const WorkerStatus& worker) {
-  const SpreadCosts costs =
+bool SpreadControl::relieve(const WorkerStatus& worker, const std::vector<double>& free) {
+  SpreadCosts costs =
       spread_costs(sampler_.now().workers[worker.id], sampler_.before().workers[worker.id]);
-  for (const WorkerStatus::Queue& queue : worker.queues)
-    if (queue.waits_to_spread && plane_.spread(queue.port, queue.queue, costs))
-      spdlog::info(
-          "port {}: queue {} goes by flow over the workers of its socket from now on: that on cpu "
-          "{} "
-          "was busy for {:.0f} % of the last second",
-          queue.port, queue.queue, worker.cpu, load_percent(worker.id));
+  costs.free = free;
+  for (const WorkerStatus::Queue& queue : worker.queues) {
+    if (!queue.waits_to_spread || !plane_.spread(queue.port, queue.queue, costs)) continue;
+    spdlog::info(
+        "port {}: queue {} goes by flow over the workers of its socket from now on: that on cpu {} "
+        "was busy for {:.0f} % of the last second",
+        queue.port, queue.queue, worker.cpu, load_percent(worker.id));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace hecto::router

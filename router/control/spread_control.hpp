@@ -1,5 +1,5 @@
 // `spread: auto`: which receive queues go over several workers, and when. One whose worker was at its
-// limit for a second, while another worker of its socket was not, does so from then on.
+// limit for a second, while others of its socket had time enough for it to gain, does so from then on.
 //
 // Control only.
 #pragma once
@@ -27,7 +27,7 @@ class SpreadControl {
 
  private:
   double load_percent(unsigned worker) const;
-  void relieve(const WorkerStatus& worker);
+  bool relieve(const WorkerStatus& worker, const std::vector<double>& free);
 
   ForwardingPlane& plane_;
   const Sampler& sampler_;

@@ -178,7 +178,11 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
 }
 
 void Dataplane::publish() {
-  std::unique_ptr<Snapshot> next = build();
+  install(build());
+}
+
+void Dataplane::install(std::unique_ptr<Snapshot> next) {
+  next->generation = generation_ + 1;
   const Snapshot* before = current_.exchange(next.release(), std::memory_order_acq_rel);
   ++generation_;
   if (before != nullptr)

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +44,8 @@ class Dataplane {
     Offload* offload = nullptr;
     std::optional<IpsecStages::Options> ipsec;  // none: no IPsec in this router
     NicSessions* nic = nullptr;                 // null: NICs do no crypto
+    // Of a spread that begins, in which rings that nobody drains may fill.
+    std::chrono::milliseconds longest_settling{5};
   };
   Dataplane(const Options& options, Tables& tables);
   ~Dataplane();  // stops workers, then ports; reports buffers that did not come home
@@ -60,7 +64,7 @@ class Dataplane {
   }
   bool has_ipsec() const { return options_.ipsec.has_value(); }
   // From now on the queue's flows go over the workers of its socket. False: it is not one that waits
-  // for that.
+  // for that, or it would gain too little.
   bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs);
   const PortSpread& spread_of(const std::string& port) const { return spreads_.at(port); }
   void remove_interface(InterfaceId id) { interfaces_.erase(id); }
@@ -119,11 +123,12 @@ class Dataplane {
   static uint64_t drop_handed(const std::vector<Handoff>& handoffs);
   std::vector<TransmitPath> transmit_paths(const Port& port) const;
   Result<PortSpread> make_spread(const Port& port, const std::vector<unsigned>& heads) const;
-  void settle(unsigned worker);
+  bool settle(unsigned worker, const std::function<bool()>& full);
   Wakeup* wakeup_of(unsigned worker) const;
   void feed(const Port& port, const rte_mempool* pool);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
+  void install(std::unique_ptr<Snapshot> next);
   IpsecStages* make_ipsec(WorkerOffload* offload);
 
   Options options_;

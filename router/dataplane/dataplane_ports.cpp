@@ -86,14 +86,13 @@ std::vector<bool> Dataplane::plain_queues(const Port& port, const Mempool& pool,
   const auto plain = [&](size_t thread) {
     if (!feeds_.only(thread, pool.get())) return false;
     if (thread == workers_.size()) return placement.pools.size() == 1 || !options_.linux_side;
-    const int socket = workers_[thread]->options().socket;
+    const config::WorkerPlacement& worker = placement.workers.at(thread);
     const bool spread_to = std::any_of(
         placement.ports.begin(), placement.ports.end(), [&](const config::PortPlacement& p) {
-          return p.spreads && p.socket == socket && !fed_by_own(p.port);
+          return config::takes(worker, p, placement) && !fed_by_own(p.port);
         });
-    const auto& queues = placement.workers.at(thread).queues;
     return !spread_to &&
-           std::all_of(queues.begin(), queues.end(),
+           std::all_of(worker.queues.begin(), worker.queues.end(),
                        [&](const config::QueuePlacement& q) { return fed_by_own(q.port); });
   };
   std::vector<bool> all(shares.size(), true);

@@ -1,5 +1,6 @@
 // Dataplane's spreads: queues whose packets go over several workers.
-#include <algorithm>
+#include <spdlog/spdlog.h>
+
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -11,7 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLongestSettling{5};
 constexpr std::chrono::microseconds kBetween{20};
 
 }  // namespace
@@ -23,36 +23,49 @@ Result<PortSpread> Dataplane::make_spread(const Port& port,
   return PortSpread::create(port.name(), port.id(), port.config().spread, heads, sockets);
 }
 
+// Both snapshots are there before the first is published: between the two nobody drains the rings.
 bool Dataplane::spread(const std::string& port, QueueId queue, const SpreadCosts& costs) {
   const auto found = spreads_.find(port);
-  if (found == spreads_.end() || !found->second.waits(queue)) return false;
-  found->second.begin(queue, costs);
-  publish();
-  settle(found->second.head(queue));
-  found->second.drain(queue);
-  publish();
+  if (found == spreads_.end()) return false;
+  PortSpread& spread = found->second;
+  if (!spread.waits(queue) || !spread.begin(queue, costs)) return false;
+  std::unique_ptr<Snapshot> filling = build();
+  spread.drain(queue);
+  std::unique_ptr<Snapshot> draining = build();
+  install(std::move(filling));
+  const bool settled = settle(spread.head(queue), [&] { return spread.half_full(queue); });
+  install(std::move(draining));
+  if (!settled)
+    spdlog::warn(
+        "port {}: queue {}: packets of a flow may have left out of order as its spread began: what "
+        "its worker had before was not on its way in time",
+        port, queue.value());
   return true;
 }
 
 // Until all that the worker held before the newest snapshot is on its way, also what it handed over
-// to transmit queues of others; not longer than 5 ms, in which rings that nobody drains may fill.
-void Dataplane::settle(unsigned worker) {
-  const auto until = Clock::now() + kLongestSettling;
+// to transmit queues of others. False: not in time, or `full` of what waits meanwhile.
+bool Dataplane::settle(unsigned worker, const std::function<bool()>& full) {
+  const auto until = Clock::now() + options_.longest_settling;
   const auto wait = [&](const auto& done) {
-    while (!done() && Clock::now() < until) std::this_thread::sleep_for(kBetween);
+    while (!done()) {
+      if (full() || Clock::now() >= until) return false;
+      std::this_thread::sleep_for(kBetween);
+    }
+    return true;
   };
   const auto pass = [&] {
-    wait([this, token = tables_.qsbr().start()] { return tables_.qsbr().passed(token); });
+    return wait([this, token = tables_.qsbr().start()] { return tables_.qsbr().passed(token); });
   };
-  pass();
+  if (!pass()) return false;
   std::vector<std::pair<const rte_ring*, uint32_t>> handed;  // up to where
   for (const auto& [name, handoffs] : handoffs_)
     for (const Handoff& handoff : handoffs)
       if (handoff.thread == worker)
         handed.emplace_back(handoff.ring.get(), handoff.ring->prod.tail);
   for (const auto& [ring, last] : handed)
-    wait([&] { return static_cast<int32_t>(ring->cons.tail - last) >= 0; });
-  pass();
+    if (!wait([&] { return static_cast<int32_t>(ring->cons.tail - last) >= 0; })) return false;
+  return handed.empty() || pass();
 }
 
 }  // namespace hecto::router

@@ -7,41 +7,71 @@
 #include <cmath>
 
 #include "config/file/words.hpp"
+#include "config/placement/placement.hpp"
 
 namespace hecto::router {
 namespace {
 
 using config::SpreadMode;
 
-// Of a packet that is handed over: its key, and its part of the ring's two ends (hecto-bench scale).
-constexpr double kHandOver_cycles = 15;
+static_assert(config::kMostTakers == kSpreadLanes);
 
-// Workers of the head's socket from its next one on, so that heads with more of them than lanes do
-// not all choose the same.
-std::vector<unsigned> takers_of(unsigned head, const std::vector<int>& sockets) {
-  std::vector<unsigned> takers;
-  const auto count = static_cast<unsigned>(sockets.size());
-  for (unsigned i = 1; i < count && takers.size() < kSpreadLanes; ++i)
-    if (const unsigned worker = (head + i) % count; sockets[worker] == sockets[head])
-      takers.push_back(worker);
-  return takers;
-}
+// How long the head and its takers need for a packet of each bucket, in cycles, by the time that each may
+// give.
+class PartTimes {
+ public:
+  PartTimes(const SpreadCosts& costs, const std::vector<double>& free)
+      : costs_(costs), free_(free), parts_(free.size() + 1) {}
+
+  double of(size_t lane, unsigned more = 0) const {
+    const double buckets = parts_[lane] + more;
+    if (lane == 0)
+      return kSpreadBuckets * (costs_.receive + kHandOver_cycles) + buckets * costs_.rest;
+    return buckets == 0 ? 0 : buckets * (costs_.rest + kTake_cycles) / free_[lane - 1];
+  }
+  void give(size_t lane) { ++parts_[lane]; }
+  void take(size_t lane) { --parts_[lane]; }
+  // Of which of them it is done first.
+  size_t soonest() const {
+    size_t best = 0;
+    for (size_t lane = 1; lane < parts_.size(); ++lane)
+      if (of(lane, 1) < of(best, 1)) best = lane;
+    return best;
+  }
+
+ private:
+  const SpreadCosts& costs_;
+  const std::vector<double>& free_;
+  std::vector<unsigned> parts_;
+};
 
 }  // namespace
 
-// With n others, p cycles to receive and hand over and r for the rest, all are done at once where
-// p + share * r = (1 - share) / n * r.
-std::array<uint8_t, kSpreadBuckets> spread_buckets(unsigned others, const SpreadCosts& costs) {
-  double share = 1.0 / (others + 1);
-  if (costs.rest > 0) {
-    const double pass = costs.receive + kHandOver_cycles;
-    const double each = costs.rest / others;
-    share = std::clamp((each - pass) / (each + costs.rest), 0.0, share);
-  }
-  const auto own = static_cast<unsigned>(std::lround(share * kSpreadBuckets));
-  std::array<uint8_t, kSpreadBuckets> lane_of{};
+SpreadBuckets equal_buckets(unsigned takers) {
+  SpreadBuckets lane_of{};
+  const unsigned own = (kSpreadBuckets + takers / 2) / (takers + 1);
   for (unsigned bucket = own; bucket < kSpreadBuckets; ++bucket)
-    lane_of[bucket] = static_cast<uint8_t>(1 + (bucket - own) % others);
+    lane_of[bucket] = static_cast<uint8_t>(1 + (bucket - own) % takers);
+  return lane_of;
+}
+
+std::optional<SpreadBuckets> weighed_buckets(const SpreadCosts& costs,
+                                             const std::vector<double>& free) {
+  if (costs.receive <= 0) return std::nullopt;
+  PartTimes times(costs, free);
+  SpreadBuckets lane_of{};
+  for (uint8_t& lane : lane_of) {
+    lane = static_cast<uint8_t>(times.soonest());
+    times.give(lane);
+  }
+  // The head has to be the first that is at its limit.
+  for (uint8_t& lane : lane_of)
+    if (times.of(lane) > times.of(0)) {
+      times.take(lane);
+      times.give(lane = 0);
+    }
+  const double alone = kSpreadBuckets * (costs.receive + costs.rest);
+  if (alone < costs.least_gain * times.of(0)) return std::nullopt;
   return lane_of;
 }
 
@@ -54,11 +84,8 @@ Result<PortSpread> PortSpread::create(const std::string& name, PortId port, Spre
   for (QueueId queue = 0; queue < heads.size(); ++queue) {
     Queue& made = spread.queues_[queue];
     made.head = heads[queue];
-    if (mode == SpreadMode::kNever) continue;
-    const auto workers = std::count(sockets.begin(), sockets.end(), sockets[made.head]);
-    spread.queues_suffice_ |= heads.size() >= static_cast<size_t>(workers);
-    for (const unsigned worker : takers_of(made.head, sockets)) {
-      if (mode == SpreadMode::kAuto && spread.queues_suffice_) break;
+    made.alone = std::count(sockets.begin(), sockets.end(), sockets[made.head]) == 1;
+    for (const unsigned worker : config::takers_of(mode, heads.size(), made.head, sockets)) {
       const std::string ring_name = fmt::format("spread-{}-{}-{}", port, queue, worker);
       const int where = rte_eal_has_hugepages() ? sockets[worker] : SOCKET_ID_ANY;
       Ring ring(rte_ring_create(ring_name.c_str(), config::kSpreadRing, where,
@@ -73,8 +100,8 @@ Result<PortSpread> PortSpread::create(const std::string& name, PortId port, Spre
       made.lanes.push_back({worker, std::move(ring)});
     }
     if (mode != SpreadMode::kAlways || made.lanes.empty()) continue;
-    spread.begin(queue, {});
-    spread.drain(queue);
+    made.lane_of = equal_buckets(static_cast<unsigned>(made.lanes.size()));
+    made.begun = made.drained = true;
   }
   return spread;
 }
@@ -83,10 +110,15 @@ bool PortSpread::waits(QueueId queue) const {
   return queue < queues_.size() && !queues_[queue].begun && !queues_[queue].lanes.empty();
 }
 
-void PortSpread::begin(QueueId queue, const SpreadCosts& costs) {
+bool PortSpread::begin(QueueId queue, const SpreadCosts& costs) {
   Queue& spread = queues_[queue];
-  spread.lane_of = spread_buckets(static_cast<unsigned>(spread.lanes.size()), costs);
-  spread.begun = true;
+  std::vector<double> free;
+  for (const Lane& lane : spread.lanes)
+    free.push_back(lane.worker < costs.free.size() ? costs.free[lane.worker] : 0);
+  const auto buckets = weighed_buckets(costs, free);
+  if (!buckets) return false;
+  spread.lane_of = *buckets;
+  return spread.begun = true;
 }
 
 std::vector<unsigned> PortSpread::takers() const {
@@ -119,16 +151,26 @@ std::string PortSpread::describe(QueueId queue,
   const std::string asked = fmt::format("spread: {}", config::to_string(mode_));
   if (spread.lanes.empty())
     return fmt::format("is not spread ({}): {}", asked,
-                       queues_suffice_ && queues_.size() > 1
-                           ? "there is a queue for each worker of its socket"
-                           : "no other worker is on its socket");
-  if (!spread.begun) return fmt::format("is spread once its worker is at its limit ({})", asked);
+                       spread.alone ? "no other worker is on its socket"
+                                    : "there is a queue for each worker of its socket");
+  if (!spread.begun)
+    return fmt::format("is spread once its worker is at its limit and others have time ({})",
+                       asked);
   std::vector<unsigned> cpus;
-  for (const Lane& lane : spread.lanes) cpus.push_back(cpu(lane.worker));
+  for (size_t i = 0; i < spread.lanes.size(); ++i)
+    if (std::find(spread.lane_of.begin(), spread.lane_of.end(), i + 1) != spread.lane_of.end())
+      cpus.push_back(cpu(spread.lanes[i].worker));
   const auto own = std::count(spread.lane_of.begin(), spread.lane_of.end(), 0);
   return fmt::format("is spread by flow, {} % here, the rest to core {} ({})",
                      std::lround(100.0 * static_cast<double>(own) / kSpreadBuckets),
                      fmt::join(cpus, ", "), asked);
+}
+
+bool PortSpread::half_full(QueueId queue) const {
+  const std::vector<Lane>& lanes = queues_[queue].lanes;
+  return std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) {
+    return rte_ring_count(lane.ring.get()) >= config::kSpreadRing / 2;
+  });
 }
 
 unsigned PortSpread::queued() const {

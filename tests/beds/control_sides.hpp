@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -35,9 +36,10 @@ class FakePlane final : public ForwardingPlane {
   }
   void forget_probed(const std::string& name) override { said_.push_back("forget " + name); }
   bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override {
-    said_.push_back(
-        fmt::format("spread {}:{} at {:.0f} and {:.0f}", port, queue.value(), costs.receive, costs.rest));
-    return true;
+    said_.push_back(fmt::format("spread {}:{} at {:.0f} and {:.0f}, free {:.2f}", port,
+                                queue.value(), costs.receive, costs.rest,
+                                fmt::join(costs.free, " ")));
+    return !refused.contains(port);
   }
   std::vector<std::string> mend_ports() override { return std::exchange(mended, {}); }
   Result<PortStatus> add_port(const config::PortConfig& config,

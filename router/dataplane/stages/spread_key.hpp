@@ -2,11 +2,16 @@
 // order.
 //
 //   TCP, UDP and others with ports   addresses, protocol, ports; the NIC's RSS hash where it gave one
-//   ESP, also in UDP                 addresses and SPI: an SA stays with one worker
+//   ESP                              addresses and SPI
 //   GRE, IP in IP                    the inner header, as if it were the packet's
+//   GRE with numbers                 addresses and protocol: its end may want them in order (RFC 2890)
 //   fragments                        addresses and protocol: they have no ports but the first
-//   other IP                         addresses and protocol
-//   all else, or cut short           0
+//   other IP, or cut behind it       addresses and protocol, of a tunnel the outer ones
+//   an IP header cut, also an inner  0
+//   all else                         0: ARP, MPLS, PPPoE, two tags
+//
+// ESP in UDP is UDP: an SA has its ports, and nobody can tell it from others who use 4500. So an SA that
+// comes in stays with one worker either way.
 //
 // Software's key is the same for both directions; that of the NIC is as its own key is. A tunnel's packets
 // and fragments do not go by RSS, which sees one flow in the first and may see ports in the second. IPv6
@@ -22,9 +27,7 @@
 namespace hecto::router {
 namespace spread_detail {
 
-inline constexpr uint8_t kIpInIp = 4, kUdp = 17, kIpv6InIp = 41, kFragment6 = 44, kGre = 47,
-                         kEsp = 50;
-inline constexpr uint16_t kEspInUdpPort_be = __builtin_bswap16(4500);  // RFC 3948
+inline constexpr uint8_t kIpInIp = 4, kIpv6InIp = 41, kFragment6 = 44, kGre = 47, kEsp = 50;
 
 // Of two ends, in either order.
 inline uint32_t ports_key(uint32_t ports, uint32_t key) noexcept {
@@ -62,12 +65,7 @@ inline uint32_t payload_key(const uint8_t* at, uint32_t bytes, uint8_t protocol,
                             Scope scope) noexcept {
   if (is_tunnel(protocol)) [[unlikely]]
     return tunnel_key(at, bytes, protocol, key, scope);
-  const bool ports = has_ports(protocol) && bytes >= 4;
-  if (ports && protocol == kUdp && bytes >= 12 &&
-      (load16_native(at) == kEspInUdpPort_be || load16_native(at + 2) == kEspInUdpPort_be))
-      [[unlikely]]
-    return rte_hash_crc_4byte(load32_native(at + 8), key);  // IKE has 0 there
-  if (!ports) return key;
+  if (!has_ports(protocol) || bytes < 4) return key;
   if (scope.packet != nullptr && (scope.packet->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0)
     return scope.packet->hash.rss;
   return ports_key(load32_native(at), key);

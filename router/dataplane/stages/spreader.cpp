@@ -7,13 +7,12 @@
 namespace hecto::router {
 namespace spread_detail {
 
-// RFC 2784, RFC 2890; other versions and source routes go by the outer header.
+// RFC 2784, RFC 2890; other versions, source routes and numbers go by the outer header.
 uint32_t gre_key(const uint8_t* at, uint32_t bytes, uint32_t key) noexcept {
   if (bytes < 4) return key;
   const unsigned flags = load16_be(at);
-  if ((flags & 0x4007) != 0) return key;
-  const uint32_t header =
-      4 + 4 * ((flags >> 15 & 1) + (flags >> 13 & 1) + (flags >> 12 & 1));  // checksum, key, number
+  if ((flags & 0x5007) != 0) return key;
+  const uint32_t header = 4 + 4 * ((flags >> 15 & 1) + (flags >> 13 & 1));  // checksum, key
   if (bytes < header) return key;
   const uint16_t ether_type = load16_native(at + 2);
   if (ether_type == kEtherIpv4) return key4(at + header, bytes - header, {nullptr});

@@ -199,6 +199,8 @@ std::vector<RestartCase> restart_cases() {
        "ports.lan0.tx_descriptors: 1024 runs, 512" WANTED PORT_REMEDY},
       {"ports.*.mac", on_port("device: eth2, mac: \"02:00:00:00:00:01\""),
        "ports.lan0.mac: the device's runs, 02:00:00:00:00:01" WANTED PORT_REMEDY},
+      {"ports.*.spread", on_port("device: eth2, spread: auto"),
+       "ports.lan0.spread: never runs, auto" WANTED PORT_REMEDY},
   };
 }
 

@@ -1,6 +1,7 @@
 // What a placement comes to: pools, memory, warnings, and the plan that tells of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "config/file/to_yaml.hpp"
@@ -54,10 +55,64 @@ TEST(Pools, HoldWhatASpreadQueueHasUnderWay) {
   Config config = read("workers: {0: [1-3]}\nburst: 256\n" + kTwoSoftware);
   config.ports[0].spread = SpreadMode::kAuto;
   Placement p = placed(config, plain_box(4));
-  EXPECT_TRUE(p.ports[0].spreads);
-  EXPECT_FALSE(p.ports[1].spreads);
+  EXPECT_EQ(spread_rings(p.ports[0], p), 2u);
+  EXPECT_EQ(spread_rings(p.ports[1], p), 0u);
   ASSERT_EQ(p.pools.size(), 1u);
   EXPECT_GE(p.pools[0].mbufs, 2 * 1024 + 2 * kSpreadRing + 4 * (2 * 1024 + 2 * 256 + 512) + 4096);
+}
+
+// `auto` with a queue for each worker, and one worker: nothing is ever spread.
+TEST(Pools, HoldNothingForWhatIsNeverSpread) {
+  for (const char* workers : {"{0: [1-3]}", "{0: [1]}"}) {
+    Config config = read(fmt::format(
+        "workers: {}\nports: {{a: {{device: e0, queues: 3}}, b: {{device: e1}}}}", workers));
+    const Placement never = placed(config, plain_box(4));
+    config.ports[0].spread = SpreadMode::kAuto;
+    const Placement p = placed(config, plain_box(4));
+    EXPECT_EQ(spread_rings(p.ports[0], p), 0u) << workers;
+    EXPECT_EQ(p.pools[0].mbufs, never.pools[0].mbufs) << workers;
+    for (const WorkerPlacement& worker : p.workers) EXPECT_FALSE(takes(worker, p.ports[0], p));
+  }
+  Config config = read("workers: {0: [1-3]}\nports: {a: {device: e0, queues: 3}}");
+  config.ports[0].spread = SpreadMode::kAlways;
+  const Placement p = placed(config, plain_box(4));
+  EXPECT_EQ(spread_rings(p.ports[0], p), 3u * 2);
+}
+
+TEST(Pools, HoldNoMoreThanFifteenRingsOfAQueue) {
+  Config config = read("workers: {0: [1-39]}\nports: {a: {device: e0}}");
+  config.ports[0].spread = SpreadMode::kAlways;
+  const Placement p = placed(config, plain_box(40));
+  EXPECT_EQ(spread_rings(p.ports[0], p), 15u);
+  EXPECT_EQ(std::count_if(p.workers.begin(), p.workers.end(),
+                          [&](const WorkerPlacement& w) { return takes(w, p.ports[0], p); }),
+            15);
+  EXPECT_LT(p.pools[0].mbufs, 2 * (15 * kSpreadRing + 16 * (1024 + 2 * 64 + 768 + 1280) + 8192));
+}
+
+// wan0 lies on socket 0, which has no worker: the head is one of socket 1, and so are its takers.
+TEST(Pools, AreForTheTakersOfTheQueuesOwnWorker) {
+  Config config =
+      read("workers: {1: [8-10]}\nports: {wan0: {device: \"0000:17:00.0\", queues: 1}}");
+  const Placement never = placed(config, box("two_socket_smt.xml"));
+  config.ports[0].spread = SpreadMode::kAlways;
+  const Placement p = placed(config, box("two_socket_smt.xml"));
+  ASSERT_EQ(p.ports[0].socket, 0);
+  EXPECT_EQ(spread_rings(p.ports[0], p), 2u);
+  EXPECT_GE(p.pools[0].mbufs, 1024 + 2 * kSpreadRing + 4 * (1024 + 2 * 64 + 512) + 4096);
+  EXPECT_TRUE(warns(never, "has no queue to poll."));
+  EXPECT_FALSE(warns(p, "has no queue to poll."));
+}
+
+TEST(Spread, WarnsOfOneSaOverSeveralWorkers) {
+  Config config = read("workers: {0: [1-2]}\n" + kTwoSoftware);
+  config.ports[0].spread = SpreadMode::kAlways;
+  const char kWarning[] = "spread with ipsec: workers number packets of one SA side by side";
+  EXPECT_FALSE(warns(placed(config, plain_box(4)), kWarning));
+  config.ipsec.policies.emplace_back();
+  EXPECT_TRUE(warns(placed(config, plain_box(4)), kWarning));
+  config.ports[0].spread = SpreadMode::kNever;
+  EXPECT_FALSE(warns(placed(config, plain_box(4)), kWarning));
 }
 
 TEST(Pools, KeepSpareMbufsOncePerSocket) {

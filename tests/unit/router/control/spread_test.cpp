@@ -52,14 +52,31 @@ TEST_F(SpreadControlTest, BelowItsLimitNothingHappens) {
 TEST_F(SpreadControlTest, AWorkerAtItsLimitIsRelievedOfWhatMayBeSpread) {
   second({0, 0, 0});
   second({91, 20, 0});
-  EXPECT_EQ(said_, (Said{"spread wan0:0 at 30 and 70"}));
+  EXPECT_EQ(said_, (Said{"spread wan0:0 at 30 and 70, free 0.00 0.70 0.90"}));
 }
 
-TEST_F(SpreadControlTest, NotWhereNobodyOfItsSocketHasRoom) {
-  second({100, 95, 0});
-  EXPECT_TRUE(said_.empty());
-  second({100, 50, 0});
-  EXPECT_EQ(said_.size(), 1u);
+// Up to its limit, and no less than none.
+TEST_F(SpreadControlTest, SaysWhatTimeEachMayGive) {
+  second({100, 95, 89});
+  EXPECT_EQ(said_, (Said{"spread wan0:0 at 30 and 70, free 0.00 0.00 0.01"}));
+}
+
+// A second one at its limit is relieved when it is seen what the first one's takers do.
+TEST_F(SpreadControlTest, OneQueueIsSpreadAtATime) {
+  plane_.worker_list[1].queues = {{"wan1", 0, "", true}};
+  plane_.worker_list[0].queues.push_back({"wan2", 0, "", true});
+  second({100, 100, 0});
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_TRUE(said_[0].starts_with("spread wan0:0")) << said_[0];
+}
+
+TEST_F(SpreadControlTest, OneThatGainsNothingLeavesItToTheNext) {
+  plane_.worker_list[1].queues = {{"wan1", 0, "", true}};
+  plane_.worker_list[0].queues.push_back({"wan2", 0, "", true});
+  plane_.refused = {"wan0", "wan2"};
+  second({100, 100, 0});
+  ASSERT_EQ(said_.size(), 3u);
+  EXPECT_TRUE(said_[2].starts_with("spread wan1:0")) << said_[2];
 }
 
 }  // namespace

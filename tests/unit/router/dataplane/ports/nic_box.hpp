@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "router/dataplane/dataplane.hpp"
 #include "tests/beds/packets.hpp"
 #include "tests/beds/scripted_ethdev.hpp"
@@ -26,10 +28,13 @@ inline EthdevScript mlx5() {
 // A box of one socket, of which nothing runs. Names of ports are those of their scripts.
 class Box {
  public:
-  explicit Box(unsigned workers, bool linux_side = false)
+  explicit Box(unsigned workers, bool linux_side = false,
+               std::chrono::milliseconds longest_settling = std::chrono::milliseconds(5))
       : placement_(workers_of(workers)),
         tables_({}, {0}, workers + 1, {}),
-        dataplane_({placement_.workers, linux_side, nullptr, std::nullopt, nullptr}, tables_) {}
+        dataplane_(
+            {placement_.workers, linux_side, nullptr, std::nullopt, nullptr, longest_settling},
+            tables_) {}
 
   // A port whose queues these workers poll, in order, and the room of its buffers.
   void place(const std::string& port, const std::vector<unsigned>& workers, uint32_t room = kRoom) {
@@ -45,7 +50,7 @@ class Box {
     config::PortConfig config = nic.config(name, mtu);
     config.spread = spread;
     for (config::PortPlacement& placed : placement_.ports)
-      if (placed.port == name) placed.spreads = spread != config::SpreadMode::kNever;
+      if (placed.port == name) placed.spread = spread;
     auto port = Port::probe(config);
     EXPECT_TRUE(port) << port.error().message;
     const auto added = dataplane_.add_port(std::move(*port), placement_);
@@ -57,6 +62,7 @@ class Box {
     return dataplane_.snapshot().workers[worker].transmit[port.id()];
   }
   Dataplane& dataplane() { return dataplane_; }
+  Tables& tables() { return tables_; }
 
  private:
   static config::Placement workers_of(unsigned count) {

@@ -3,7 +3,13 @@
 #include "router/dataplane/port_spread.hpp"
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <sstream>
+#include <thread>
+
+#include "router/dataplane/core/wakeup.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 #include "tests/unit/router/dataplane/ports/nic_box.hpp"
 
@@ -13,9 +19,12 @@ namespace {
 using config::SpreadMode;
 
 constexpr auto kCpuOf = [](unsigned worker) { return 10 + worker; };
+const SpreadCosts kWorth{100, 1000, {0.9, 0.9, 0.9}};
 
 class SpreadPort : public testing::Test {
  protected:
+  explicit SpreadPort(std::chrono::milliseconds longest_settling = std::chrono::hours(1))
+      : box_(3, false, longest_settling) {}
   Port& add(SpreadMode mode, const std::vector<unsigned>& heads) {
     box_.place("p0", heads);
     return box_.add(nic_, "p0", 1500, true, mode);
@@ -29,7 +38,7 @@ class SpreadPort : public testing::Test {
   }
 
   ScriptedEthdev nic_{"spread", i40e()};
-  Box box_{3};
+  Box box_;
 };
 
 TEST_F(SpreadPort, NeverIsAsEver) {
@@ -37,7 +46,7 @@ TEST_F(SpreadPort, NeverIsAsEver) {
   EXPECT_EQ(worker(1).queues[0].spread, nullptr);
   for (unsigned id = 0; id < 3; ++id) EXPECT_TRUE(worker(id).spreads.empty());
   EXPECT_EQ(box_.dataplane().spread_of("p0").describe(0, kCpuOf), "");
-  EXPECT_FALSE(box_.dataplane().spread("p0", 0, {}));
+  EXPECT_FALSE(box_.dataplane().spread("p0", 0, kWorth));
 }
 
 TEST_F(SpreadPort, AlwaysGoesOverAllFromTheFirstPacketOn) {
@@ -71,18 +80,100 @@ TEST_F(SpreadPort, AutoWaitsUntilItIsTold) {
   const Dataplane& dataplane = box_.dataplane();
   EXPECT_EQ(worker(1).queues[0].spread, nullptr);
   EXPECT_EQ(dataplane.spread_of("p0").describe(0, kCpuOf),
-            "is spread once its worker is at its limit (spread: auto)");
-  EXPECT_TRUE(box_.dataplane().spread("p0", 0, {}));
+            "is spread once its worker is at its limit and others have time (spread: auto)");
+  EXPECT_FALSE(box_.dataplane().spread("p0", 0, {100, 1000, {0, 0, 0}})) << "nobody has";
+  EXPECT_EQ(worker(1).queues[0].spread, nullptr);
+  EXPECT_TRUE(box_.dataplane().spread("p0", 0, kWorth));
   ASSERT_NE(worker(1).queues[0].spread, nullptr);
   EXPECT_EQ(worker(0).spreads.size(), 1u);
-  EXPECT_FALSE(box_.dataplane().spread("p0", 0, {})) << "once";
-  EXPECT_FALSE(box_.dataplane().spread("p0", 1, {})) << "no such queue";
-  EXPECT_FALSE(box_.dataplane().spread("p9", 0, {})) << "no such port";
+  EXPECT_FALSE(box_.dataplane().spread("p0", 0, kWorth)) << "once";
+  EXPECT_FALSE(box_.dataplane().spread("p0", 1, kWorth)) << "no such queue";
+  EXPECT_FALSE(box_.dataplane().spread("p9", 0, kWorth)) << "no such port";
+}
+
+TEST_F(SpreadPort, AutoGivesNothingToWhoHasNoTime) {
+  add(SpreadMode::kAuto, {1});
+  ASSERT_TRUE(box_.dataplane().spread("p0", 0, {100, 1000, {0, 0, 0.9}}));
+  const SpreadTable& table = *worker(1).queues[0].spread;
+  ASSERT_EQ(worker(2).spreads.size(), 1u);
+  for (const uint8_t lane : table.lane_of)
+    if (lane > 0) {
+      EXPECT_EQ(table.lanes[lane - 1].ring, worker(2).spreads[0].ring);
+    }
+  EXPECT_TRUE(box_.dataplane().spread_of("p0").describe(0, kCpuOf).ends_with(
+      "% here, the rest to core 12 (spread: auto)"));
+}
+
+// Those of worker 1, where it holds what came before.
+class BeginningSpread : public SpreadPort {
+ protected:
+  explicit BeginningSpread(std::chrono::milliseconds longest = std::chrono::hours(1))
+      : SpreadPort(longest) {
+    rte_rcu_qsbr_thread_register(qsbr_, 1);
+    rte_rcu_qsbr_thread_online(qsbr_, 1);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "", std::make_shared<spdlog::sinks::ostream_sink_st>(log_)));
+    add(SpreadMode::kAuto, {1});
+  }
+  ~BeginningSpread() override {
+    spdlog::set_default_logger(logger_);
+    rte_rcu_qsbr_thread_offline(qsbr_, 1);
+    rte_rcu_qsbr_thread_unregister(qsbr_, 1);
+  }
+  // Until the first of the two snapshots is there.
+  rte_ring* first_snapshot() {
+    while (worker(1).queues[0].spread == nullptr) std::this_thread::yield();
+    return worker(1).queues[0].spread->lanes[0].ring;
+  }
+  bool said() const {
+    return log_.str().find("p0: queue 0: packets of a flow may") != std::string::npos;
+  }
+
+  rte_rcu_qsbr* qsbr_ = box_.tables().qsbr().get();
+  std::shared_ptr<spdlog::logger> logger_ = spdlog::default_logger();
+  std::ostringstream log_;
+};
+
+TEST_F(BeginningSpread, NobodyDrainsBeforeItsWorkerHasPassed) {
+  std::thread control([&] { EXPECT_TRUE(box_.dataplane().spread("p0", 0, kWorth)); });
+  first_snapshot();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(worker(0).spreads.empty());
+  EXPECT_TRUE(worker(2).spreads.empty());
+  rte_rcu_qsbr_quiescent(qsbr_, 1);
+  control.join();
+  EXPECT_EQ(worker(0).spreads.size(), 1u);
+  EXPECT_EQ(worker(2).spreads.size(), 1u);
+  EXPECT_FALSE(said()) << log_.str();
+}
+
+// Rather out of order than lost; and it is said.
+TEST_F(BeginningSpread, ARingThatFillsIsDrainedAtOnce) {
+  std::thread control([&] { EXPECT_TRUE(box_.dataplane().spread("p0", 0, kWorth)); });
+  rte_ring* const ring = first_snapshot();
+  std::vector<void*> packets(config::kSpreadRing / 2);
+  ASSERT_EQ(rte_ring_sp_enqueue_bulk(ring, packets.data(), config::kSpreadRing / 2, nullptr),
+            config::kSpreadRing / 2);
+  control.join();
+  EXPECT_EQ(worker(2).spreads.size(), 1u);
+  EXPECT_TRUE(said()) << log_.str();
+  rte_ring_sc_dequeue_bulk(ring, packets.data(), config::kSpreadRing / 2, nullptr);
+}
+
+class LateSpread : public BeginningSpread {
+ protected:
+  LateSpread() : BeginningSpread(std::chrono::milliseconds(0)) {}
+};
+
+TEST_F(LateSpread, IsSaid) {
+  EXPECT_TRUE(box_.dataplane().spread("p0", 0, kWorth));
+  EXPECT_EQ(worker(2).spreads.size(), 1u);
+  EXPECT_TRUE(said()) << log_.str();
 }
 
 TEST_F(SpreadPort, AutoLeavesAPortWithAQueueForEachWorkerAlone) {
   add(SpreadMode::kAuto, {0, 1, 2});
-  EXPECT_FALSE(box_.dataplane().spread("p0", 0, {}));
+  EXPECT_FALSE(box_.dataplane().spread("p0", 0, kWorth));
   EXPECT_EQ(box_.dataplane().spread_of("p0").describe(2, kCpuOf),
             "is not spread (spread: auto): there is a queue for each worker of its socket");
 }
@@ -94,12 +185,22 @@ TEST(PortSpread, BeginsWithRingsThatNobodyDrains) {
   ASSERT_TRUE(spread);
   const auto no_wakeup = [](unsigned) -> Wakeup* { return nullptr; };
   EXPECT_EQ(spread->views(no_wakeup)[0].table.lane_count, 0u);
-  spread->begin(0, {});
+  ASSERT_TRUE(spread->begin(0, kWorth));
   EXPECT_EQ(spread->views(no_wakeup)[0].table.lane_count, 1u);
   EXPECT_TRUE(spread->views(no_wakeup)[0].readers.empty());
   spread->drain(0);
   ASSERT_EQ(spread->views(no_wakeup)[0].readers.size(), 1u);
   EXPECT_EQ(spread->views(no_wakeup)[0].readers[0].second, 1u);
+}
+
+TEST(PortSpread, WakesWhoTakes) {
+  pool();  // DPDK
+  auto spread = PortSpread::create("p0", 11, SpreadMode::kAlways, {0}, {0, 0, 0});
+  ASSERT_TRUE(spread);
+  std::array<Wakeup, 3> wakeups;
+  const auto views = spread->views([&](unsigned worker) { return &wakeups[worker]; });
+  EXPECT_EQ(views[0].table.lanes[0].owner, &wakeups[1]);
+  EXPECT_EQ(views[0].table.lanes[1].owner, &wakeups[2]);
 }
 
 TEST(PortSpread, StaysWithinTheSocketOfTheHead) {

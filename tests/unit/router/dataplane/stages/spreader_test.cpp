@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "router/dataplane/core/wakeup.hpp"
 #include "router/dataplane/port_spread.hpp"
 #include "router/dataplane/stages/spread_key.hpp"
 #include "tests/beds/packets.hpp"
@@ -127,13 +129,20 @@ TEST(SpreadKey, OfEspIsTheSas) {
   store32_be(&later[kPayload4 + 4], 99);  // its number
   EXPECT_EQ(key_of(esp(0x1000)), key_of(later));
   EXPECT_NE(key_of(esp(0x1000)), key_of(esp(0x1001)));
-  Frame in_udp = flow4(kA, kB, 4500, 4500), other = in_udp, number = in_udp;
-  store32_be(&in_udp[kPayload4 + 8], 0x1000);
-  store32_be(&number[kPayload4 + 8], 0x1000);
-  store32_be(&number[kPayload4 + 12], 99);
-  store32_be(&other[kPayload4 + 8], 0x1001);
-  EXPECT_EQ(key_of(in_udp, 77), key_of(number, 77));
-  EXPECT_NE(key_of(in_udp, 77), key_of(other, 77));
+}
+
+// Of UDP by 4500 nobody knows whether it is ESP: its data are never the flow's.
+TEST(SpreadKey, OfUdpIsThatOfItsPortsWhateverTheyAre) {
+  for (const auto& [from, to] :
+       {std::pair<uint16_t, uint16_t>{4500, 4500}, {4500, 53}, {40000, 4500}}) {
+    const Frame flow = flow4(kA, kB, from, to);
+    Frame later = flow;
+    store32_be(&later[kPayload4 + 8], 0xabcdef);
+    EXPECT_EQ(key_of(flow), key_of(later)) << from << " " << to;
+    EXPECT_EQ(key_of(flow), key_of(flow4(kB, kA, to, from)));
+    EXPECT_NE(key_of(flow), key_of(flow4(kA, kB, from, static_cast<uint16_t>(to + 1))));
+    EXPECT_EQ(key_of(later, 77), 77u);
+  }
 }
 
 TEST(SpreadKey, OfATunnelIsThatOfWhatIsInside) {
@@ -143,17 +152,38 @@ TEST(SpreadKey, OfATunnelIsThatOfWhatIsInside) {
   EXPECT_EQ(key_of(in_tunnel(two, 4), 77), key_of(two));
   EXPECT_EQ(key_of(in_tunnel(one6, 41)), key_of(one6));
   for (const auto& [flags, bytes] :
-       {std::pair(0u, 0u), {0x8000u, 4u}, {0x2000u, 4u}, {0xb000u, 12u}}) {
+       {std::pair(0u, 0u), {0x8000u, 4u}, {0x2000u, 4u}, {0xa000u, 8u}}) {
     EXPECT_EQ(key_of(in_tunnel(one, 47, gre(flags, kEtherIpv4, bytes)), 77), key_of(one)) << flags;
     EXPECT_EQ(key_of(in_tunnel(one6, 47, gre(flags, kEtherIpv6, bytes))), key_of(one6)) << flags;
   }
-  // PPTP's version, and what is not IP: by addresses.
+  // With numbers, PPTP's version, and what is not IP: by addresses.
+  EXPECT_EQ(key_of(in_tunnel(one, 47, gre(0x1000, kEtherIpv4, 4))),
+            key_of(in_tunnel(two, 47, gre(0x1000, kEtherIpv4, 4))));
   EXPECT_EQ(key_of(in_tunnel(one, 47, gre(1, kEtherIpv4, 0))),
             key_of(in_tunnel(two, 47, gre(1, kEtherIpv4, 0))));
   EXPECT_EQ(key_of(in_tunnel(one, 47, gre(0, 0x5865, 0))),
             key_of(in_tunnel(two, 47, gre(0, 0x5865, 0))));
   // Not deeper than one.
   EXPECT_EQ(key_of(in_tunnel(in_tunnel(one, 4), 4)), key_of(in_tunnel(in_tunnel(two, 4), 4)));
+}
+
+// Behind the IP header by its addresses, within an inner one not at all.
+TEST(SpreadKey, OfWhatIsCutIsThatOfWhatIsThere) {
+  const auto cut = [](Frame frame, size_t behind_ip) {
+    frame.resize(kPayload4 + behind_ip);
+    return key_of(frame);
+  };
+  const Frame one = flow4(kA, kB, 1, 2), two = flow4(kA, kB, 3, 4);
+  EXPECT_EQ(cut(one, 3), cut(two, 3));
+  EXPECT_NE(cut(one, 4), cut(two, 4));
+  EXPECT_EQ(cut(esp(1), 3), cut(esp(2), 3));
+  EXPECT_NE(cut(esp(1), 3), 0u);
+  const Frame in_gre = in_tunnel(one, 47, gre(0x8000, kEtherIpv4, 4));
+  EXPECT_EQ(cut(in_gre, 3), cut(in_gre, 7));
+  EXPECT_NE(cut(in_gre, 7), 0u);
+  EXPECT_EQ(cut(in_gre, 8 + 19), 0u);
+  EXPECT_EQ(cut(in_tunnel(one, 4), 19), 0u);
+  EXPECT_EQ(cut(in_tunnel(one, 4), 20 + 3), cut(in_tunnel(two, 4), 20 + 3));
 }
 
 // Cut anywhere, and with any bytes: nothing behind the end is read (with ASan it would show).
@@ -182,29 +212,6 @@ TEST(SpreadKey, IsBoundByTheFirstSegment) {
   EXPECT_EQ(key_of(arp), 0u);
 }
 
-TEST(SpreadBuckets, HaveAShareForEachWorker) {
-  for (unsigned others = 1; others <= kSpreadLanes; ++others) {
-    std::map<uint8_t, unsigned> counts;
-    for (const uint8_t lane : spread_buckets(others, {})) ++counts[lane];
-    ASSERT_EQ(counts.size(), others + 1);
-    for (const auto& [lane, count] : counts)
-      EXPECT_NEAR(count, kSpreadBuckets / (others + 1.0), 1.01) << unsigned{lane};
-  }
-}
-
-// With 60 cycles a packet, of which it needs 20 and the ring's for every one of them.
-TEST(SpreadBuckets, GiveTheHeadLessByWhatItDoesForAll) {
-  const auto own = [](unsigned others, const SpreadCosts& costs) {
-    const auto lanes = spread_buckets(others, costs);
-    return std::count(lanes.begin(), lanes.end(), 0);
-  };
-  EXPECT_EQ(own(1, {}), 64);
-  EXPECT_NEAR(own(1, {20, 40}), 128 * (40 - 35) / 80.0, 1);
-  EXPECT_NEAR(own(1, {20, 1000}), 128 * (1000 - 35) / 2000.0, 1);
-  EXPECT_EQ(own(3, {20, 40}), 0) << "it has enough to do";
-  EXPECT_LE(own(3, {20, 100000}), 32);
-}
-
 // A head and two workers, of which nothing runs.
 class SpreaderTest : public testing::Test {
  protected:
@@ -217,7 +224,7 @@ class SpreaderTest : public testing::Test {
       table_.lanes[lane].ring = rings_[lane];
     }
     table_.lane_count = 2;
-    table_.lane_of = spread_buckets(2, {});
+    table_.lane_of = equal_buckets(2);
   }
   ~SpreaderTest() override {
     for (unsigned lane = 1; lane <= 2; ++lane) take(lane);
@@ -329,6 +336,24 @@ TEST_F(SpreaderTest, KeepsAllWhereAllBucketsAreTheHeads) {
   table_.lane_of.fill(0);
   run({flow4(kA, kB, 1, 80), flow4(kA, kB, 2, 80), flow4(kA, kB, 3, 80)});
   EXPECT_EQ(take(0), (std::vector<uint16_t>{1, 2, 3}));
+}
+
+// Who waits for a ring hears of what is put there, nobody else.
+TEST_F(SpreaderTest, WakesWhoHasSomething) {
+  std::array<Wakeup, 2> wakeups;
+  for (unsigned lane = 0; lane < 2; ++lane) {
+    table_.lanes[lane].owner = &wakeups[lane];
+    wakeups[lane].begin();
+  }
+  table_.lane_of.fill(2);
+  run({flow4(kA, kB, 1, 80)});
+  const auto waits = [](Wakeup& wakeup, std::chrono::milliseconds longest) {
+    const auto since = std::chrono::steady_clock::now();
+    wakeup.wait(longest);
+    return std::chrono::steady_clock::now() - since;
+  };
+  EXPECT_LT(waits(wakeups[1], std::chrono::seconds(20)), std::chrono::seconds(10));
+  EXPECT_GE(waits(wakeups[0], std::chrono::milliseconds(30)), std::chrono::milliseconds(30));
 }
 
 // Workers that drain while the head fills: nothing is lost but what is refused, and all come in order.
