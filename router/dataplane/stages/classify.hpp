@@ -124,7 +124,7 @@ inline unsigned clear_groups(Chunk& chunk, const PortView& port, unsigned next,
   const auto lane = [](auto& of) {
     return HeaderLane{of.packets, of.destinations, of.ingress, of.count};
   };
-  HeaderJob job;  // all of it is written below: to zero it first costs a burst 80 cycles
+  HeaderJob job;  // all of it is written below; zeroed first (REP STOS) it costs 80 cycles
   job.packets = reinterpret_cast<const void* const*>(chunk.packets);
   job.next = next;
   job.count = chunk.count;
