@@ -1,5 +1,6 @@
 #include "lookup/direct_table.hpp"
 #include "lookup/fib_common.hpp"
+#include "lookup/first_level.hpp"
 #include "lookup/kernels.hpp"
 #include "lookup/trie_writer.hpp"
 
@@ -129,6 +130,12 @@ FibStatistics Fib4::statistics() const {
     all.bytes += further.bytes;
   }
   return all;
+}
+
+const void* first_level(Fib4View view) noexcept {
+  const uint32_t* arena = view.arena->load(std::memory_order_acquire);
+  bool direct = reinterpret_cast<const ArenaHeader*>(arena)->magic == kDirectMagic;
+  return direct ? arena + DIRECT_ROOT_WORD : nullptr;
 }
 
 void lookup_batch(Fib4View view, const uint32_t* destinations, GroupId* groups, size_t n) noexcept {

@@ -3,7 +3,7 @@
 // Root and branches are gathers, whose lanes are loads in flight together. The branch behind the
 // root, which most destinations have, is taken with all lanes where they are; from then on only
 // those that go on are packed together. Fans and ranges of all levels wait until no branch is left:
-// one loop each, which ends once.
+// one loop each, which ends once. In large blocks the first fans, which are most, do not wait.
 //
 //   root ─► branch ─► sort ─┬► branches ─► next level ─► sort ─► …
 //                           ├► fans ──► ranges ─► groups
@@ -23,6 +23,9 @@ namespace hecto::lookup {
 namespace {
 
 constexpr uint32_t kBlock = 128;  // destinations that go down together
+// From so many destinations on the fans behind the first branch are opened before others go down
+// further: their lines come meanwhile. With fewer the end of one more loop costs more.
+constexpr uint32_t kMany = 32;
 constexpr unsigned kKeyBytes = 4;
 
 // Destinations with what they wait for, packed. A vector more, so that whole ones can be stored.
@@ -167,16 +170,21 @@ inline void answer(const uint32_t* arena, const Lanes& ranges, char* to) {
     memcpy(to + ranges.index[k], result_of(line, window_of(ranges.key + k)), 2);
   }
 }
-// The groups of all that have come to leaves, fans and ranges.
-inline void finish(const uint32_t* arena, Waiting& waiting, char* to) {
-  const Lanes& leaves = waiting.leaves;
-  for (uint32_t k = 0; k < leaves.count; ++k) memcpy(to + leaves.index[k], leaves.offset + k, 2);
-  Lanes& fans = waiting.fans;
-  for (uint32_t k = 0; k < fans.count; ++k) {
+// From fan number `first` on to the ranges lines behind them; returns how many fans there are.
+inline uint32_t open_fans(const uint32_t* arena, Lanes& fans, uint32_t first) {
+  for (uint32_t k = first; k < fans.count; ++k) {
     uint32_t below = count_fan(line_at(arena, fans.offset[k]), window_of(fans.key + k));
     fans.offset[k] += TRIE_LINE_UNITS * (1 + below);
     __builtin_prefetch(line_at(arena, fans.offset[k]));
   }
+  return fans.count;
+}
+// The groups of all that have come to leaves, fans and ranges. `opened`: fans done before.
+inline void finish(const uint32_t* arena, Waiting& waiting, uint32_t opened, char* to) {
+  const Lanes& leaves = waiting.leaves;
+  for (uint32_t k = 0; k < leaves.count; ++k) memcpy(to + leaves.index[k], leaves.offset + k, 2);
+  Lanes& fans = waiting.fans;
+  open_fans(arena, fans, opened);
   answer(arena, waiting.ranges, to);
   answer(arena, fans, to);
 }
@@ -203,7 +211,7 @@ inline void walk_table(const uint32_t* arena, uint32_t table, Keys keys, size_t 
       sort(waiting, waiting.branches, index, slot, keys.at(index, 0, chosen), chosen);
     }
     descend(arena, keys, waiting, &waiting.branches, 0, 0);
-    finish(arena, waiting, to);
+    finish(arena, waiting, 0, to);
   }
 }
 
@@ -278,9 +286,11 @@ inline void walk_root6(const uint32_t* arena, const char* from, char* to, size_t
     start(waiting);
     if (!enter_root6(arena, from, to, count, rest, waiting)) continue;
     first_branch6(arena, to, count, waiting);
+    uint32_t opened = 0;
+    if (count >= kMany) opened = open_fans(arena, waiting.fans, 0);
     descend(arena, WideKeys6{from}, waiting, &waiting.branches, 4, 3);
     descend(arena, WideKeys6{from}, waiting, &waiting.apart, 0, 0);
-    finish(arena, waiting, to);
+    finish(arena, waiting, opened, to);
   }
 }
 

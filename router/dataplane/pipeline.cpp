@@ -1,5 +1,6 @@
 #include "router/dataplane/pipeline.hpp"
 
+#include "lookup/first_level.hpp"
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
@@ -110,7 +111,10 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept {
-  classify<Features>(chunk, port, *snapshot_);
+  // A device has tables of its own.
+  const void* const fib4 =
+      (Features & kFeatureOffload) != 0 ? nullptr : first_level(options_.tables.fib4);
+  classify<Features>(chunk, port, *snapshot_, header_kernels(), fib4);
   if constexpr (Features & kFeatureCounters) {
     count_ingress(chunk.v4, *snapshot_, counters_.interfaces);
     count_ingress(chunk.v6, *snapshot_, counters_.interfaces);

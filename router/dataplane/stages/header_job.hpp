@@ -29,6 +29,7 @@ struct HeaderJob {
   uint32_t ingress;      // of what has no tag
   uint64_t bytes;        // of what went into a lane, as received
   HeaderLane v4, v6;
+  const void* fib4;  // lookup::first_level; null: fetched by the look-up
 };
 
 // Stops at the first group that is not in order, or not full.

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "lookup/fetch_ahead.hpp"
 #include "router/dataplane/stages/header_job.hpp"
 
 namespace hecto::router {
@@ -193,7 +194,10 @@ class HeaderGroups {
       const Checked4 checked = check4(head, available);
       if (Isa::any(head.wrong_macs | checked.refused)) return false;
       append(job_.v4, group);
-      store(static_cast<uint32_t*>(job_.v4.destinations) + job_.v4.count, checked.destinations);
+      auto* const destinations = static_cast<uint32_t*>(job_.v4.destinations) + job_.v4.count;
+      store(destinations, checked.destinations);
+      if (job_.fib4 != nullptr)
+        for (unsigned j = 0; j < kLanes; ++j) lookup::fetch_ahead(job_.fib4, destinations[j]);
       job_.v4.count += kLanes;
       trim(group, available, checked.total);
       return true;

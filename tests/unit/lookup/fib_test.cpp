@@ -7,6 +7,8 @@
 #include <set>
 
 #include "lookup/arena_header.hpp"
+#include "lookup/fetch_ahead.hpp"
+#include "lookup/first_level.hpp"
 #include "tests/beds/naive.hpp"
 #include "tests/beds/random_table.hpp"
 #include "tests/beds/seed.hpp"
@@ -173,6 +175,26 @@ TYPED_TEST(FibTest, IsEmptyAgainAfterEverythingIsRemovedInRandomOrder) {
   std::vector<Address> destinations(5000);
   for (auto& destination : destinations) destination = random.destination();
   for (GroupId group : table.lookup(destinations)) ASSERT_EQ(group, kNoRoute);
+}
+
+TEST(FirstLevel, IsWhatALookupReadsFirstAndNothingInATrie) {
+  for (const Engine engine : {Engine::kDirect, Engine::kTrie}) {
+    const auto fib = Fib4::create({.tables = 2, .engine = engine});
+    ASSERT_TRUE(fib);
+    const Prefix4 prefix = *Prefix4::parse("192.0.2.0/24");
+    ASSERT_TRUE((*fib)->add(prefix, 5));
+    ASSERT_TRUE((*fib)->add(prefix, 6, 1));
+    const void* level = first_level((*fib)->view(0));
+    EXPECT_EQ(first_level((*fib)->view(0, 1)), nullptr);
+    if (engine == Engine::kTrie) {
+      EXPECT_EQ(level, nullptr);
+      continue;
+    }
+    EXPECT_EQ(*first_entry(level, 0xc0000200), 5);
+    EXPECT_EQ(*first_entry(level, 0xc00002ff), 5);
+    EXPECT_EQ(*first_entry(level, 0xc0000300), kNoRoute);
+    EXPECT_EQ(*first_entry(level, 0xc00001ff), kNoRoute);
+  }
 }
 
 // Those of up to two bits are half or quarter of the address space: in, around and beside 2000::/3.
