@@ -56,6 +56,11 @@ std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool be
 // checksum, what is shorter than its header says, and IPv6 with extension headers.
 void renew_checksum(uint8_t* ip, uint32_t bytes, uint32_t offset, uint8_t protocol) noexcept;
 
+// Eight bytes of ESP's padding, of which the first is `first`, in the order of memory.
+inline uint64_t padding_from(uint32_t first) noexcept {
+  return 0x0706050403020100U + first * uint64_t{0x0101010101010101};
+}
+
 inline uint8_t traffic_class(const uint8_t* ip) noexcept {
   return is_ipv4(ip) ? ip[1] : static_cast<uint8_t>(ip[0] << 4 | ip[1] >> 4);
 }

@@ -59,11 +59,15 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
 }
 
 // RFC 4303 §2.4: the padding of a sender that we trust is 1, 2, 3, …
-bool padding_is_right(const uint8_t* text_end, uint32_t padding) {
-  uint8_t wrong = 0;
-  for (uint32_t i = 1; i <= padding; ++i)
-    wrong |= static_cast<uint8_t>(
-        text_end[-2 - static_cast<int>(padding) + static_cast<int>(i) - 1] ^ i);
+bool padding_is_right(const uint8_t* pad, uint32_t count) {
+  uint64_t wrong = 0;
+  if (count >= 8) {
+    for (uint32_t i = 0; i + 8 < count; i += 8)
+      wrong |= load64_native(pad + i) ^ padding_from(i + 1);
+    wrong |= load64_native(pad + count - 8) ^ padding_from(count - 7);
+    return wrong == 0;
+  }
+  for (uint32_t i = 0; i < count; ++i) wrong |= pad[i] ^ (i + 1);
   return wrong == 0;
 }
 
@@ -117,7 +121,7 @@ Reason unwrap(const Work& work) {
   const uint8_t* end = text + work.text_bytes;
   const uint8_t next_header = end[-1];
   const uint32_t padding = end[-2];
-  if (padding + 2 > work.text_bytes || !padding_is_right(end, padding))
+  if (padding + 2 > work.text_bytes || !padding_is_right(end - 2 - padding, padding))
     return Reason::kEspMalformed;
   if (next_header == kProtocolNone) return Reason::kEspDummy;
   const uint32_t payload_bytes = work.text_bytes - 2 - padding;

@@ -86,7 +86,7 @@ std::string IpsecMb::describe() {
 // Powers of GHASH's key lie behind the rounds; VAES code has 48, in falling order up to the end, and
 // uses the last ones of a short text: as many as that has blocks.
 void IpsecMb::prefetch_keys(const Work& work) const noexcept {
-  constexpr unsigned kKeyLines = (sizeof(gcm_key_data) + 63) / 64, kMostPowerLines = 3;
+  constexpr unsigned kKeyLines = (sizeof(gcm_key_data) + 63) / 64;
   constexpr uint32_t kPowers = 48;
   const Shape& shape = work.sa->shape();
   const std::byte* keys = work.sa->keys();
@@ -94,8 +94,7 @@ void IpsecMb::prefetch_keys(const Work& work) const noexcept {
   if (!powers_end_key_) return prefetch_lines(keys, 0, 6);
   prefetch_lines(keys, 0, shape.key_index == 0 ? 3 : 4);
   const uint32_t powers = std::min((work.text_bytes + 15) / 16, kPowers);
-  const auto first = static_cast<unsigned>((sizeof(gcm_key_data) - 16 * powers) / 64);
-  prefetch_lines(keys, first, std::min(first + kMostPowerLines, kKeyLines));
+  prefetch_lines(keys, static_cast<unsigned>((sizeof(gcm_key_data) - 16 * powers) / 64), kKeyLines);
 }
 
 template <bool kSeal>

@@ -110,6 +110,17 @@ void write_iv(const Sa& sa, Work& work) {
   }
 }
 
+// 1, 2, 3, …: at most 16 of them (RFC 4303 §2.4).
+void write_padding(uint8_t* pad, uint32_t count) {
+  if (count >= 8) {
+    const uint64_t first = padding_from(1), last = padding_from(count - 7);
+    memcpy(pad, &first, sizeof first);
+    memcpy(pad + count - 8, &last, sizeof last);
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) pad[i] = static_cast<uint8_t>(i + 1);
+}
+
 // Pad length counts at most a block: what lies before it is TFC padding (RFC 4303 §2.7).
 void write_trailer(const Shape& shape, const Work& work) {
   uint8_t* payload_end = work.esp + 8 + shape.iv_bytes + work.payload_bytes;
@@ -125,7 +136,7 @@ void write_trailer(const Shape& shape, const Work& work) {
     memcpy(pad, &bytes, sizeof bytes);
     return;
   }
-  for (uint32_t i = 0; i < counted; ++i) pad[i] = static_cast<uint8_t>(i + 1);
+  write_padding(pad, counted);
   text_end[-2] = static_cast<uint8_t>(counted);
   text_end[-1] = work.protocol;
 }

@@ -47,8 +47,11 @@ class PointerSlots {
   void prefetch(uint64_t hash) const noexcept { __builtin_prefetch(&slot(hash)); }
   // Behind prefetch(): the entry that is likely to be found, null when there is none.
   T* candidate(uint64_t hash) const noexcept {
-    const uint64_t seen = slot(hash).load(std::memory_order_relaxed);
-    return seen >> kTagShift == tag(hash) ? unpack(seen) : nullptr;
+    for (uint64_t at = hash;; ++at) {
+      const uint64_t seen = slot(at).load(std::memory_order_relaxed);
+      if (seen == kEmpty) return nullptr;
+      if (seen >> kTagShift == tag(hash)) return unpack(seen);
+    }
   }
   uint64_t slots() const noexcept { return mask_ + 1; }
   // How many of them find() looks at.

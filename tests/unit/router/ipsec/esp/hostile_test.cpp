@@ -120,9 +120,8 @@ TEST_P(Hostile, PaddingCountsFromOne) {
   for (const char* cipher : {"null", "aes-128-cbc"}) {
     const SaState state = sa_state(transform_by_name(cipher, "hmac-sha1").value(), random);
     const auto receiver = sa(state);
-    const Bytes packet = ip_packet(random, Family::kIpv4, 62 + 16);
     uint64_t number = 0;
-    for (unsigned more : {0, 1, 3}) {
+    const auto padded = [&](const Bytes& packet, unsigned more) {
       const Bytes plain = with_trailer(state.transform, packet, 4, more);
       EXPECT_EQ(in(*receiver, sealed(state, ++number, plain)), packet);
       for (size_t at = packet.size(); at + 2 < plain.size(); ++at) {
@@ -130,7 +129,10 @@ TEST_P(Hostile, PaddingCountsFromOne) {
         wrong[at] ^= 1;
         in(*receiver, sealed(state, ++number, wrong), Reason::kEspMalformed);
       }
-    }
+    };
+    for (size_t bytes = 62; bytes <= 78; ++bytes)
+      for (unsigned more : {0, 1, 3, 15}) padded(ip_packet(random, Family::kIpv4, bytes), more);
+    const Bytes packet = ip_packet(random, Family::kIpv4, 78);
     Bytes beyond = with_trailer(state.transform, packet, 4);
     beyond[beyond.size() - 2] = static_cast<uint8_t>(beyond.size() - 1);
     in(*receiver, sealed(state, ++number, beyond), Reason::kEspMalformed);
