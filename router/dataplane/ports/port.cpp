@@ -185,7 +185,7 @@ void Port::close(bool reopens) {
   stop();
   watch_events(false);
   rte_eth_dev_info info{};
-  rte_eth_dev_info_get(id_, &info);
+  if (rte_eth_dev_info_get(id_, &info) != 0) info.device = nullptr;
   const std::vector<BpfFile> before = af_xdp() ? bpf_files() : std::vector<BpfFile>{};
   rte_eth_dev_close(id_);
   if (af_xdp()) keep_bpf_files(before);  // it opens some to look whose program is there
