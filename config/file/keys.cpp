@@ -107,7 +107,8 @@ constexpr Key<PortConfig> kPorts[] = {
       "Count packets and bytes per interface."),
   word<&PortConfig::spread>("spread", kRestart,
       "Packets of each receive queue go over the workers of its socket, each flow to one of them. auto: "
-      "once the queue's worker is at its limit, where the port has fewer queues than there are workers."),
+      "once the queue's worker is at its limit and others have time, where the port has fewer queues "
+      "than there are workers."),
   structure<PortConfig>("vlans", "map", "none", {1, 4094, "VLAN ids from {low} to {high}"}, kReload,
       "802.1Q sub-interfaces, named PORT.ID."),
 };

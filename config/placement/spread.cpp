@@ -9,6 +9,7 @@ namespace {
 // With the takers of each of its queues.
 template <typename Act>
 void for_each_spread(const PortPlacement& port, const Placement& placement, Act act) {
+  if (port.spread == SpreadMode::kNever) return;
   std::vector<int> sockets;
   for (const WorkerPlacement& worker : placement.workers) sockets.push_back(worker.socket);
   for (const WorkerPlacement& worker : placement.workers)

@@ -13,8 +13,8 @@
 namespace hecto::router {
 namespace {
 
-// Nothing leads by interfaces that a reload has removed since. Control looks through all of a file that
-// names one: tens of milliseconds of a million routes.
+// Nothing leads by interfaces that are not there any more: a reload removed them, or a NIC was taken out.
+// Control looks through all of a file that names one: tens of milliseconds of a million routes.
 void leave_out_removed(const Parts& parts, const std::string& path, ReadRouteFile& file) {
   std::set<std::string> removed;
   auto& sets = file.routes->next_hop_sets;
@@ -30,7 +30,8 @@ void leave_out_removed(const Parts& parts, const std::string& path, ReadRouteFil
   });
   file.checked = check_table(file.routes).value();
   parts.notes.add(fmt::format(
-      "restart: {}: {} of its routes are left out, as the interface they lead by is removed: {}",
+      "restart: {}: {} of its routes are left out, as the interface they lead by is not there any "
+      "more: {}; once it is, take the file out of route_files, reload, and put it in again",
       path, gone, fmt::join(removed, ", ")));
 }
 

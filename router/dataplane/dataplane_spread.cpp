@@ -37,8 +37,8 @@ bool Dataplane::spread(const std::string& port, QueueId queue, const SpreadCosts
   install(std::move(draining));
   if (!settled)
     spdlog::warn(
-        "port {}: queue {}: packets of a flow may have left out of order as its spread began: what "
-        "its worker had before was not on its way in time",
+        "port {}: queue {}: packets of a flow may have left out of order as its spread began: not "
+        "all threads had let go of what came before in time",
         port, queue.value());
   return true;
 }

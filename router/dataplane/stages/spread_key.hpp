@@ -11,7 +11,7 @@
 //   all else                         0: ARP, MPLS, PPPoE, two tags
 //
 // ESP in UDP is UDP: an SA has its ports, and nobody can tell it from others who use 4500. So an SA that
-// comes in stays with one worker either way.
+// comes in stays with one worker either way, but for packets that come in fragments.
 //
 // Software's key is the same for both directions; that of the NIC is as its own key is. A tunnel's packets
 // and fragments do not go by RSS, which sees one flow in the first and may see ports in the second. IPv6

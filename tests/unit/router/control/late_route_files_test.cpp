@@ -108,7 +108,8 @@ TEST_F(LateFiles, OfAPortThatAReloadHasRemovedMeanwhileOnlyItsRoutesAreMissing) 
   EXPECT_EQ(
       bed->notes.lines(),
       Lines{"restart: " + path("one") +
-            ": 2 of its routes are left out, as the interface they lead by is removed: lan0"});
+            ": 2 of its routes are left out, as the interface they lead by is not there any more: "
+            "lan0; once it is, take the file out of route_files, reload, and put it in again"});
 }
 
 TEST_F(LateFiles, OneThatReloadsHaveTakenOutAndBroughtBackIsLoadedOnce) {
