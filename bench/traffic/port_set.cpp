@@ -173,12 +173,17 @@ uint64_t PortSet::line_bps(size_t i) const {
   return ports_[i]->link().speed_mbps * uint64_t{1'000'000};
 }
 
+bool PortSet::present() const {
+  return std::all_of(ports_.begin(), ports_.end(),
+                     [](const auto& port) { return port->present(); });
+}
+
 std::string PortSet::complaint() const {
-  for (const auto& port : ports_) {
+  for (const auto& port : ports_)
     if (!port->present())
       return fmt::format("port {} ({}): the device has gone", port->name(), port->device());
+  for (const auto& port : ports_)
     if (!port->link().up) return fmt::format("port {} ({}): no link", port->name(), port->device());
-  }
   return {};
 }
 

@@ -39,6 +39,7 @@ class PortSet {
   // 0: not known, or without one.
   uint64_t line_bps(size_t i) const;
 
+  bool present() const;  // all devices: none has gone
   // What has become of the ports, in one line; empty while all have a link.
   std::string complaint() const;
 

@@ -23,8 +23,9 @@ class PortWatch {
             complaint_ = ports.complaint();
             if (complaint_.empty()) continue;
             trial.failed.store(true, std::memory_order_relaxed);
-            return;
+            break;
           }
+          if (!complaint_.empty()) look_again(ports);
         }) {}
   // What has happened, or nothing.
   std::string end() {
@@ -39,6 +40,13 @@ class PortWatch {
 
  private:
   static constexpr auto kInterval = std::chrono::milliseconds(50);
+  static constexpr int kLooks = 10;
+
+  // A device that goes loses its link first, and its name a while after that.
+  void look_again(const PortSet& ports) {
+    for (int i = 0; i < kLooks && ports.present(); ++i) std::this_thread::sleep_for(kInterval);
+    if (!ports.present()) complaint_ = ports.complaint();
+  }
 
   std::mutex mutex_;
   std::condition_variable wake_;
