@@ -63,8 +63,12 @@ bool Dataplane::settle(unsigned worker, const std::function<bool()>& full) {
     for (const Handoff& handoff : handoffs)
       if (handoff.thread == worker)
         handed.emplace_back(handoff.ring.get(), handoff.ring->prod.tail);
-  for (const auto& [ring, last] : handed)
-    if (!wait([&] { return static_cast<int32_t>(ring->cons.tail - last) >= 0; })) return false;
+  for (const auto& mark : handed) {
+    const auto taken = [&mark] {
+      return static_cast<int32_t>(mark.first->cons.tail - mark.second) >= 0;
+    };
+    if (!wait(taken)) return false;
+  }
   return handed.empty() || pass();
 }
 
