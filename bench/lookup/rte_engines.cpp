@@ -31,14 +31,23 @@ int socket() {
 uint32_t* raw(const uint32_t* destinations) {
   return const_cast<uint32_t*>(destinations);
 }
-uint8_t (*raw(const lookup::Ipv6Address* destinations))[16] {
-  return reinterpret_cast<uint8_t(*)[16]>(const_cast<lookup::Ipv6Address*>(destinations));
-}
 uint32_t raw(const lookup::Ipv4Address& address) {
   return address.value;
 }
+// Sixteen bytes, of a type of their own from DPDK 24.11 on.
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
+using Address6 = rte_ipv6_addr;
+const rte_ipv6_addr* raw(const lookup::Ipv6Address& address) {
+  return reinterpret_cast<const rte_ipv6_addr*>(&address);
+}
+#else
+using Address6 = uint8_t[16];
 const uint8_t* raw(const lookup::Ipv6Address& address) {
   return address.bytes.data();
+}
+#endif
+Address6* raw(const lookup::Ipv6Address* destinations) {
+  return reinterpret_cast<Address6*>(const_cast<lookup::Ipv6Address*>(destinations));
 }
 
 // An entry keeps a bit for itself, the rest is a next hop or a node's number. Groups always fit.
@@ -147,7 +156,7 @@ struct RteLpm6 {
   static constexpr auto free = rte_lpm6_free;
   static constexpr auto add = rte_lpm6_add;
   static constexpr auto remove = rte_lpm6_delete;
-  static void lookup(const Table* table, uint8_t (*destinations)[16], NextHop* next_hops, int n) {
+  static void lookup(const Table* table, Address6* destinations, NextHop* next_hops, int n) {
     rte_lpm6_lookup_bulk_func(table, destinations, next_hops, static_cast<unsigned>(n));
   }
   static GroupId group(NextHop next_hop) {
