@@ -14,7 +14,12 @@
 // After dpdk.hpp, which knows what has to come first.
 #include <rte_cryptodev.h>
 #include <rte_ip.h>
+#include <rte_ipsec_sa.h>
+#include <rte_mbuf.h>
+// Its functions are C, which it does not say from DPDK 24.11 on.
+extern "C" {
 #include <rte_ipsec.h>
+}
 
 namespace hecto::bench {
 

@@ -29,7 +29,7 @@ SaState state_of(uint8_t choice) {
   state.id = {*IpAddress::parse(v4 ? "192.0.2.2" : "2001:db8::2"), 0x01010101};
   state.transform = transform_by_name(kNames[choice & 7][0], kNames[choice & 7][1]).value();
   state.mode = (choice & 16) != 0 ? hecto::IpsecMode::kTunnel : hecto::IpsecMode::kTransport;
-  if ((choice & 32) != 0) state.encapsulation = UdpEncapsulation{};
+  if ((choice & 32) != 0) state.encapsulation = hecto::UdpEncapsulation{};
   state.keys.cipher_bytes =
       static_cast<uint8_t>(state.transform.key_bytes + state.transform.salt_bytes());
   state.keys.integrity_bytes = static_cast<uint8_t>(state.transform.integrity_key_bytes());
