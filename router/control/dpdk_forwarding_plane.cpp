@@ -115,8 +115,7 @@ Result<void> DpdkForwardingPlane::set_promiscuous(const std::string& port, bool 
   return found == nullptr ? fail("there is no port " + port) : found->set_promiscuous(on);
 }
 
-bool DpdkForwardingPlane::spread(const std::string& port, QueueId queue,
-                                 const SpreadCosts& costs) {
+bool DpdkForwardingPlane::spread(const std::string& port, QueueId queue, const SpreadCosts& costs) {
   return dataplane_->spread(port, queue, costs);
 }
 
