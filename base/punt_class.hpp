@@ -19,7 +19,7 @@ enum class PuntClass : uint8_t {
   kIke,          // UDP 500 and 4500
   kManagement,   // TCP to ports on which somebody listens
   kLocal,        // anything else to the router itself
-  kTransit,      // what Linux forwards: by a device that only Linux has
+  kTransit,      // what Linux forwards: by a device that only Linux has, or by its rules
   kGlean,        // waits for its neighbor
   kStrangers,    // TCP to ports of routing protocols, from hosts that are no known peers
   kFragments,    // fragments to the router itself

@@ -20,6 +20,7 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"no_route", Stage::kLookup, true, 500, "no route to the destination"},
     {"unreachable", Stage::kLookup, true, 500, "a route of type unreachable"},
     {"prohibit", Stage::kLookup, true, 500, "a route of type prohibit"},
+    {"policy_rule", Stage::kLookup, true, 250000, "a policy rule may send it by another table"},
     {"redirect", Stage::kRewrite, true, 400, "back by its interface: a better first hop is told"},
     {"other_protocol", Stage::kClassify, true, 10000, "neither ARP nor IP: LLDP, LACP, MPLS"},
     {"truncated", Stage::kClassify, false, 0, "shorter than its headers"},

@@ -37,6 +37,7 @@ enum class Reason : uint8_t {
   kNoRoute,        // Linux answers "network unreachable"
   kUnreachable,    // a route of type unreachable
   kProhibit,       // a route of type prohibit
+  kPolicyRule,     // a policy rule of Linux may send it by another table
   kRedirect,       // leaves by the interface that it came in by: Linux tells its sender so
   kOtherProtocol,  // any other EtherType: LLDP, LACP, MPLS
   // Drops.

@@ -114,6 +114,9 @@ MessageKind kind_of(const Message& message) noexcept {
     case RTM_NEWNEXTHOP:
     case RTM_DELNEXTHOP:
       return MessageKind::kNextHop;
+    case RTM_NEWRULE:
+    case RTM_DELRULE:
+      return family == AF_INET || family == AF_INET6 ? MessageKind::kRule : MessageKind::kOther;
     case RTM_NEWROUTE:
     case RTM_DELROUTE:
       if (family == AF_INET) return MessageKind::kRoute4;
@@ -130,6 +133,7 @@ bool is_removal(const Message& message) noexcept {
     case RTM_DELNEIGH:
     case RTM_DELNEXTHOP:
     case RTM_DELROUTE:
+    case RTM_DELRULE:
       return true;
     default:
       return false;

@@ -39,6 +39,7 @@ enum class MessageKind : uint8_t {
   kLink,
   kAddress,
   kNextHop,
+  kRule,
   kRoute4,
   kRoute6,
   kNeighbor,

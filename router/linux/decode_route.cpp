@@ -89,6 +89,7 @@ bool read_multipath(Bytes bytes, int family, std::vector<NextHop>& hops, bool& e
 std::optional<RouteType> route_type(uint8_t type) {
   switch (type) {
     case RTN_UNICAST:
+    case RTN_THROW:  // without next hops: as if the table had none for it
       return RouteType::kUnicast;
     case RTN_LOCAL:
     case RTN_ANYCAST:
@@ -104,7 +105,7 @@ std::optional<RouteType> route_type(uint8_t type) {
     case RTN_PROHIBIT:
       return RouteType::kProhibit;
     default:
-      return std::nullopt;  // throw, nat, xresolve
+      return std::nullopt;  // nat, xresolve
   }
 }
 
@@ -193,7 +194,8 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
   set_prefix(seen, family, header->rtm_dst_len, route);
 
   bool encapsulated = seen.leg.encapsulated;
-  if (route.nexthop_object == 0 && !drops(route.type)) {
+  const bool thrown = header->rtm_type == RTN_THROW;
+  if (route.nexthop_object == 0 && !drops(route.type) && !thrown) {
     if (!seen.multipath.empty()) {
       if (!read_multipath(seen.multipath, family, route.next_hops, encapsulated)) {
         return Decoded::kMalformed;
@@ -207,7 +209,8 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
 
   out.removed = message.header.nlmsg_type == RTM_DELROUTE;
   const bool goes_nowhere = route.nexthop_object == 0 && route.next_hops.empty();
-  if (route.type == RouteType::kUnicast && goes_nowhere && !out.removed) return Decoded::kMalformed;
+  if (route.type == RouteType::kUnicast && goes_nowhere && !thrown && !out.removed)
+    return Decoded::kMalformed;
   const unsigned flags = message.header.nlmsg_flags;
   const bool news = !out.removed && (flags & NLM_F_MULTI) == 0;  // else a dump, in order
   out.replace = news && (flags & NLM_F_REPLACE) != 0;

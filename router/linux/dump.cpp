@@ -1,6 +1,7 @@
 #include "router/linux/dump.hpp"
 
 #include <fmt/format.h>
+#include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
@@ -47,6 +48,12 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
       object->nh_family = phase.family;
       break;
     }
+    case MessageKind::kRule: {
+      auto* rule =
+          static_cast<fib_rule_hdr*>(mnl_nlmsg_put_extra_header(header, sizeof(fib_rule_hdr)));
+      rule->family = phase.family;
+      break;
+    }
     case MessageKind::kNeighbor: {
       auto* neighbor = static_cast<ndmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ndmsg)));
       neighbor->ndm_family = phase.family;
@@ -72,7 +79,9 @@ std::vector<DumpPhase> dump_plan(bool filtered) {
   std::vector<DumpPhase> plan{{MessageKind::kLink, RTM_GETLINK, AF_UNSPEC, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET6, 0},
-                              {MessageKind::kNextHop, RTM_GETNEXTHOP, AF_UNSPEC, 0}};
+                              {MessageKind::kNextHop, RTM_GETNEXTHOP, AF_UNSPEC, 0},
+                              {MessageKind::kRule, RTM_GETRULE, AF_INET, 0},
+                              {MessageKind::kRule, RTM_GETRULE, AF_INET6, 0}};
   for (const auto& [kind, family] :
        {std::pair{MessageKind::kRoute4, AF_INET}, std::pair{MessageKind::kRoute6, AF_INET6}}) {
     const auto byte = static_cast<uint8_t>(family);

@@ -19,7 +19,7 @@ struct DumpPhase {
   int device = 0;  // routes: only those with a next hop on it, where the kernel filters; 0: all
 };
 
-// Links, addresses, next-hop objects, routes, neighbors, in this order. `filtered`: the kernel
+// Links, addresses, next-hop objects, policy rules, routes, neighbors, in this order. `filtered`: the kernel
 // picks the tables (NETLINK_GET_STRICT_CHK, Linux 4.20), else all come and decode_route() picks.
 std::vector<DumpPhase> dump_plan(bool filtered);
 // Next-hop objects, the local tables, and of the others what leaves by these devices. Only where

@@ -13,7 +13,8 @@ constexpr unsigned kNextHopGroup = RTNLGRP_NEXTHOP;
 #endif
 
 constexpr unsigned kGroups[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
-                                RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEIGH};
+                                RTNLGRP_IPV4_RULE,  RTNLGRP_IPV6_RULE,   RTNLGRP_IPV4_ROUTE,
+                                RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH};
 
 constexpr size_t kMostDevices = 4;  // each costs the kernel a walk over its tables
 
@@ -78,6 +79,10 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
     case MessageKind::kNextHop:
       decoded = decode_nexthop(message, nexthop_);
       if (decoded == Decoded::kEvent) deliver_nexthop(live);
+      break;
+    case MessageKind::kRule:
+      decoded = decode_rule(message, rule_);
+      if (decoded == Decoded::kEvent) events_.rule(rule_.rule, rule_.removed);
       break;
     case MessageKind::kRoute4:
     case MessageKind::kRoute6:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "router/linux/decode_rule.hpp"
 #include "router/linux/mirror_base.hpp"
 
 namespace hecto::router {
@@ -51,6 +52,7 @@ class NetlinkMirror final : public MirrorBase {
   AddressEvent address_;
   NeighborEvent neighbor_;
   NextHopEvent nexthop_;
+  RuleEvent rule_;
   RouteEvent route_;
 };
 

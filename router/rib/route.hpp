@@ -82,6 +82,8 @@ struct LinuxNeighbor {
   bool operator==(const LinuxNeighbor&) const = default;
 };
 
+struct PolicyRule;
+
 // What the netlink mirror calls, on the control thread. Between resync_begin and resync_end the
 // kernel's whole state is replayed; what was not replayed is gone by then.
 class LinuxEvents {
@@ -98,6 +100,8 @@ class LinuxEvents {
   // `replace`: the kernel put it in the place of another route of the same prefix, table, tos and
   // metric (NLM_F_REPLACE). An IPv6 removal may name only some next hops of a multipath route.
   virtual void route(const Route& route, bool removed, bool replace) = 0;
+  // A policy rule; `removed`: it goes.
+  virtual void rule(const PolicyRule&, bool) {}
   virtual void resync_begin(const std::string& why) = 0;
   // A resync of less: every next-hop object, every route of the local table, and of the others the
   // routes that leave by one of devices_beside(ifindex). What leaves by `ifindex`, an object or a

@@ -11,8 +11,9 @@
 // returns. commit() belongs behind each batch of changes, and about once a second without any: it
 // publishes a FIB generation, takes back what readers let go of, and tries again what did not fit.
 //
-// Linux's rules (local, then main, then default) become an order among the routes of one prefix:
-// a more specific route of a later table wins here, not in Linux.
+// Linux's usual rules (local, then main, then default) become an order among the routes of one
+// prefix: a more specific route of a later table wins here, not in Linux. Where it has others,
+// workers ask those besides (RuleTable).
 #pragma once
 
 #include <map>
@@ -25,6 +26,7 @@
 #include "router/rib/linux_routes.hpp"
 #include "router/rib/loaded_routes.hpp"
 #include "router/rib/local_routes.hpp"
+#include "router/rib/policy_rules.hpp"
 #include "router/rib/route_store.hpp"
 #include "router/rib/routing_views.hpp"
 #include "router/rib/static_routes.hpp"
@@ -95,11 +97,18 @@ class Routing final : public LinuxEvents {
   void route(const Route& route, bool removed, bool replace) override {
     linux_.route(route, removed, replace);
   }
-  void resync_begin(const std::string& why) override { linux_.resync_begin(why); }
+  void rule(const PolicyRule& rule, bool removed) override { rules_.rule(rule, removed); }
+  void resync_begin(const std::string& why) override {
+    linux_.resync_begin(why);
+    rules_.resync_begin();
+  }
   void device_resync_begin(int ifindex, const std::string& why) override {
     linux_.device_resync_begin(ifindex, why);
   }
-  void resync_end() override { linux_.resync_end(); }
+  void resync_end() override {
+    linux_.resync_end();
+    rules_.resync_end();
+  }
   std::vector<int> devices_beside(int ifindex) const override {
     return linux_.devices_beside(ifindex);
   }
@@ -110,6 +119,7 @@ class Routing final : public LinuxEvents {
 
   void commit() { store_.commit(); }
 
+  const PolicyRules& rules() const { return rules_; }
   UrpfView urpf(int socket) const { return store_.urpf().view(socket); }
   UrpfInterfaces urpf_interfaces(GroupId group) const { return store_.urpf().get(group); }
 
@@ -130,6 +140,7 @@ class Routing final : public LinuxEvents {
   LocalRoutes local_{store_};
   StaticRoutes static_{store_};
   LoadedRoutes loaded_{store_, static_};
+  PolicyRules rules_;
 };
 
 }  // namespace hecto::router

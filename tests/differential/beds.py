@@ -94,7 +94,7 @@ def hectod_bed(lab, config=None, commands=()):
     router = lab.router("h")
     hosts = {wire: SilentHost(lab, f"h{wire}", router.space, f"v{wire}", wire) for wire in "ab"}
     reasons = ("arp local multicast broadcast link_local options ttl_expired too_big glean no_route unreachable "
-               "prohibit other_protocol").split()
+               "prohibit policy_rule other_protocol").split()
     whole = {"ports": {f"{wire}0": {"device": f"v{wire}", "addresses": list(ADDRESSES[wire])} for wire in "ab"},
              "punt": {reason: "100kpps" for reason in reasons}, **(config or {})}
     router.start(whole)

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "router/linux/decode_route.hpp"
+#include "router/linux/decode_rule.hpp"
 
 using namespace hecto::router;
 
@@ -22,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     NeighborEvent neighbor;
     NextHopEvent object;
     RouteEvent route;
+    RuleEvent rule;
     static_cast<void>(kind_of(message));
     if (decode_link(message, link) == Decoded::kEvent) require(link.link.name.size() < 16);
     if (decode_address(message, address) == Decoded::kEvent) {
@@ -34,6 +36,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const IpPrefix& prefix = route.route.prefix;
       require(prefix.length <= prefix.address.size() * 8);
       require(route.route.table >= 253 && route.route.table <= 255);
+    }
+    if (decode_rule(message, rule) == Decoded::kEvent) {
+      require(rule.rule.iif.size() < 16 && rule.rule.oif.size() < 16);
+      for (const auto& prefix : {rule.rule.from, rule.rule.to})
+        require(!prefix || (prefix->length > 0 && prefix->length <= prefix->address.size() * 8));
     }
   }
   return 0;

@@ -33,6 +33,8 @@ std::string_view advice(Reason reason) noexcept {
       return "A route says so: find it under Routes and delete it where it is not meant.";
     case Reason::kProhibit:
       return "A route says so: find it under Routes and delete it where it is not meant.";
+    case Reason::kPolicyRule:
+      return "Policy rules send more by other tables than Linux is given: see hecto show rules.";
     case Reason::kRedirect:
       return "Hosts on that link ignore redirects: give them the better first hop.";
     case Reason::kOtherProtocol:

@@ -198,6 +198,7 @@ PuntClass reason_class(Reason reason) noexcept {
     case Reason::kMulticast:
       return PuntClass::kMulticast;
     case Reason::kLocal:
+    case Reason::kPolicyRule:
     case Reason::kRedirect:
       return PuntClass::kTransit;
     case Reason::kArp:

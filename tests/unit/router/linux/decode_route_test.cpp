@@ -46,6 +46,15 @@ TEST(DecodeRoute, ReadsGatewayMetricAndReplace) {
   EXPECT_FALSE(event.removed);
 }
 
+TEST(DecodeRoute, AThrowIsARouteThatLeadsNowhere) {
+  MessageBuilder builder(RTM_NEWROUTE);
+  builder.head(route_head(AF_INET6, 32, RTN_THROW)).address(RTA_DST, "2001:db8::");
+  builder.put(RTA_OIF, 1);  // lo, as Linux says of IPv6
+  const RouteEvent event = decode_or_die(builder);
+  EXPECT_EQ(event.route.type, RouteType::kUnicast);
+  EXPECT_TRUE(event.route.next_hops.empty());
+}
+
 TEST(DecodeRoute, ReadsMultipathWithWeightsViaAndDeadLegs) {
   MessageBuilder builder(RTM_NEWROUTE);
   builder.head(route_head(AF_INET, 0));
@@ -87,7 +96,7 @@ TEST(DecodeRoute, MapsTypes) {
     EXPECT_EQ(decode_or_die(builder).route.type, ours);
   }
   MessageBuilder other(RTM_NEWROUTE);
-  other.head(route_head(AF_INET, 0, RTN_THROW));
+  other.head(route_head(AF_INET, 0, RTN_NAT));
   EXPECT_EQ(verdict(other), Decoded::kIgnored);
 }
 

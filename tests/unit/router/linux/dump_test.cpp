@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <linux/rtnetlink.h>
 
+#include <algorithm>
+
 #include "tests/unit/router/linux/message_builder.hpp"
 
 namespace hecto::router {
@@ -56,6 +58,10 @@ TEST(DumpPlan, ReadsLinksFirstAndRoutesAfterNextHopObjects) {
     EXPECT_TRUE(!route || objects);
     EXPECT_EQ(phase.table != 0, route);
   }
+  const auto rules = std::count_if(plan.begin(), plan.end(), [](const DumpPhase& phase) {
+    return phase.kind == MessageKind::kRule;
+  });
+  EXPECT_EQ(rules, 2);
   EXPECT_LT(dump_plan(false).size(), plan.size());
 }
 

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <random>
+#include <sstream>
 
+#include "router/rib/rule_text.hpp"
 #include "tests/beds/seed.hpp"
 #include "tests/unit/router/linux/mirror_bed.hpp"
 
@@ -28,6 +31,56 @@ TEST_F(Mirror, TellsLinksAddressesRoutesAndNeighborsAtTheStart) {
   ASSERT_NE(neighbor, state_.neighbors.end());
   EXPECT_TRUE(neighbor->second.value.usable);
   EXPECT_TRUE(agrees());
+}
+
+// What `ip rule` says, both families.
+std::string kernel_rules(const std::string& four, const std::string& six) {
+  std::string text;
+  for (const std::string& family : {four, six}) {
+    std::istringstream lines(family);
+    for (std::string line; std::getline(lines, line);) {
+      std::replace(line.begin(), line.end(), '\t', ' ');
+      while (!line.empty() && line.back() == ' ') line.pop_back();
+      if (!line.empty()) text += line + "\n";
+    }
+  }
+  return text;
+}
+
+std::string told_rules(const PolicyRules& rules) {
+  std::string text;
+  for (const PolicyRule& rule : rules.rules())
+    text += fmt::format("{}: {}\n", rule.priority, to_string(rule));
+  return text;
+}
+
+TEST_F(Mirror, FollowsPolicyRulesInTheKernelsOrder) {
+  two_ports();
+  ip("rule add from 10.0.0.100 lookup 200 pref 200");
+  start_mirror();
+  const auto agree = [this] {
+    EXPECT_EQ(told_rules(state_.rules), kernel_rules(ip("-4 rule show"), ip("-6 rule show")));
+  };
+  agree();
+  EXPECT_FALSE(state_.rules.usual(Family::kIpv4));
+  EXPECT_TRUE(state_.rules.usual(Family::kIpv6));
+  ip("rule add to 10.9.0.0/16 lookup 100 pref 200");
+  ip("rule add iif wan0 prohibit pref 150");
+  ip("rule add not from 10.1.0.0/16 to 10.2.0.0/16 goto 32766 pref 7");
+  ip("rule add from all lookup main suppress_prefixlength 0 pref 9");
+  ip("-6 rule add from 2001:db8::/32 blackhole pref 5");
+  ASSERT_TRUE(settle());
+  agree();
+  ip("rule del from 10.0.0.100 lookup 200 pref 200");
+  ip("rule del pref 150");
+  ASSERT_TRUE(settle());
+  agree();
+  ip("rule flush");
+  ip("-6 rule del pref 5");
+  mirror_->request_resync("test");
+  ASSERT_TRUE(settle());
+  agree();
+  EXPECT_TRUE(state_.rules.usual(Family::kIpv6));
 }
 
 TEST_F(Mirror, FollowsMultipathReplaceAndDropRoutes) {

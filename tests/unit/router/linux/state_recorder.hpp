@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "router/rib/route.hpp"
+#include "router/rib/policy_rules.hpp"
 
 namespace hecto::router {
 
@@ -30,6 +30,7 @@ class StateRecorder : public LinuxEvents {
   void nexthop_object(const NextHopObject& object, bool removed) override {
     update(objects, object.id, object, removed);
   }
+  void rule(const PolicyRule& told, bool removed) override { rules.rule(told, removed); }
   bool names_nexthop_object(uint32_t id) const override {
     return !names_object || names_object(id);
   }
@@ -61,12 +62,15 @@ class StateRecorder : public LinuxEvents {
     if (set.empty()) routes.erase(key(route));
   }
   void resync_begin(const std::string& why) override {
+    rules.resync_begin();
     ++generation_;
     in_resync = true;
     reasons.push_back(why);
   }
   void device_resync_begin(int ifindex, const std::string& why) override {
-    resync_begin(why);
+    ++generation_;
+    in_resync = true;
+    reasons.push_back(why);
     device_ = ifindex;
     ++device_resyncs;
   }
@@ -83,6 +87,7 @@ class StateRecorder : public LinuxEvents {
   }
   void resync_end() override {
     in_resync = false;
+    rules.resync_end();
     if (device_ != 0) {
       sweep(objects);
       sweep_routes([&](const Route& route) {
@@ -138,6 +143,7 @@ class StateRecorder : public LinuxEvents {
   std::vector<std::string> reasons;
   uint64_t route_events = 0;
   bool in_resync = false;
+  PolicyRules rules;
   bool by_device = false;  // resyncs of one device are wanted
   unsigned device_resyncs = 0;
 

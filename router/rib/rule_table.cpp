@@ -1,0 +1,290 @@
+#include "router/rib/rule_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "router/rib/candidate.hpp"
+
+namespace hecto::router {
+
+namespace {
+
+// What Linux compares of it: in IPv4 at least these bits, in IPv6 and in newer kernels more.
+constexpr uint8_t kLeastTos = 0x1c;  // IPTOS_RT_MASK
+
+bool asks_what_is_not_seen(const PolicyRule& rule) {
+  return rule.fwmask != 0 || rule.other_selectors || rule.l3mdev;
+}
+
+// It holds for every packet.
+bool unconditional(const PolicyRule& rule) {
+  PolicyRule bare;
+  bare.family = rule.family;
+  bare.priority = rule.priority;
+  bare.action = rule.action;
+  bare.table = rule.table;
+  bare.target = rule.target;
+  bare.protocol = rule.protocol;
+  return rule == bare;
+}
+
+bool contains(const lookup::Prefix4& prefix, uint32_t address) {
+  return prefix.contains(lookup::Ipv4Address{address});
+}
+bool contains(const lookup::Prefix6& prefix, const lookup::Ipv6Address& address) {
+  return prefix.contains(address);
+}
+
+template <typename Prefix>
+Prefix as(const IpPrefix& prefix) {
+  if constexpr (std::is_same_v<Prefix, lookup::Prefix4>)
+    return prefix.v4();
+  else
+    return prefix.v6();
+}
+
+}  // namespace
+
+bool left_to_linux(const PolicyRule& rule) {
+  if (asks_what_is_not_seen(rule) || rule.tos != 0) return true;
+  if (rule.action != RuleAction::kTable) return false;
+  const bool ours = rule.table >= kTableDefault && rule.table <= kTableLocal;
+  return !ours || (rule.table != kTableLocal && rule.suppress_prefix_length);
+}
+
+bool never_forwards(const PolicyRule& rule) {
+  return !rule.invert && (!rule.oif.empty() || rule.iif == "lo");
+}
+
+// Routes of main and default are found by one look-up, in this order: the one of default alone is
+// not known. Routes of local end in Linux, whatever the rules.
+template <typename Address>
+auto RuleTable<Address>::action_of(const PolicyRule& rule, bool main_before) -> Action {
+  switch (rule.action) {
+    case RuleAction::kTable:
+      if (rule.l3mdev) return Action::kLinux;
+      if (rule.table == kTableLocal) return Action::kNext;
+      if (rule.suppress_prefix_length) return Action::kLinux;
+      if (rule.table == kTableMain) return Action::kMain;
+      return rule.table == kTableDefault && main_before ? Action::kMain : Action::kLinux;
+    case RuleAction::kGoto:
+      return Action::kGoto;
+    case RuleAction::kNop:
+      return Action::kNext;
+    case RuleAction::kBlackhole:
+      return Action::kBlackhole;
+    case RuleAction::kUnreachable:
+      return Action::kUnreachable;
+    case RuleAction::kProhibit:
+      return Action::kProhibit;
+  }
+  return Action::kLinux;
+}
+
+template <typename Address>
+auto RuleTable<Address>::compiled(const PolicyRule& rule, Action action,
+                                  const InterfaceByName& interface) -> Rule {
+  Rule out;
+  out.action = action;
+  out.unsure = asks_what_is_not_seen(rule);
+  out.invert = rule.invert;
+  out.tos = rule.tos;
+  out.protocol = rule.ip_protocol;
+  out.source_ports = rule.source_ports;
+  out.destination_ports = rule.destination_ports;
+  out.plain = !out.unsure && !out.invert && out.tos == 0 && out.protocol == 0 &&
+              out.source_ports.any() && out.destination_ports.any();
+  if (!rule.invert) return out;
+  if (rule.from) out.from = as<Prefix>(*rule.from);
+  if (rule.to) out.to = as<Prefix>(*rule.to);
+  if (!rule.iif.empty()) out.interface = interface(rule.iif);
+  return out;
+}
+
+template <typename Address>
+auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
+                                 const InterfaceByName& interface)
+    -> Result<std::unique_ptr<const RuleTable>> {
+  std::unique_ptr<RuleTable> table(new RuleTable);
+  std::vector<PolicyRule> kept;
+  std::map<uint32_t, size_t> at;  // by priority: the first rule kept of it, or behind it
+  bool main_before = false;
+  for (const PolicyRule& rule : rules) {
+    at.emplace(rule.priority, kept.size());
+    if (kept.size() == kMostRules) break;
+    const bool no_packet =
+        !rule.oif.empty() || (!rule.iif.empty() && interface(rule.iif) == kNoInterface);
+    if (no_packet && !rule.invert) continue;
+    PolicyRule of_all = rule;
+    if (no_packet) {  // so its contrary holds for every packet
+      of_all = PolicyRule{};
+      of_all.action = rule.action;
+      of_all.table = rule.table;
+      of_all.target = rule.target;
+      of_all.l3mdev = rule.l3mdev;
+      of_all.suppress_prefix_length = rule.suppress_prefix_length;
+    }
+    table->rules_.push_back(compiled(of_all, action_of(of_all, main_before), interface));
+    main_before |= unconditional(of_all) && of_all.table == kTableMain;
+    kept.push_back(of_all);
+  }
+  if (kept.size() == kMostRules) {
+    kept.push_back({});
+    table->rules_.emplace_back().action = Action::kLinux;
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    Rule& rule = table->rules_[i];
+    if (rule.action != Action::kGoto) continue;
+    const auto target = at.find(kept[i].target);
+    if (target == at.end() || target->second <= i)  // Linux lets none go back
+      rule.action = Action::kNext;
+    else
+      rule.jump = static_cast<uint16_t>(target->second);
+  }
+  for (const Rule& rule : table->rules_) table->asks_for_more_ |= !rule.plain;
+  table->words_ = (kept.size() + kWordBits - 1) / kWordBits;
+  auto sources = table->add_classes(kept, &PolicyRule::from, table->source_bits_);
+  auto destinations = table->add_classes(kept, &PolicyRule::to, table->destination_bits_);
+  if (!sources) return tl::unexpected(sources.error());
+  if (!destinations) return tl::unexpected(destinations.error());
+  table->sources_ = std::move(*sources);
+  table->destinations_ = std::move(*destinations);
+  table->add_interfaces(kept, interface);
+  return std::unique_ptr<const RuleTable>(std::move(table));
+}
+
+template <typename Address>
+auto RuleTable<Address>::add_classes(std::span<const PolicyRule> rules, PrefixOf prefix_of,
+                                     Bits& bits) const -> Result<std::unique_ptr<Fib>> {
+  std::vector<Prefix> classes{Prefix{}};  // the first: what no rule names
+  for (const PolicyRule& rule : rules)
+    if (!rule.invert && rule.*prefix_of) classes.push_back(as<Prefix>(*(rule.*prefix_of)));
+  std::sort(classes.begin() + 1, classes.end());
+  classes.erase(std::unique(classes.begin() + 1, classes.end()), classes.end());
+  auto fib = Fib::create({.engine = lookup::Engine::kTrie});
+  if (!fib) return fail(fmt::format("policy rules: {}", lookup::to_string(fib.error())));
+  bits.assign(classes.size() * words_, 0);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    for (size_t r = 0; r < rules.size(); ++r) {
+      const std::optional<IpPrefix>& prefix = rules[r].*prefix_of;
+      const bool asks = prefix && !rules[r].invert;
+      if (!asks || (c > 0 && as<Prefix>(*prefix).contains(classes[c])))
+        bits[c * words_ + r / kWordBits] |= uint64_t{1} << r % kWordBits;
+    }
+    if (c == 0) continue;
+    if (auto done = (*fib)->add(classes[c], static_cast<lookup::GroupId>(c)); !done)
+      return fail(fmt::format("policy rules: {}", lookup::to_string(done.error())));
+  }
+  (*fib)->publish();
+  return std::move(*fib);
+}
+
+template <typename Address>
+void RuleTable<Address>::add_interfaces(std::span<const PolicyRule> rules,
+                                        const InterfaceByName& interface) {
+  std::vector<InterfaceId> classes{kNoInterface};  // the first: what no rule names
+  const auto named = [&](const PolicyRule& rule) {
+    return rule.iif.empty() || rule.invert ? kNoInterface : interface(rule.iif);
+  };
+  for (const PolicyRule& rule : rules) {
+    const InterfaceId id = named(rule);
+    if (id == kNoInterface || interface_class_[id] != 0) continue;
+    interface_class_[id] = static_cast<uint16_t>(classes.size());
+    classes.push_back(id);
+  }
+  interface_bits_.assign(classes.size() * words_, 0);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    for (size_t r = 0; r < rules.size(); ++r) {
+      const InterfaceId asked = named(rules[r]);
+      if (asked == kNoInterface || asked == classes[c])
+        interface_bits_[c * words_ + r / kWordBits] |= uint64_t{1} << r % kWordBits;
+    }
+  }
+}
+
+template <typename Address>
+void RuleTable<Address>::classify_sources(const Address* in, lookup::GroupId* classes,
+                                          size_t n) const noexcept {
+  lookup_batch(sources_->view(0), in, classes, n);
+}
+
+template <typename Address>
+void RuleTable<Address>::classify_destinations(const Address* in, lookup::GroupId* classes,
+                                               size_t n) const noexcept {
+  lookup_batch(destinations_->view(0), in, classes, n);
+}
+
+// The first rule, not before `from`, whose bits are set for the packet; size() or more: none.
+template <typename Address>
+size_t RuleTable<Address>::next(const Packet& packet, size_t from) const noexcept {
+  const size_t known = std::min<size_t>(packet.key.interface, kMaxInterfaceId + 1);
+  const uint64_t* const a = &source_bits_[packet.source_class * words_];
+  const uint64_t* const b = &destination_bits_[packet.destination_class * words_];
+  const uint64_t* const c = &interface_bits_[interface_class_[known] * words_];
+  uint64_t wanted = ~uint64_t{0} << from % kWordBits;
+  for (size_t word = from / kWordBits; word < words_; ++word) {
+    const uint64_t hits = a[word] & b[word] & c[word] & wanted;
+    if (hits != 0) return word * kWordBits + static_cast<size_t>(std::countr_zero(hits));
+    wanted = ~uint64_t{0};
+  }
+  return rules_.size();
+}
+
+template <typename Address>
+auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noexcept -> Holds {
+  if (rule.plain) return Holds::kYes;
+  const RuleKey& key = packet.key;
+  const Holds no = rule.invert ? Holds::kYes : Holds::kNo;
+  if (rule.from && !contains(*rule.from, packet.source)) return no;
+  if (rule.to && !contains(*rule.to, packet.destination)) return no;
+  if (rule.interface && *rule.interface != key.interface) return no;
+  if ((rule.tos & kLeastTos) != (key.tos & kLeastTos) && rule.tos != 0) return no;
+  if (rule.protocol != 0 && key.protocol_seen && rule.protocol != key.protocol) return no;
+  const bool ports = !rule.source_ports.any() || !rule.destination_ports.any();
+  if (ports && key.ports_seen) {
+    if (!rule.source_ports.any() && !rule.source_ports.contains(key.source_port)) return no;
+    if (!rule.destination_ports.any() && !rule.destination_ports.contains(key.destination_port))
+      return no;
+  }
+  const bool unsure = rule.unsure || rule.tos != 0 || (rule.protocol != 0 && !key.protocol_seen) ||
+                      (ports && !key.ports_seen);
+  if (unsure) return Holds::kMaybe;
+  return rule.invert ? Holds::kNo : Holds::kYes;
+}
+
+template <typename Address>
+Reason RuleTable<Address>::verdict(const Packet& packet, bool routed) const noexcept {
+  for (size_t i = next(packet, 0); i < rules_.size(); i = next(packet, i + 1)) {
+    const Rule& rule = rules_[i];
+    if (rule.action == Action::kNext) continue;
+    const Holds held = holds(rule, packet);
+    if (held == Holds::kNo) continue;
+    if (held == Holds::kMaybe) return Reason::kPolicyRule;
+    switch (rule.action) {
+      case Action::kMain:
+        if (routed) return Reason::kNone;
+        break;
+      case Action::kGoto:
+        i = rule.jump - size_t{1};
+        break;
+      case Action::kBlackhole:
+        return Reason::kBlackhole;
+      case Action::kUnreachable:
+        return Reason::kUnreachable;
+      case Action::kProhibit:
+        return Reason::kProhibit;
+      case Action::kLinux:
+      case Action::kNext:
+        return Reason::kPolicyRule;
+    }
+  }
+  return Reason::kNoRoute;
+}
+
+template class RuleTable<uint32_t>;
+template class RuleTable<lookup::Ipv6Address>;
+
+}  // namespace hecto::router
