@@ -10,6 +10,7 @@
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/link_local.hpp"
+#include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/urpf.hpp"
 
@@ -181,11 +182,13 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
           PacketAnswer& answer) {
   if (lane.count > 0 && asks_urpf(question, snapshot)) {
     answer.urpf = true;
+    if (snapshot.rules) apply_rules_back(lane, chunk, *snapshot.rules, snapshot, 0);
     check_reverse_path(lane, chunk, tables, snapshot, 0);
   }
   if (lane.count > 0) lookup_batch(fib, lane.destinations, lane.groups, lane.count);
   if (lane.count > 0 && question.interface != kNoInterface)
     check_forwarding(lane, chunk, tables.next_hops, snapshot);
+  if (snapshot.rules) apply_rules(lane, chunk, tables, *snapshot.rules);
   if (policies != nullptr) {
     answer.policies = true;
     const auto protect = std::make_unique<EspBatch>();

@@ -6,6 +6,7 @@
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
+#include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/unfinished_checksum.hpp"
@@ -151,6 +152,10 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
     check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
     check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
   }
+  if (rules_ != nullptr) [[unlikely]] {
+    apply_rules(chunk.v4, chunk, options_.tables, *rules_);
+    apply_rules(chunk.v6, chunk, options_.tables, *rules_);
+  }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
     ipsec.policy_check.forwarded(chunk, options_.tables, ipsec.encap.batch());
@@ -237,6 +242,10 @@ template <unsigned Features>
 inline void Pipeline::route(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureUrpf) {
     const uint64_t sa_flag = Features & kFeatureIpsec ? options_.ipsec->sa_flag : 0;
+    if (rules_ != nullptr) [[unlikely]] {
+      apply_rules_back(chunk.v4, chunk, *rules_, *snapshot_, sa_flag);
+      apply_rules_back(chunk.v6, chunk, *rules_, *snapshot_, sa_flag);
+    }
     check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag);
     check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_, sa_flag);
   }
@@ -352,6 +361,7 @@ void Pipeline::sample_checksum(const rte_mbuf* packet) noexcept {
 void Pipeline::use(const Snapshot& snapshot,
                    const std::array<TransmitPath, kMaxPorts>& transmit) noexcept {
   snapshot_ = &snapshot;
+  rules_ = snapshot.rules.get();
   transmitter_.use(&transmit);
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);

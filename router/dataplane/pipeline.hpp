@@ -5,7 +5,8 @@
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     look-up      destination -> next-hop group
-//     after_lookup()  [policy check, encap]  what a policy protects goes on as ESP
+//     after_lookup()  policy rules what Linux's rules send elsewhere, where there are some
+//                     [policy check, encap]  what a policy protects goes on as ESP
 //     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
 //                     transmit     that port's buffer; flush() sends
 //
@@ -160,6 +161,7 @@ class Pipeline {
   Options options_;
   RefusedSink& refused_sink_;
   const Snapshot* snapshot_ = nullptr;
+  const RuleTables* rules_ = nullptr;                // the snapshot's
   unsigned features_ = 0;                            // of all ports
   Entries entries_{};                                // for what comes from any port
   std::array<ReceivedEntry, kMaxPorts> received_{};  // by the port that it came in by

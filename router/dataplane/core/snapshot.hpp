@@ -125,6 +125,7 @@ class CaptureUse;
 class InheritedTables;
 class PuntSessions;
 class TraceSession;
+struct RuleTables;
 
 struct Snapshot {
   uint64_t generation = 0;
@@ -146,8 +147,9 @@ struct Snapshot {
   std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
-  std::shared_ptr<TraceSession> trace;  // null unless `hecto trace` is waiting
-  std::shared_ptr<CaptureUse> capture;  // null unless `hecto capture` runs
+  std::shared_ptr<const RuleTables> rules;  // null: Linux's usual ones
+  std::shared_ptr<TraceSession> trace;      // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;      // null unless `hecto capture` runs
 };
 
 }  // namespace hecto::router

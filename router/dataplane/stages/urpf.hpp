@@ -11,29 +11,17 @@
 
 #include <algorithm>
 
-#include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/core/chunk.hpp"
-#include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/stages/sources.hpp"
 
 namespace hecto::router {
 
 namespace urpf_detail {
 
-inline void sources(const Lane4& lane, uint32_t* out) noexcept {
-  for (unsigned i = 0; i < lane.count; ++i)
-    out[i] = load32_be(rte_pktmbuf_mtod(lane.packets[i], const uint8_t*) +
-                       lane.ingress[i].l2_length() + 12);
-}
-inline void sources(const Lane6& lane, lookup::Ipv6Address* out) noexcept {
-  for (unsigned i = 0; i < lane.count; ++i)
-    std::memcpy(&out[i],
-                rte_pktmbuf_mtod(lane.packets[i], const uint8_t*) + lane.ingress[i].l2_length() + 8,
-                16);
-}
 inline void look_up(const TableViews& t, const uint32_t* in, lookup::GroupId* out, unsigned n) {
   lookup_batch(t.fib4, in, out, n);
 }
@@ -65,7 +53,7 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
                                const Snapshot& snapshot, uint64_t sa_flag) noexcept {
   alignas(64) Address sources[kChunkSize];
   lookup::GroupId groups[kChunkSize];
-  urpf_detail::sources(lane, sources);
+  read_sources(lane, sources);
   urpf_detail::look_up(tables, sources, groups, lane.count);
   unsigned kept = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
