@@ -41,6 +41,7 @@ enum class Noun : uint8_t {
   kPorts,
   kInterfaces,
   kNeighbors,
+  kRules,
   kNextHops,
   kWorkers,
   kOffload,

@@ -216,6 +216,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/ports", Noun::kPorts},
     {"/v1/interfaces", Noun::kInterfaces},
     {"/v1/neighbors", Noun::kNeighbors},
+    {"/v1/rules", Noun::kRules},
     {"/v1/nexthops", Noun::kNextHops},
     {"/v1/workers", Noun::kWorkers},
     {"/v1/offload", Noun::kOffload},

@@ -50,6 +50,7 @@ constexpr Noun kNouns[] = {
     {"ipsec",
      {{{"", "SAs with rates, lifetimes and replay windows; policies and what protects them"}}}},
     {"neighbors", {{{"", "addresses and MACs on the links, the unusable ones first"}}}},
+    {"rules", {{{"", "Linux's policy rules, and who does what they say: hecto or Linux"}}}},
     {"nexthops", {{{"", "next-hop groups, those with most routes first"}}}},
     {"workers", {{{"", "load, Mpps, cycles per packet and stage, burst fill; the busiest first"}}}},
     {"offload",

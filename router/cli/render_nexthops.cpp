@@ -29,6 +29,18 @@ std::string render_neighbors(const json& answer, Style style) {
   return table.text(style);
 }
 
+std::string render_rules(const json& answer, Style style) {
+  const std::vector<json> rules = list(answer, "rules");
+  if (rules.empty()) return "no policy rules: Linux has told of none\n";
+  Table table({{"family"}, {"priority", Align::kRight}, {"rule"}, {"done by"}});
+  for (const json& rule : rules) {
+    const std::string by = text(rule, "done_by");
+    table.row({text(rule, "family"), text(rule, "priority"), text(rule, "rule"),
+               Cell(by, by == "linux" ? Paint::kWarn : Paint::kPlain)});
+  }
+  return table.text(style);
+}
+
 std::string render_nexthops(const json& answer, Style style) {
   std::vector<json> hops = list(answer, "nexthops");
   std::stable_sort(hops.begin(), hops.end(), [](const json& a, const json& b) {

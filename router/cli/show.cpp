@@ -23,6 +23,7 @@ Render renderer(const std::string& noun) {
       {"ports", render_ports},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
+      {"rules", render_rules},
       {"nexthops", render_nexthops},
       {"workers", render_workers},
       {"offload", render_offload},

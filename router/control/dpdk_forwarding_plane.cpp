@@ -182,6 +182,11 @@ void DpdkForwardingPlane::set_punt_sessions(std::shared_ptr<const PuntSessions> 
   changed_ = true;
 }
 
+void DpdkForwardingPlane::set_rules(std::shared_ptr<const RuleTables> rules) {
+  changed_ |= dataplane_->settings().rules != rules;
+  dataplane_->settings().rules = std::move(rules);
+}
+
 void DpdkForwardingPlane::use_ipsec(bool used) {
   changed_ |= dataplane_->settings().ipsec != used;
   dataplane_->settings().ipsec = used;

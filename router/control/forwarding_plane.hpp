@@ -25,6 +25,7 @@ namespace hecto::router {
 class CaptureUse;
 class PuntSessions;
 class TraceSession;
+struct RuleTables;
 struct SpreadCosts;
 
 // A port that runs.
@@ -108,13 +109,16 @@ class ForwardingPlane {
   virtual void configure(const config::Config& config) = 0;
   // Who the router itself talks to; null: not known.
   virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
+  // Linux's policy rules; null: its usual ones.
+  virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
   virtual void close(bool closed) = 0;    // whether all that comes in is dropped as not_ready
   virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;    // null: none
   virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;  // null: none
   virtual void publish() = 0;
-  virtual void publish_changes() = 0;  // only if interfaces, sessions or IPsec's use have changed
-  virtual void reclaim() = 0;          // what nobody reads any more
+  virtual void
+  publish_changes() = 0;       // only if interfaces, sessions, rules or IPsec's use have changed
+  virtual void reclaim() = 0;  // what nobody reads any more
 
   virtual std::vector<PortStatus> ports() const = 0;  // by name
   virtual std::optional<PortStatus> port(const std::string& name) const = 0;

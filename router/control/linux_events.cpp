@@ -42,6 +42,10 @@ void LinuxEventFanOut::route(const Route& route, bool removed, bool replace) {
     routing_.route(route, removed, replace);
 }
 
+void LinuxEventFanOut::rule(const PolicyRule& rule, bool removed) {
+  if (config_.mirror_routes) routing_.rule(rule, removed);
+}
+
 void LinuxEventFanOut::resync_begin(const std::string& why) {
   ++resyncs_;
   resyncing_ = true;

@@ -38,6 +38,7 @@ class LinuxEventFanOut final : public LinuxEvents {
     return routing_.names_nexthop_object(id);
   }
   void route(const Route& route, bool removed, bool replace) override;
+  void rule(const PolicyRule& rule, bool removed) override;
   void resync_begin(const std::string& why) override;
   void device_resync_begin(int ifindex, const std::string& why) override {
     routing_.device_resync_begin(ifindex, why);  // links are not read

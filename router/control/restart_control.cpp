@@ -121,7 +121,7 @@ void RestartControl::keep(const Running& running, const InterfaceTable& interfac
   now.sas = ipsec.sa_numbers();
   if (when == When::kRunning)
     for (SaNumbers& numbers : now.sas) numbers.sequence += SaNumbers::kReserve;
-  now.tables = whole_;
+  now.tables = rules_hold_ ? std::string() : whole_;
   state_.keep(now);
 }
 

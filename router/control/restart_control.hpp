@@ -52,6 +52,8 @@ class RestartControl {
   // This run's are whole from here on.
   void tables_known(const Tables& tables, DpdkForwardingPlane& plane, const Running& running,
                     const InterfaceTable& interfaces, const Ipsec& ipsec);
+  // Where policy rules hold, tables alone do not say how packets go: the next run does without.
+  void rules_hold(bool some) { rules_hold_ = some; }
   std::vector<SaNumbers> sa_numbers() const;  // of the run before
   // Writes down what has changed, for the next run; numbers of SAs with a reserve, but at the end,
   // when no worker gives out any more.
@@ -67,6 +69,7 @@ class RestartControl {
   RunStateKeeper state_;
   std::shared_ptr<const InheritedTables> inherited_;
   std::string whole_;  // the run whose tables are
+  bool rules_hold_ = false;
 };
 
 }  // namespace hecto::router

@@ -26,6 +26,7 @@
 #include "router/control/reload_control.hpp"
 #include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
+#include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
@@ -140,6 +141,7 @@ void Router::turn(int timeout_ms) {
     }
   }
   late_files_->tick(parts());
+  if (linux_ && linux_->mirror_known()) rules_->tick();
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -178,6 +180,7 @@ void Router::update_gate() {
   known.routes = (!linux_ || (linux_->mirror_known() && swept_)) && !late_files_->pending();
   if (linux_ && linux_->mirror_known() && !swept_) sweep_linux();  // and what it changes is read
   restart_->watch(*running_, interfaces_->table(), *plane_);
+  restart_->rules_hold(rules_->any());
   known.inherited = restart_->inherits();
   known.policies = !xfrm_ || xfrm_->whole();
   known.policies_wanted = xfrm_ || !ipsec().empty();
@@ -276,6 +279,8 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
   const std::vector<std::string> troubled = liveness_->lines();
   lines.insert(lines.end(), troubled.begin(), troubled.end());
+  const std::vector<std::string> by_rules = rules_->lines();
+  lines.insert(lines.end(), by_rules.begin(), by_rules.end());
   const std::vector<std::string> kept = persist_->lines();
   lines.insert(lines.end(), kept.begin(), kept.end());
   return lines;

@@ -53,6 +53,7 @@ class PuntControl;
 class ReloadControl;
 class RestartControl;
 class RouteControl;
+class RuleControl;
 class Routing;
 class Sampler;
 class SpreadControl;
@@ -170,6 +171,7 @@ class Router {
   std::unique_ptr<SpreadControl> spread_;
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
+  std::unique_ptr<RuleControl> rules_;
   std::unique_ptr<PersistControl> persist_;
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;

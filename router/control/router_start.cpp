@@ -26,6 +26,7 @@
 #include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
+#include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
@@ -161,6 +162,7 @@ void Router::start_interfaces() {
   spread_ = std::make_unique<SpreadControl>(*plane_, *sampler_);
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
+  rules_ = std::make_unique<RuleControl>(routing(), *plane_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
                                               *routes_, routing(), ipsec());

@@ -104,6 +104,10 @@ class FakePlane final : public ForwardingPlane {
   void set_punt_sessions(std::shared_ptr<const PuntSessions> known) override {
     sessions = std::move(known);
   }
+  void set_rules(std::shared_ptr<const RuleTables> now) override {
+    said_.push_back(now ? "rules" : "no rules");
+    rules = std::move(now);
+  }
   void use_ipsec(bool used) override { ipsec = used; }
   void close(bool closes) override { closed = closes; }
   void set_trace(std::shared_ptr<TraceSession> session) override { trace = std::move(session); }
@@ -166,6 +170,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
   unsigned feature_bits = 0;
+  std::shared_ptr<const RuleTables> rules;
   bool ipsec = false;
   bool closed = false;
 

@@ -239,6 +239,24 @@ def test_forwards_by_the_tables_of_the_run_before(hugepages, bed, kill):
     bed.a.ping("20.0.0.1")
 
 
+def test_where_policy_rules_hold_no_tables_are_left(hugepages, bed):
+    """Tables alone do not say how packets go then."""
+    by_them = "forwarding by the tables of the run before"
+
+    def log_of_restart():
+        time.sleep(2.5)  # the state is written each second
+        mark = len(bed.router.log())
+        bed.service.restart()
+        wait_for(lambda: "Linux's state is read" in bed.router.log()[mark:], 20, "Linux's routes")
+        return bed.router.log()[mark:]
+    bed.router.linux_sh("ip rule add to 20.0.0.0/8 blackhole pref 100")
+    assert by_them not in log_of_restart()
+    bed.a.ping("10.2.0.1")
+    bed.router.linux_sh("ip rule del pref 100")
+    assert by_them in log_of_restart()
+    bed.a.ping("10.2.0.1")
+
+
 ALL_READ = "all is read; forwarding by it"
 
 

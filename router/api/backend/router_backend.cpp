@@ -103,6 +103,8 @@ json RouterBackend::answer(Noun noun) {
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:
       return show_neighbors(r.routing());
+    case Noun::kRules:
+      return show_rules(r.routing());
     case Noun::kNextHops:
       return show_next_hops(r.routing(), table_use(r.tables()), r.plane());
     case Noun::kWorkers:

@@ -10,6 +10,8 @@
 #include "router/control/persist_control.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "router/rib/routing.hpp"
+#include "router/rib/rule_table.hpp"
+#include "router/rib/rule_text.hpp"
 
 namespace hecto::router {
 namespace {
@@ -173,6 +175,20 @@ json show_neighbors(const Routing& routing) {
     return a["usable"].get<bool>() < b["usable"].get<bool>();
   });
   return {{"neighbors", list}};
+}
+
+json show_rules(const Routing& routing) {
+  json list = json::array();
+  for (const PolicyRule& rule : routing.rules().rules()) {
+    const char* const done_by = never_forwards(rule)  ? "nobody"
+                                : left_to_linux(rule) ? "linux"
+                                                      : "hecto";
+    list.push_back({{"family", rule.family == Family::kIpv4 ? "ipv4" : "ipv6"},
+                    {"priority", rule.priority},
+                    {"rule", to_string(rule)},
+                    {"done_by", done_by}});
+  }
+  return {{"rules", list}};
 }
 
 json show_next_hops(const Routing& routing, const TableUse& tables, const ForwardingPlane& plane) {

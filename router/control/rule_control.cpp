@@ -1,0 +1,105 @@
+#include "router/control/rule_control.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "router/control/forwarding_plane.hpp"
+#include "router/rib/routing.hpp"
+#include "router/rib/rule_table.hpp"
+#include "router/rib/rule_text.hpp"
+
+namespace hecto::router {
+namespace {
+
+InterfaceId interface_of(const Routing& routing, const std::string& name) {
+  for (const auto& [id, state] : routing.interfaces().all())
+    if (state.name == name) return id;
+  return kNoInterface;
+}
+
+}  // namespace
+
+bool RuleControl::same_interfaces() const {
+  return std::all_of(named_.begin(), named_.end(), [this](const auto& named) {
+    return interface_of(routing_, named.first) == named.second;
+  });
+}
+
+void RuleControl::tick() {
+  const uint64_t version = routing_.rules().version();
+  if (version_ == version && same_interfaces()) return;
+  if (!compile()) return;  // the next turn tries again
+  version_ = version;
+  const std::vector<std::string> now = lines();
+  const std::string line = now.empty() ? std::string() : now.back();
+  if (line != told_) {
+    if (line.empty())
+      spdlog::info("policy rules: Linux forwards nothing for their sake any more");
+    else
+      spdlog::warn(line);
+  }
+  told_ = line;
+}
+
+bool RuleControl::compile() {
+  const PolicyRules& rules = routing_.rules();
+  named_.clear();
+  const auto interface = [this](const std::string& name) {
+    return named_.try_emplace(name, interface_of(routing_, name)).first->second;
+  };
+  const auto of_family = [&rules](Family family) {
+    const auto begins = std::find_if(rules.rules().begin(), rules.rules().end(),
+                                     [&](const PolicyRule& rule) { return rule.family == family; });
+    const auto ends = std::find_if(begins, rules.rules().end(),
+                                   [&](const PolicyRule& rule) { return rule.family != family; });
+    return std::span<const PolicyRule>(begins, ends);
+  };
+  auto tables = std::make_shared<RuleTables>();
+  trouble_.clear();
+  const auto add = [&](Family family, auto& table) {
+    using Table = std::remove_const_t<typename std::decay_t<decltype(table)>::element_type>;
+    if (rules.usual(family)) return;
+    auto made = Table::compile(of_family(family), interface);
+    if (made)
+      table = std::move(*made);
+    else
+      trouble_ = made.error().message;
+  };
+  add(Family::kIpv4, tables->ipv4);
+  add(Family::kIpv6, tables->ipv6);
+  if (!trouble_.empty()) {
+    trouble_ += "; packets go by the rules of before";
+    return false;
+  }
+  any_ = tables->ipv4 || tables->ipv6;
+  if (any_)
+    plane_.set_rules(std::move(tables));
+  else
+    plane_.set_rules(nullptr);
+  return true;
+}
+
+std::vector<std::string> RuleControl::lines() const {
+  std::vector<std::string> all;
+  if (!trouble_.empty()) all.push_back(trouble_);
+  if (any_ && plane_.uses_ipsec())
+    all.push_back("policy rules: the outer packets of tunnels do not ask them: they go by main");
+  size_t left = 0;
+  const PolicyRule* first = nullptr;
+  for (const PolicyRule& rule : routing_.rules().rules()) {
+    if (!left_to_linux(rule) || never_forwards(rule)) continue;
+    if (left++ == 0) first = &rule;
+  }
+  if (first == nullptr) return all;
+  all.push_back(
+      fmt::format("policy rules: Linux forwards, slower, what {} for ({}: {}{}); see hecto show "
+                  "rules and drops",
+                  left == 1 ? "one of them holds" : fmt::format("{} of them hold", left),
+                  first->priority, to_string(*first), left == 1 ? "" : ", ..."));
+  return all;
+}
+
+}  // namespace hecto::router
