@@ -192,7 +192,7 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
   if (policies != nullptr) {
     answer.policies = true;
     const auto protect = std::make_unique<EspBatch>();
-    policies->forwarded(chunk, tables, *protect);
+    policies->forwarded(chunk, tables, snapshot.rules != nullptr, *protect);
     if (protect->count > 0) read_tunnel(protect->packets[0], tables, now_s, answer);
   }
   if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, answer);

@@ -158,7 +158,7 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
-    ipsec.policy_check.forwarded(chunk, options_.tables, ipsec.encap.batch());
+    ipsec.policy_check.forwarded(chunk, options_.tables, rules_ != nullptr, ipsec.encap.batch());
     encap(chunk);
   }
   run_after_encap<Features>(chunk);

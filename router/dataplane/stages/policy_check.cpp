@@ -221,9 +221,10 @@ void PolicyCheck::check(Chunk& chunk, const lookup::NextHopView& next_hops,
   check<Source>(chunk.v6, chunk, next_hops, protect);
 }
 
-void PolicyCheck::forwarded(Chunk& chunk, const TableViews& tables, EspBatch& protect) noexcept {
+void PolicyCheck::forwarded(Chunk& chunk, const TableViews& tables, bool rules,
+                            EspBatch& protect) noexcept {
   if (chunk.refused_count > 0) [[unlikely]]
-    punt_check_.check(chunk, tables);
+    punt_check_.check(chunk, tables, rules);
   check<PacketSource::kPort>(chunk, tables.next_hops, protect);
 }
 

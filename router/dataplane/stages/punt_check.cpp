@@ -20,7 +20,7 @@ bool to_this_link(Family family, const uint8_t* to) noexcept {
 
 }  // namespace
 
-Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables) const noexcept {
+Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables, bool rules) const noexcept {
   const esp::Sa* const sa = state_.mark.take(packet);
   const FramedIp frame = find_ip(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
   if (frame.ip == nullptr || frame.damaged) return Reason::kNone;  // not IP, or Linux drops it
@@ -42,16 +42,17 @@ Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables) const noexce
   // ESP that came in no way that an SA of ours takes: Linux has the keys, but not our window.
   if (way == Goes::kOwn) return esp_parse::reason_without_sa(key, frame.ip, frame.bytes);
   // Of several next hops Linux may choose one that it alone has.
-  const bool unseen = way == Goes::kByLinux || way == Goes::kNoRoute ||
+  const bool unseen = rules || way == Goes::kByLinux || way == Goes::kNoRoute ||
                       record.kind == lookup::RecordKind::kMultipath;
   return unseen ? one.out_in_clear(record.if_id) : Reason::kNone;
 }
 
-void PuntCheck::check(Chunk& chunk, const TableViews& tables) const noexcept {
+void PuntCheck::check(Chunk& chunk, const TableViews& tables, bool rules) const noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
     if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
-    const Reason reason = check(refused.packet, tables);
+    const bool goes_on = refused.reason != Reason::kTtlExpired;  // by Linux, perhaps
+    const Reason reason = check(refused.packet, tables, rules && goes_on);
     if (reason != Reason::kNone) refused.reason = reason;
   }
 }

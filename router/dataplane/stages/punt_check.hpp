@@ -7,7 +7,7 @@
 //   where nobody here knows      both must let it pass
 //
 // What Linux would send on by a device that it alone has meets the outbound policies, too: nobody
-// would see it again.
+// would see it again. With policy rules that may be anything.
 #pragma once
 
 #include "router/dataplane/core/table_views.hpp"
@@ -19,11 +19,12 @@ class PuntCheck {
  public:
   explicit PuntCheck(const EspState& state) : state_(state) {}
 
-  // Of all that is refused so far: what may not go to Linux is refused for that instead.
-  void check(Chunk& chunk, const TableViews& tables) const noexcept;
+  // Of all that is refused so far: what may not go to Linux is refused for that instead. `rules`:
+  // Linux has policy rules, and may send it another way than the tables say.
+  void check(Chunk& chunk, const TableViews& tables, bool rules) const noexcept;
 
  private:
-  Reason check(rte_mbuf* packet, const TableViews& tables) const noexcept;
+  Reason check(rte_mbuf* packet, const TableViews& tables, bool rules) const noexcept;
 
   EspState state_;
 };

@@ -103,6 +103,22 @@ TEST_F(PolicyRoutingTest, TheWayBackIsAskedOfThem) {
   EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kUrpf});
 }
 
+// Linux may send it by a device that only Linux has.
+TEST_F(PolicyRoutingTest, WhatAPolicyProtectsDoesNotGoToLinuxInClear) {
+  left_.tunnel();
+  PolicyRule other = rule(RuleAction::kTable, 100);
+  other.from = IpPrefix::parse("10.1.0.0/16");
+  rules({other});
+  EXPECT_EQ(sent(from_left()), 0u);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kPolicyUnjudged});
+  rules({rule(RuleAction::kNop)});
+  EXPECT_EQ(sent(from_left()), 1u) << "as ESP";
+  FrameOptions expired = from_left();
+  expired.ttl = 1;
+  sent(expired);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kTtlExpired}) << "Linux answers";
+}
+
 TEST_F(PolicyRoutingTest, TheExplanationKnowsThem) {
   left_.snapshot().linux_side = true;
   PolicyRule other = rule(RuleAction::kTable, 100);
