@@ -12,6 +12,7 @@
 #include <random>
 
 #include "base/imix.hpp"
+#include "bench/bed/quiet_rules.hpp"
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -152,6 +153,12 @@ Result<void> Bed::load_table() {
   if (!counts) return tl::unexpected(counts.error());
   if (counts->refused > 0) return fail(counts->first_error);
   router_->routing().commit();
+  if (options_.rules > 0) {
+    auto rules = quiet_rules(options_.rules);
+    if (!rules) return tl::unexpected(rules.error());
+    router_->dataplane().settings().rules = std::move(*rules);
+    router_->dataplane().publish();
+  }
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};
 }

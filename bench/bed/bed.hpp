@@ -23,6 +23,7 @@ struct BedOptions {
   std::string root = ".";   // where ../shared/data is looked for
   size_t routes = 0;        // of each family, at random; 0, or more than there are: all
   unsigned next_hops = 64;  // up to 500
+  unsigned rules = 0;       // policy rules of each family, which hold for nothing
   unsigned destinations = 65536;                  // of each family, a power of two
   unsigned burst = 64;                            // the largest
   uint16_t mtu = 1500;                            // of all ports, or what the frames need
