@@ -131,6 +131,7 @@ auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
     main_before |= unconditional(of_all) && of_all.table == kTableMain;
     kept.push_back(of_all);
   }
+  static_assert(kMostRules + 1 <= kWordBits * kWordBits, "their words fit the word about them");
   if (kept.size() == kMostRules) {
     kept.push_back({});
     table->rules_.emplace_back().action = Action::kLinux;
@@ -166,13 +167,12 @@ auto RuleTable<Address>::add_classes(std::span<const PolicyRule> rules, PrefixOf
   classes.erase(std::unique(classes.begin() + 1, classes.end()), classes.end());
   auto fib = Fib::create({.engine = lookup::Engine::kTrie});
   if (!fib) return fail(fmt::format("policy rules: {}", lookup::to_string(fib.error())));
-  bits.assign(classes.size() * words_, 0);
+  bits.assign(classes.size() * (words_ + 1), 0);
   for (size_t c = 0; c < classes.size(); ++c) {
     for (size_t r = 0; r < rules.size(); ++r) {
       const std::optional<IpPrefix>& prefix = rules[r].*prefix_of;
       const bool asks = prefix && !rules[r].invert;
-      if (!asks || (c > 0 && as<Prefix>(*prefix).contains(classes[c])))
-        bits[c * words_ + r / kWordBits] |= uint64_t{1} << r % kWordBits;
+      if (!asks || (c > 0 && as<Prefix>(*prefix).contains(classes[c]))) set_bit(bits, c, r);
     }
     if (c == 0) continue;
     if (auto done = (*fib)->add(classes[c], static_cast<lookup::GroupId>(c)); !done)
@@ -195,12 +195,11 @@ void RuleTable<Address>::add_interfaces(std::span<const PolicyRule> rules,
     interface_class_[id] = static_cast<uint16_t>(classes.size());
     classes.push_back(id);
   }
-  interface_bits_.assign(classes.size() * words_, 0);
+  interface_bits_.assign(classes.size() * (words_ + 1), 0);
   for (size_t c = 0; c < classes.size(); ++c) {
     for (size_t r = 0; r < rules.size(); ++r) {
       const InterfaceId asked = named(rules[r]);
-      if (asked == kNoInterface || asked == classes[c])
-        interface_bits_[c * words_ + r / kWordBits] |= uint64_t{1} << r % kWordBits;
+      if (asked == kNoInterface || asked == classes[c]) set_bit(interface_bits_, c, r);
     }
   }
 }
@@ -217,18 +216,29 @@ void RuleTable<Address>::classify_destinations(const Address* in, lookup::GroupI
   lookup_batch(destinations_->view(0), in, classes, n);
 }
 
-// The first rule, not before `from`, whose bits are set for the packet; size() or more: none.
+template <typename Address>
+void RuleTable<Address>::set_bit(Bits& bits, size_t of_class, size_t rule) const noexcept {
+  uint64_t* const words = &bits[of_class * (words_ + 1)];
+  words[0] |= uint64_t{1} << rule / kWordBits;
+  words[1 + rule / kWordBits] |= uint64_t{1} << rule % kWordBits;
+}
+
+// The first rule, not before `from`, whose bits are set for the packet; size(): none.
 template <typename Address>
 size_t RuleTable<Address>::next(const Packet& packet, size_t from) const noexcept {
+  if (from >= rules_.size()) return rules_.size();
   const size_t known = std::min<size_t>(packet.key.interface, kMaxInterfaceId + 1);
-  const uint64_t* const a = &source_bits_[packet.source_class * words_];
-  const uint64_t* const b = &destination_bits_[packet.destination_class * words_];
-  const uint64_t* const c = &interface_bits_[interface_class_[known] * words_];
-  uint64_t wanted = ~uint64_t{0} << from % kWordBits;
-  for (size_t word = from / kWordBits; word < words_; ++word) {
-    const uint64_t hits = a[word] & b[word] & c[word] & wanted;
-    if (hits != 0) return word * kWordBits + static_cast<size_t>(std::countr_zero(hits));
-    wanted = ~uint64_t{0};
+  const uint64_t* const a = bits_of(source_bits_, packet.source_class);
+  const uint64_t* const b = bits_of(destination_bits_, packet.destination_class);
+  const uint64_t* const c = bits_of(interface_bits_, interface_class_[known]);
+  const size_t first = from / kWordBits;
+  const auto lowest = [](uint64_t bits) { return static_cast<size_t>(std::countr_zero(bits)); };
+  uint64_t left = a[0] & b[0] & c[0] & ~uint64_t{0} << first;
+  for (; left != 0; left &= left - 1) {
+    const size_t word = lowest(left);
+    uint64_t hits = a[1 + word] & b[1 + word] & c[1 + word];
+    if (word == first) hits &= ~uint64_t{0} << from % kWordBits;
+    if (hits != 0) return word * kWordBits + lowest(hits);
   }
   return rules_.size();
 }

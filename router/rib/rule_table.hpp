@@ -7,7 +7,7 @@
 //
 // A class is the longest prefix that some rule names and that holds the address; its bits are the
 // rules that ask for nothing else of that address. So a packet costs two look-ups in small tables
-// and as many words as there are rules in 64s, whatever the rules are (Lakshman, Stiliadis, SIGCOMM
+// and the words that have bits in all three, whatever the rules are (Lakshman, Stiliadis, SIGCOMM
 // 1998). What cannot be seen here is Linux's to decide: tables other than local, main and default,
 // marks, users, TOS, routes that are suppressed.
 //
@@ -50,7 +50,7 @@ class RuleTable {
   using Fib = std::conditional_t<sizeof(Address) == 4, lookup::Fib4, lookup::Fib6>;
   using Prefix = std::conditional_t<sizeof(Address) == 4, lookup::Prefix4, lookup::Prefix6>;
   // Rules beyond it are not looked at: all that they may hold for goes to Linux.
-  static constexpr size_t kMostRules = 4096;
+  static constexpr size_t kMostRules = 4095;
   using InterfaceByName = std::function<InterfaceId(const std::string& name)>;
 
   // `rules`: of the family, in the kernel's order. Fails for want of memory.
@@ -89,7 +89,8 @@ class RuleTable {
     std::optional<InterfaceId> interface;
   };
   static constexpr size_t kWordBits = 64;
-  using Bits = std::vector<uint64_t>;  // words_ for each class
+  // For each class a word that says which of its words_ are not 0, and those.
+  using Bits = std::vector<uint64_t>;
 
   RuleTable() = default;
   static Action action_of(const PolicyRule& rule, bool main_before);
@@ -98,6 +99,10 @@ class RuleTable {
   Result<std::unique_ptr<Fib>> add_classes(std::span<const PolicyRule> rules, PrefixOf prefix_of,
                                            Bits& bits) const;
   void add_interfaces(std::span<const PolicyRule> rules, const InterfaceByName& interface);
+  void set_bit(Bits& bits, size_t of_class, size_t rule) const noexcept;
+  const uint64_t* bits_of(const Bits& bits, size_t of_class) const noexcept {
+    return &bits[of_class * (words_ + 1)];
+  }
   size_t next(const Packet& packet, size_t from) const noexcept;
   Holds holds(const Rule& rule, const Packet& packet) const noexcept;
 
