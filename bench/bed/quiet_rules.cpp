@@ -39,7 +39,10 @@ Result<std::unique_ptr<const RuleTable<Address>>> quiet_table(Family family, uns
   main.priority = 32766;
   main.table = 254;
   rules.push_back(main);
-  return RuleTable<Address>::compile(rules, [](const std::string&) { return kNoInterface; });
+  const RuleSurroundings nothing{[](const std::string&) { return kNoInterface; },
+                                 [](uint32_t) { return lookup::TableId{0}; },
+                                 {}};
+  return RuleTable<Address>::compile(rules, nothing);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ enum class Noun : uint8_t {
   kInterfaces,
   kNeighbors,
   kRules,
+  kTables,
   kNextHops,
   kWorkers,
   kOffload,
@@ -74,6 +75,7 @@ struct RoutesQuery {
   std::string interface;                   // where that comes in; of a walk: where routes lead
   std::optional<lookup::IpPrefix> prefix;  // it and all inside
   std::string origin, protocol;            // empty: any
+  std::string table;                       // a number or a VRF's name; empty: main, or the VRF's
   std::optional<lookup::IpPrefix> after;   // the walk goes on behind this prefix
   uint32_t limit = 100;                    // prefixes, of kWalkLimits
 };

@@ -38,18 +38,20 @@ uint32_t least_length(lookup::Family family) {
 }
 
 ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters parameters(request, {"address", "from", "interface", "length", "ttl", "prefix",
-                                        "origin", "protocol", "after", "limit"});
+  const Parameters parameters(request, {"address", "from", "interface", "length", "ttl", "table",
+                                        "prefix", "origin", "protocol", "after", "limit"});
   RoutesQuery query;
   query.address = address_of(parameters, "address");
   query.from = address_of(parameters, "from");
   query.interface = parameters.text("interface").value_or("");
+  query.table = parameters.text("table").value_or("");
   query.length = parameters.number("length", kLengthLimits.low, kLengthLimits.high);
   query.ttl = parameters.number("ttl", kTtlLimits.low, kTtlLimits.high);
   const size_t of_address = query.from.has_value() + !query.interface.empty() +
-                            query.length.has_value() + query.ttl.has_value();
+                            !query.table.empty() + query.length.has_value() + query.ttl.has_value();
   if (query.address && request.query.size() > 1 + of_address)
-    throw Wrong{400, "address: goes with from, interface, length and ttl, and no other parameter"};
+    throw Wrong{
+        400, "address: goes with from, interface, table, length and ttl, and no other parameter"};
   if (query.from && !query.address) throw Wrong{400, "from: goes with address"};
   if (query.length && !query.address) throw Wrong{400, "length: goes with address"};
   if (query.ttl && !query.address) throw Wrong{400, "ttl: goes with address"};
@@ -217,6 +219,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/interfaces", Noun::kInterfaces},
     {"/v1/neighbors", Noun::kNeighbors},
     {"/v1/rules", Noun::kRules},
+    {"/v1/tables", Noun::kTables},
     {"/v1/nexthops", Noun::kNextHops},
     {"/v1/workers", Noun::kWorkers},
     {"/v1/offload", Noun::kOffload},

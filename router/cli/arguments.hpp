@@ -36,6 +36,7 @@ struct Arguments {
   bool all = false;                       // show routes, route delete
   uint32_t limit = 100;                   // show routes
   std::string origin, protocol;           // show routes; protocol: also of packets
+  std::string table;                      // show routes
   uint32_t length = 0, ttl = 0;           // show routes ADDRESS; 0: the router's default
   std::optional<double> watch_s;          // show: again and again
   double interval_s = 1;                  // top

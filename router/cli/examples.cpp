@@ -25,6 +25,7 @@ Environment:
                                                        what becomes of packets to it
   hecto show routes 10.0.0.0/8 --origin linux --protocol bgp
                                                        what BGP has of that prefix and inside
+  hecto show routes --table red                        those of a VRF, or of a table by its number
   hecto show ports --json | jq '.ports[].rx.missed')"},
     {"top", R"(Examples:
   hecto top                            q ends, h shows the other keys

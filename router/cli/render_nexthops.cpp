@@ -41,6 +41,27 @@ std::string render_rules(const json& answer, Style style) {
   return table.text(style);
 }
 
+std::string render_tables(const json& answer, Style style) {
+  Table table({{"table"},
+               {"VRF"},
+               {"interfaces", Align::kLeft, true},
+               {"rules", Align::kRight},
+               {"IPv4", Align::kRight},
+               {"IPv6", Align::kRight},
+               {"no room", Align::kRight}});
+  for (const json& each : list(answer, "tables")) {
+    std::string interfaces;
+    for (const json& name : list(each, "interfaces"))
+      interfaces += (interfaces.empty() ? "" : ", ") + name.get<std::string>();
+    const uint64_t incomplete = whole(each, "incomplete");
+    table.row({text(each, "name"), has(each, "vrf") ? text(each, "vrf") : std::string(), interfaces,
+               count(whole(each, "rules")), count(whole(each, "ipv4_prefixes")),
+               count(whole(each, "ipv6_prefixes")),
+               Cell(count(incomplete), incomplete > 0 ? Paint::kBad : Paint::kPlain)});
+  }
+  return table.text(style);
+}
+
 std::string render_nexthops(const json& answer, Style style) {
   std::vector<json> hops = list(answer, "nexthops");
   std::stable_sort(hops.begin(), hops.end(), [](const json& a, const json& b) {

@@ -132,11 +132,15 @@ std::string render_interfaces(const json& answer, Style style) {
                   {"", Align::kRight}});
   for (const json& interface : interfaces) {
     const json& addresses = list(interface, "addresses");
-    const std::string linux_side =
+    std::string linux_side =
         has(interface, "tap")
             ? fmt::format("{} in {} ({})", text(interface, "tap"), text(interface, "namespace"),
                           text(interface, "ifindex"))
             : std::string();
+    if (has(interface, "vrf")) linux_side += ", VRF " + text(interface, "vrf");
+    if (const json& master = at(interface, "master"); master.is_object())
+      linux_side +=
+          fmt::format(", port of {} ({}): Linux's", text(master, "name"), text(master, "kind"));
     const bool up = flag(interface, "up");
     table.row({text(interface, "name"), Cell(up ? "up" : "down", up ? Paint::kPlain : Paint::kBad),
                has(interface, "vlan") ? text(interface, "vlan") : std::string(),

@@ -24,6 +24,7 @@ Render renderer(const std::string& noun) {
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
       {"rules", render_rules},
+      {"tables", render_tables},
       {"nexthops", render_nexthops},
       {"workers", render_workers},
       {"offload", render_offload},
@@ -105,6 +106,7 @@ int explain(const Session& session, const std::string& address) {
   const Arguments& arguments = session.arguments();
   if (!arguments.from.empty()) query["from"] = arguments.from;
   if (!arguments.interface.empty()) query["interface"] = arguments.interface;
+  if (!arguments.table.empty()) query["table"] = arguments.table;
   if (arguments.length > 0) query["length"] = std::to_string(arguments.length);
   if (arguments.ttl > 0) query["ttl"] = std::to_string(arguments.ttl);
   return session.show(session.get("/v1/routes", query), render_explanation);
@@ -122,6 +124,7 @@ int walk(const Session& session, const std::string& prefix) {
   for (const auto& [key, value] : filters)
     if (!value.empty()) query[key] = value;
   const bool filtered = query.size() > (prefix.empty() ? 0u : 1u);
+  if (!arguments.table.empty()) query["table"] = arguments.table;
   bool any = false;
   for (bool first = true;; first = false) {
     query["limit"] = std::to_string(std::min<uint64_t>(left, 10'000));

@@ -74,6 +74,8 @@ class InterfaceControl {
   // Once a second: what went away without a word, and what can be mended now. True: routes of the
   // file are to be written again.
   bool watch();
+  // What of Linux's devices the fast path does not carry, a line each.
+  std::vector<std::string> lines() const;
   void follow_switches();    // Linux's sysctls, once a second
   void refresh_addresses();  // those that Linux changed, for who answers from them
 
@@ -107,6 +109,7 @@ class InterfaceControl {
   void trouble(Interface& interface, const std::string& words, const std::string& line);
   Result<void> remake_port(const config::PortConfig& config);
   bool reopen(const PortStatus& gone);
+  void tell_masters();
   void lose_port(const PortStatus& gone, const std::string& why);  // why: empty: it is not back
   bool retry_ports();
   InterfaceId id_for(const Interface& interface) const;
@@ -120,6 +123,7 @@ class InterfaceControl {
   InterfaceTable table_;
   std::map<std::string, bool> port_gone_;  // and said so
   std::map<InterfaceId, Mending> mending_;
+  std::vector<std::string> masters_told_;
   InterfaceId next_switches_ = 0;  // whose are read next
   bool switches_unread_ = false;   // and said so
   std::map<std::string, Mending> reopening_;

@@ -138,7 +138,31 @@ bool InterfaceControl::watch() {
     else
       write_routes |= mend(interface);
   }
+  tell_masters();
   return write_routes;
+}
+
+// A twin in a bridge or a bond: its addresses and routes are the other device's, which Linux alone has.
+// In a VRF it stays an interface of its own.
+std::vector<std::string> InterfaceControl::lines() const {
+  std::vector<std::string> lines;
+  for (const auto& [id, interface] : table_.all()) {
+    const LinuxLink* const master = routing_.interfaces().master_of(interface);
+    if (master != nullptr && routing_.interfaces().vrf_of(interface) == nullptr)
+      lines.push_back(
+          fmt::format("interface {}: in Linux it is a port of {} ({}): what goes by {} "
+                      "Linux forwards, at its speed",
+                      interface.name, master->name, master->kind, master->name));
+  }
+  return lines;
+}
+
+void InterfaceControl::tell_masters() {
+  std::vector<std::string> now = lines();
+  for (const std::string& line : now)
+    if (std::find(masters_told_.begin(), masters_told_.end(), line) == masters_told_.end())
+      spdlog::warn(line);
+  masters_told_ = std::move(now);
 }
 
 // The port is opened anew under the same interfaces, whose twins, with what Linux and others have

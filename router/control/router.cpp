@@ -279,6 +279,8 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), notes_->lines().begin(), notes_->lines().end());
   const std::vector<std::string> troubled = liveness_->lines();
   lines.insert(lines.end(), troubled.begin(), troubled.end());
+  const std::vector<std::string> by_interfaces = interfaces_->lines();
+  lines.insert(lines.end(), by_interfaces.begin(), by_interfaces.end());
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());
   const std::vector<std::string> kept = persist_->lines();

@@ -8,7 +8,6 @@
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/rib/routing.hpp"
-#include "router/rib/rule_table.hpp"
 #include "router/rib/rule_text.hpp"
 
 namespace hecto::router {
@@ -22,16 +21,31 @@ InterfaceId interface_of(const Routing& routing, const std::string& name) {
 
 }  // namespace
 
+std::vector<RuleSurroundings::VrfMember> RuleControl::vrf_members() const {
+  std::vector<RuleSurroundings::VrfMember> members;
+  for (const auto& [id, state] : routing_.interfaces().all())
+    if (const LinuxLink* vrf = routing_.interfaces().vrf_of(state); vrf != nullptr)
+      members.push_back({id, vrf->name, vrf->vrf_table});
+  return members;
+}
+
 bool RuleControl::same_interfaces() const {
-  return std::all_of(named_.begin(), named_.end(), [this](const auto& named) {
-    return interface_of(routing_, named.first) == named.second;
-  });
+  return members_ == vrf_members() &&
+         std::all_of(named_.begin(), named_.end(), [this](const auto& named) {
+           return interface_of(routing_, named.first) == named.second;
+         });
 }
 
 void RuleControl::tick() {
   const uint64_t version = routing_.rules().version();
-  if (version_ == version && same_interfaces()) return;
+  const uint64_t interfaces = routing_.interfaces().version();
+  if (version_ == version && interfaces_version_ == interfaces) return;
+  if (version_ == version && same_interfaces()) {
+    interfaces_version_ = interfaces;
+    return;
+  }
   if (!compile()) return;  // the next turn tries again
+  interfaces_version_ = interfaces;
   version_ = version;
   const std::vector<std::string> now = lines();
   const std::string line = now.empty() ? std::string() : now.back();
@@ -47,9 +61,13 @@ void RuleControl::tick() {
 bool RuleControl::compile() {
   const PolicyRules& rules = routing_.rules();
   named_.clear();
-  const auto interface = [this](const std::string& name) {
+  members_ = vrf_members();
+  RuleSurroundings surroundings;
+  surroundings.interface = [this](const std::string& name) {
     return named_.try_emplace(name, interface_of(routing_, name)).first->second;
   };
+  surroundings.table = [this](uint32_t table) { return routing_.fib_table(table); };
+  surroundings.vrf_members = members_;
   const auto of_family = [&rules](Family family) {
     const auto begins = std::find_if(rules.rules().begin(), rules.rules().end(),
                                      [&](const PolicyRule& rule) { return rule.family == family; });
@@ -62,7 +80,7 @@ bool RuleControl::compile() {
   const auto add = [&](Family family, auto& table) {
     using Table = std::remove_const_t<typename std::decay_t<decltype(table)>::element_type>;
     if (rules.usual(family)) return;
-    auto made = Table::compile(of_family(family), interface);
+    auto made = Table::compile(of_family(family), surroundings);
     if (made)
       table = std::move(*made);
     else
@@ -90,7 +108,7 @@ std::vector<std::string> RuleControl::lines() const {
   size_t left = 0;
   const PolicyRule* first = nullptr;
   for (const PolicyRule& rule : routing_.rules().rules()) {
-    if (!left_to_linux(rule) || never_forwards(rule)) continue;
+    if (!left_to_linux(rule, routing_.has_room_for(rule)) || never_forwards(rule)) continue;
     if (left++ == 0) first = &rule;
   }
   if (first == nullptr) return all;

@@ -182,13 +182,15 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
           PacketAnswer& answer) {
   if (lane.count > 0 && asks_urpf(question, snapshot)) {
     answer.urpf = true;
-    if (snapshot.rules) apply_rules_back(lane, chunk, *snapshot.rules, snapshot, 0);
-    check_reverse_path(lane, chunk, tables, snapshot, 0);
+    check_reverse_path(lane, chunk, tables, snapshot, 0, snapshot.rules.get());
   }
-  if (lane.count > 0) lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+  if (lane.count > 0 && snapshot.rules)
+    look_up_by_rules(lane, tables, *snapshot.rules);
+  else if (lane.count > 0)
+    lookup_batch(fib, lane.destinations, lane.groups, lane.count);
+  if (snapshot.rules) apply_rules(lane, chunk, tables, *snapshot.rules);
   if (lane.count > 0 && question.interface != kNoInterface)
     check_forwarding(lane, chunk, tables.next_hops, snapshot);
-  if (snapshot.rules) apply_rules(lane, chunk, tables, *snapshot.rules);
   if (policies != nullptr) {
     answer.policies = true;
     const auto protect = std::make_unique<EspBatch>();

@@ -148,13 +148,13 @@ inline void Pipeline::run_after_decap(Chunk& chunk) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
-  if constexpr (Features & kFeatureUrpf) {
-    check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
-    check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
-  }
   if (rules_ != nullptr) [[unlikely]] {
     apply_rules(chunk.v4, chunk, options_.tables, *rules_);
     apply_rules(chunk.v6, chunk, options_.tables, *rules_);
+  }
+  if constexpr (Features & kFeatureUrpf) {
+    check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
+    check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
   }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
@@ -242,12 +242,8 @@ template <unsigned Features>
 inline void Pipeline::route(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureUrpf) {
     const uint64_t sa_flag = Features & kFeatureIpsec ? options_.ipsec->sa_flag : 0;
-    if (rules_ != nullptr) [[unlikely]] {
-      apply_rules_back(chunk.v4, chunk, *rules_, *snapshot_, sa_flag);
-      apply_rules_back(chunk.v6, chunk, *rules_, *snapshot_, sa_flag);
-    }
-    check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag);
-    check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_, sa_flag);
+    check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag, rules_);
+    check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_, sa_flag, rules_);
   }
   look_up<Features>(chunk.v4, options_.tables.fib4);
   look_up<Features>(chunk.v6, options_.tables.fib6);
@@ -257,7 +253,9 @@ template <unsigned Features, typename Address, typename Fib>
 inline void Pipeline::look_up(Lane<Address>& lane, const Fib& fib) noexcept {
   if (lane.count == 0) return;
   if constexpr ((Features & kFeatureOffload) != 0)
-    look_up_beside_device(lane, fib);
+    look_up_beside_device(lane, fib);  // of main alone
+  else if (rules_ != nullptr) [[unlikely]]
+    look_up_by_rules(lane, options_.tables, *rules_);
   else
     lookup_batch(fib, lane.destinations, lane.groups, lane.count);
 }

@@ -33,7 +33,14 @@ std::string_view text_of(Bytes payload) noexcept {
           static_cast<size_t>(end - payload.begin())};
 }
 
-// Fills parent and vlan of an 802.1Q device; leaves every other kind alone.
+bool read_vrf(Bytes data, LinuxLink& link) {
+  AttributeWalker walker(data);
+  Attribute attribute;
+  while (walker.next(attribute))
+    if (attribute.type == IFLA_VRF_TABLE) link.vrf_table = attribute.as<uint32_t>().value_or(0);
+  return !walker.malformed();
+}
+
 bool read_if_id(Bytes data, LinuxLink& link) {
   AttributeWalker walker(data);
   Attribute attribute;
@@ -42,18 +49,20 @@ bool read_if_id(Bytes data, LinuxLink& link) {
   return !walker.malformed();
 }
 
-// Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id.
+// Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id, of a VRF its
+// table.
 bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   AttributeWalker walker(linkinfo);
   Attribute attribute;
   Bytes data;
-  std::string kind;
+  std::string& kind = link.kind;
   while (walker.next(attribute)) {
     if (attribute.type == IFLA_INFO_KIND) kind = text_of(attribute.payload);
     if (attribute.type == IFLA_INFO_DATA) data = attribute.payload;
   }
   if (walker.malformed()) return false;
   if (kind == "xfrm") return read_if_id(data, link);
+  if (kind == "vrf") return read_vrf(data, link);
   if (kind != "vlan") return true;
   uint16_t id = 0;
   uint16_t protocol_be = htons(ETH_P_8021Q);
@@ -175,6 +184,9 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
         break;
       case IFLA_LINK:
         parent = attribute.as<int32_t>().value_or(0);
+        break;
+      case IFLA_MASTER:
+        link.master = attribute.as<int32_t>().value_or(0);
         break;
       case IFLA_LINK_NETNSID:  // the parent's index is one of another namespace
         elsewhere = true;

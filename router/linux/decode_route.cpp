@@ -189,7 +189,7 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
 
   // Table 0 is an IPv4 request's "main"; in IPv6 it holds the kernel's own null entry.
   if (seen.table == RT_TABLE_UNSPEC && family == AF_INET) seen.table = RT_TABLE_MAIN;
-  if (seen.table < RT_TABLE_DEFAULT || seen.table > RT_TABLE_LOCAL) return Decoded::kIgnored;
+  if (seen.table == RT_TABLE_UNSPEC) return Decoded::kIgnored;
   route.table = seen.table;
   set_prefix(seen, family, header->rtm_dst_len, route);
 

@@ -75,7 +75,7 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
 
 }  // namespace
 
-std::vector<DumpPhase> dump_plan(bool filtered) {
+std::vector<DumpPhase> dump_plan() {
   std::vector<DumpPhase> plan{{MessageKind::kLink, RTM_GETLINK, AF_UNSPEC, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET6, 0},
@@ -84,14 +84,7 @@ std::vector<DumpPhase> dump_plan(bool filtered) {
                               {MessageKind::kRule, RTM_GETRULE, AF_INET6, 0}};
   for (const auto& [kind, family] :
        {std::pair{MessageKind::kRoute4, AF_INET}, std::pair{MessageKind::kRoute6, AF_INET6}}) {
-    const auto byte = static_cast<uint8_t>(family);
-    if (!filtered) {
-      plan.push_back({kind, RTM_GETROUTE, byte, 0});
-      continue;
-    }
-    for (const uint32_t table : {RT_TABLE_LOCAL, RT_TABLE_MAIN, RT_TABLE_DEFAULT}) {
-      plan.push_back({kind, RTM_GETROUTE, byte, table});
-    }
+    plan.push_back({kind, RTM_GETROUTE, static_cast<uint8_t>(family), 0});  // of all tables
   }
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET, 0});
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET6, 0});
@@ -104,9 +97,7 @@ std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices) {
        {std::pair{MessageKind::kRoute4, AF_INET}, std::pair{MessageKind::kRoute6, AF_INET6}}) {
     const auto byte = static_cast<uint8_t>(family);
     plan.push_back({kind, RTM_GETROUTE, byte, RT_TABLE_LOCAL});
-    for (const uint32_t table : {RT_TABLE_MAIN, RT_TABLE_DEFAULT}) {
-      for (const int device : devices) plan.push_back({kind, RTM_GETROUTE, byte, table, 0, device});
-    }
+    for (const int device : devices) plan.push_back({kind, RTM_GETROUTE, byte, 0, 0, device});
   }
   return plan;
 }

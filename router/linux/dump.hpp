@@ -19,11 +19,10 @@ struct DumpPhase {
   int device = 0;  // routes: only those with a next hop on it, where the kernel filters; 0: all
 };
 
-// Links, addresses, next-hop objects, policy rules, routes, neighbors, in this order. `filtered`: the kernel
-// picks the tables (NETLINK_GET_STRICT_CHK, Linux 4.20), else all come and decode_route() picks.
-std::vector<DumpPhase> dump_plan(bool filtered);
-// Next-hop objects, the local tables, and of the others what leaves by these devices. Only where
-// the kernel picks.
+// Links, addresses, next-hop objects, policy rules, routes of all tables, neighbors, in this order.
+std::vector<DumpPhase> dump_plan();
+// Next-hop objects, the local tables, and of all tables what leaves by these devices. Only where
+// the kernel picks (NETLINK_GET_STRICT_CHK, Linux 4.20).
 std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices);
 
 // Whether a dump can be trusted to name everything that stayed. The kernel remembers where a dump

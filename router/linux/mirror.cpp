@@ -24,7 +24,7 @@ NetlinkMirror::NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events,
                              const MirrorOptions& options, Sockets&& sockets)
     : MirrorBase(
           options, std::move(sockets),
-          {dump_plan(sockets.dump.filtered()), false, false,
+          {dump_plan(), false, false,
            [&space, bytes = options.receive_buffer_bytes] { return open_sockets(space, bytes); }}),
       events_(events),
       filtered_(sockets.dump.filtered()) {}

@@ -7,10 +7,16 @@
 
 namespace hecto::router {
 
-// Linux's rules look into local, main, default in this order; other tables have no place here.
+// Linux's usual rules look into local, main, default in this order: these three are one RIB, and a
+// candidate's table is part of its preference. Any other table is a RIB of its own (RoutingTable),
+// whose candidates all stand where main's do.
 inline constexpr uint32_t kTableLocal = 255;
 inline constexpr uint32_t kTableMain = 254;
 inline constexpr uint32_t kTableDefault = 253;
+
+inline constexpr bool is_usual_table(uint32_t table) {
+  return table >= kTableDefault && table <= kTableLocal;
+}
 
 inline constexpr uint8_t kProtocolKernel = 2;  // RTPROT_KERNEL
 
@@ -23,9 +29,10 @@ using lookup::RouteId;
 // Host routes of neighbors exist only where they are to win, so they come before every table.
 inline uint8_t preference_of(RouteOrigin origin, uint32_t table) {
   constexpr uint8_t kBehindNeighbors = 4;
-  auto order = static_cast<uint8_t>(kTableLocal - table);
+  auto order = static_cast<uint8_t>(kTableLocal - (is_usual_table(table) ? table : kTableMain));
   return origin == RouteOrigin::kNeighbor ? order : static_cast<uint8_t>(kBehindNeighbors + order);
 }
+// Of the three; in another RIB main.
 inline uint32_t table_of(const Candidate& candidate) {
   return kTableLocal - candidate.preference % 4;
 }

@@ -2,22 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "router/rib/rule_text.hpp"
+
 namespace hecto::router {
 
 using lookup::Prefix;
 
 namespace {
 
-std::string_view text_of_table(uint32_t table) {
-  return table == kTableLocal ? "local" : table == kTableMain ? "main" : "default";
-}
-
 // Why `better` comes before `worse` among the routes of one prefix; about `worse` if `loses`.
 std::string reason(const Candidate& better, const Candidate& worse, bool loses) {
   if (origin_of(better) == RouteOrigin::kNeighbor) return "a neighbor's own route comes first";
   if (table_of(better) != table_of(worse)) {
-    return fmt::format("table {} comes before table {}", text_of_table(table_of(better)),
-                       text_of_table(table_of(worse)));
+    return fmt::format("table {} comes before table {}", table_text(table_of(better)),
+                       table_text(table_of(worse)));
   }
   if (better.metric != worse.metric) {
     return loses ? fmt::format("metric {} is above {}", worse.metric, better.metric)
@@ -31,9 +29,10 @@ std::string reason(const Candidate& better, const Candidate& worse, bool loses) 
 }
 
 template <typename Address>
-void explain_in(const RouteStore& store, const Address& address, Explanation& explanation) {
+void explain_in(const RouteStore& store, const RoutingTable& table, const Address& address,
+                Explanation& explanation) {
   const RoutingQueries queries(store);
-  const Rib<Address>& rib = store.rib<Address>();
+  const Rib<Address>& rib = table.rib<Address>();
   size_t prefixes = 0, routes = 0;
   const RibEntry<Address>* chosen = nullptr;
   const Candidate* first = nullptr;
@@ -49,7 +48,7 @@ void explain_in(const RouteStore& store, const Address& address, Explanation& ex
     const Candidate& best = rib.best(entry);
     for (RouteId id = entry.first; id != kNoRouteId; id = rib.next(id)) {
       const Candidate& candidate = rib.route(id);
-      RouteView route = queries.view(match->prefix, entry, id);
+      RouteView route = queries.view(table, match->prefix, entry, id);
       if (!entry.tag.in_fib) {
         route.why = "the forwarding table was full";
       } else if (&entry != chosen) {
@@ -88,13 +87,13 @@ void explain_in(const RouteStore& store, const Address& address, Explanation& ex
 
 }  // namespace
 
-Explanation explain(const RouteStore& store, const IpAddress& address) {
+Explanation explain(const RouteStore& store, const RoutingTable& table, const IpAddress& address) {
   Explanation explanation;
   explanation.address = address;
   if (address.family == Family::kIpv4) {
-    explain_in(store, address.v4(), explanation);
+    explain_in(store, table, address.v4(), explanation);
   } else {
-    explain_in(store, address.v6(), explanation);
+    explain_in(store, table, address.v6(), explanation);
   }
   return explanation;
 }

@@ -5,6 +5,6 @@
 
 namespace hecto::router {
 
-Explanation explain(const RouteStore& store, const IpAddress& address);
+Explanation explain(const RouteStore& store, const RoutingTable& table, const IpAddress& address);
 
 }  // namespace hecto::router

@@ -71,12 +71,12 @@ bool FamilyTable<Address>::install(const PrefixType& prefix, Installed& installe
   if (installed.in_fib) --context_.prefixes_of_group[installed.group];
   bool added = false;
   if (best != nullptr) {
-    auto done = fib_.add(prefix, group);
+    auto done = fib_.add(prefix, group, table_);
     added = done.has_value();
     if (!added) refusal_ = done.error();
   }
   if (!added && installed.in_fib) {
-    if (auto done = fib_.remove(prefix); !done) {
+    if (auto done = fib_.remove(prefix, table_); !done) {
       context_.log(LogLevel::kWarning,
                    fmt::format("routes: {} stays in the forwarding table: {}", prefix.to_string(),
                                lookup::to_string(done.error())));

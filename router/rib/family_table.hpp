@@ -61,7 +61,9 @@ class FamilyTable {
     uint64_t incomplete = 0;        // prefixes, now
   };
 
-  FamilyTable(Fib& fib, InstallContext& context) : fib_(fib), context_(context) {}
+  // `table`: its number in the FIB.
+  FamilyTable(Fib& fib, InstallContext& context, lookup::TableId table = 0)
+      : fib_(fib), table_(table), context_(context) {}
   FamilyTable(const FamilyTable&) = delete;
   FamilyTable& operator=(const FamilyTable&) = delete;
 
@@ -91,6 +93,7 @@ class FamilyTable {
   void count(const Candidate& candidate, int change);
 
   Fib& fib_;
+  const lookup::TableId table_;
   InstallContext& context_;
   Rib<Address> rib_;
   Statistics statistics_;

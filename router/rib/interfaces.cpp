@@ -34,6 +34,7 @@ Result<void> Interfaces::add(const InterfaceState& state) {
                             interfaces_.at(state.id).name));
   }
   if (auto checked = check(state); !checked) return checked;
+  ++version_;
   interfaces_.emplace(state.id, state);
   if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
   return {};
@@ -49,6 +50,7 @@ Result<void> Interfaces::update(const InterfaceState& state) {
     by_ifindex_.erase(found->second.ifindex);
     if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
   }
+  ++version_;
   found->second = state;
   return {};
 }
@@ -56,6 +58,7 @@ Result<void> Interfaces::update(const InterfaceState& state) {
 Result<void> Interfaces::remove(InterfaceId id) {
   auto found = interfaces_.find(id);
   if (found == interfaces_.end()) return fail(fmt::format("there is no interface {}", id));
+  ++version_;
   by_ifindex_.erase(found->second.ifindex);
   interfaces_.erase(found);
   return {};
@@ -65,6 +68,7 @@ bool Interfaces::set_link(const LinuxLink& link, uint16_t generation) {
   auto [found, fresh] = links_.try_emplace(link.ifindex);
   Link& known = found->second;
   bool changed = fresh || known.removed || !(known.link == link);
+  if (changed) ++version_;
   known = {link, generation, false};
   return changed && (by_ifindex(link.ifindex) != kNoInterface || link.if_id != 0);
 }
@@ -74,8 +78,21 @@ uint32_t Interfaces::if_id(int ifindex) const {
   return found == links_.end() || !found->second.link.up ? 0 : found->second.link.if_id;
 }
 
+const LinuxLink* Interfaces::master_of(const InterfaceState& state) const {
+  const Link* link = link_of(state);
+  if (link == nullptr || link->removed || link->link.master == 0) return nullptr;
+  const auto master = links_.find(link->link.master);
+  return master == links_.end() || master->second.removed ? nullptr : &master->second.link;
+}
+
+const LinuxLink* Interfaces::vrf_of(const InterfaceState& state) const {
+  const LinuxLink* master = master_of(state);
+  return master != nullptr && master->vrf_table != 0 ? master : nullptr;
+}
+
 // A tombstone stays while the interface is ours, so that it counts as down.
 bool Interfaces::remove_link(int ifindex) {
+  ++version_;
   if (by_ifindex(ifindex) == kNoInterface) {
     const bool tunnel = if_id(ifindex) != 0;
     links_.erase(ifindex);

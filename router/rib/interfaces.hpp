@@ -48,6 +48,9 @@ class Interfaces {
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
   uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
+  // Linux's: the VRF that its twin is in, nullptr: none; what else it is a port of, nullptr: nothing.
+  const LinuxLink* vrf_of(const InterfaceState& state) const;
+  const LinuxLink* master_of(const InterfaceState& state) const;
   // Whose address lies in the same subnet, the longest prefix first.
   InterfaceId covering(const IpAddress& address) const;
   bool up(const InterfaceState& state) const;
@@ -55,6 +58,8 @@ class Interfaces {
   // Configured and Linux's, without repetition.
   std::vector<IpPrefix> addresses(const InterfaceState& state) const;
   const std::map<InterfaceId, InterfaceState>& all() const { return interfaces_; }
+  // Another one whenever an interface or a link is.
+  uint64_t version() const { return version_; }
 
  private:
   struct Link {
@@ -69,6 +74,7 @@ class Interfaces {
   std::map<InterfaceId, InterfaceState> interfaces_;
   std::unordered_map<int, InterfaceId> by_ifindex_;
   std::unordered_map<int, Link> links_;
+  uint64_t version_ = 0;
   std::map<std::pair<int, IpPrefix>, uint16_t> addresses_;  // of Linux, with their generation
 };
 

@@ -85,24 +85,32 @@ void LinuxRoutes::route(const Route& route, bool removed, bool replace) {
     ++statistics_.ignored_tos;
     return;
   }
-  if (route.table < kTableDefault || route.table > kTableLocal) {
+  if (route.prefix.length > route.prefix.address.size() * 8) return;
+  RoutingTable* table = removed ? store_.table(route.table) : store_.make_table(route.table);
+  if (table == nullptr) {
     ++statistics_.ignored_table;
+    if (!std::exchange(told_tables_full_, true) && !removed)
+      store_.log(
+          LogLevel::kWarning,
+          fmt::format("routes: table {} and maybe others have no room beside {}: what policy "
+                      "rules send there Linux forwards",
+                      route.table, store_.tables().size() - 1));
     return;
   }
-  if (route.prefix.length > route.prefix.address.size() * 8) return;
   special_seen_ |= !removed && route.table != kTableLocal && has_device_of_its_own(route.type);
   with_prefix(route.prefix, [&](const auto& prefix) {
     if (removed) {
-      remove(prefix, route);
+      remove(*table, prefix, route);
     } else {
-      add(prefix, route, replace);
+      add(*table, prefix, route, replace);
     }
   });
 }
 
 template <typename Address>
-void LinuxRoutes::add(const Prefix<Address>& prefix, const Route& route, bool replace) {
-  const Rib<Address>& rib = store_.rib<Address>();
+void LinuxRoutes::add(RoutingTable& table, const Prefix<Address>& prefix, const Route& route,
+                      bool replace) {
+  const Rib<Address>& rib = table.rib<Address>();
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
   Candidate fresh = store_.make_candidate(route, RouteOrigin::kLinux, next_hops);
@@ -114,18 +122,17 @@ void LinuxRoutes::add(const Prefix<Address>& prefix, const Route& route, bool re
     return other.same_slot(fresh) && other.next_hop_set == fresh.next_hop_set;
   });
   if (same != kNoRouteId && rib.route(same).generation != generation_) {
-    store_.confirm(prefix, same, generation_);
+    table.families.get<Address>().confirm(prefix, same, generation_);
   }
-  RouteId id = same != kNoRouteId ? same : replaced_by<Address>(entry, fresh, replace);
-  store_.insert_or_replace(prefix, id, fresh);
+  RouteId id = same != kNoRouteId ? same : replaced_by<Address>(rib, entry, fresh, replace);
+  store_.insert_or_replace(table, prefix, id, fresh);
 }
 
 // Which candidate a new route takes the place of, kNoRouteId for none.
 template <typename Address>
-RouteId LinuxRoutes::replaced_by(const RibEntry<Address>* entry, const Candidate& fresh,
-                                 bool replace) const {
+RouteId LinuxRoutes::replaced_by(const Rib<Address>& rib, const RibEntry<Address>* entry,
+                                 const Candidate& fresh, bool replace) const {
   constexpr bool kIpv6 = std::is_same_v<Address, Ipv6Address>;
-  const Rib<Address>& rib = store_.rib<Address>();
   const NextHopSets& sets = store_.sets();
   const std::vector<NextHop>& hops = sets.set(fresh.next_hop_set).next_hops;
   auto in_slot = [&fresh](const Candidate& other) { return other.same_slot(fresh); };
@@ -154,9 +161,9 @@ RouteId LinuxRoutes::replaced_by(const RibEntry<Address>* entry, const Candidate
 
 // The route that a removal means, kNoRouteId: none that we know. `next_hops` are canonical.
 template <typename Address>
-RouteId LinuxRoutes::meant_by_removal(const Prefix<Address>& prefix, const Route& route,
+RouteId LinuxRoutes::meant_by_removal(const Rib<Address>& rib, const Prefix<Address>& prefix,
+                                      const Route& route,
                                       const std::vector<NextHop>& next_hops) const {
-  const Rib<Address>& rib = store_.rib<Address>();
   const NextHopSets& sets = store_.sets();
   const RibEntry<Address>* entry = rib.find(prefix);
   Candidate slot = slot_of(RouteOrigin::kLinux, route.table, route.metric);
@@ -182,28 +189,29 @@ RouteId LinuxRoutes::meant_by_removal(const Prefix<Address>& prefix, const Route
 }
 
 template <typename Address>
-void LinuxRoutes::remove(const Prefix<Address>& prefix, const Route& route) {
+void LinuxRoutes::remove(RoutingTable& table, const Prefix<Address>& prefix, const Route& route) {
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
-  RouteId id = meant_by_removal(prefix, route, next_hops);
+  const Rib<Address>& rib = table.rib<Address>();
+  RouteId id = meant_by_removal(rib, prefix, route, next_hops);
   if (id == kNoRouteId) {
     ++statistics_.unmatched_removals;
     return;
   }
   NextHopSets& sets = store_.sets();
-  Candidate rest = store_.rib<Address>().route(id);
+  Candidate rest = rib.route(id);
   const std::vector<NextHop>& known = sets.set(rest.next_hop_set).next_hops;
   std::vector<NextHop> left = known;
   std::erase_if(left, [&](const NextHop& hop) { return contains(next_hops, hop); });
   if (left.empty() || left.size() == known.size()) {
-    store_.erase(prefix, id);
+    store_.erase(table, prefix, id);
     return;
   }
   canonicalize(left);
   const uint16_t mtu = sets.set(rest.next_hop_set).mtu;
   rest.next_hop_set = sets.acquire({kFamily<Address>, route.type, 0, left, mtu});
-  bool taken = store_.insert_or_replace(prefix, id, rest).id != kNoRouteId;
-  if (!taken) store_.erase(prefix, id);  // another has just these
+  bool taken = store_.insert_or_replace(table, prefix, id, rest).id != kNoRouteId;
+  if (!taken) store_.erase(table, prefix, id);  // another has just these
 }
 
 void LinuxRoutes::resync_begin(const std::string& why) {
@@ -291,10 +299,11 @@ bool LinuxRoutes::continue_sweep(size_t work) {
   sweep_.reset();
   statistics_.swept += swept;
   store_.update_host_routes_later();
+  const RoutingStatistics now = store_.statistics();
   store_.log(
       LogLevel::kInfo,
       fmt::format("routes: Linux's state is read: {} IPv4 and {} IPv6 prefixes, {} old routes gone",
-                  store_.rib<Ipv4Address>().size(), store_.rib<Ipv6Address>().size(), swept));
+                  now.prefixes4, now.prefixes6, swept));
   return false;
 }
 

@@ -53,14 +53,16 @@ class LinuxRoutes {
   RouteStore::CandidateTest unseen() const;  // by the resync that ends now
   RouteStore::CandidateTest unseen_on(int device) const;
   template <typename Address>
-  void add(const lookup::Prefix<Address>& prefix, const Route& route, bool replace);
+  void add(RoutingTable& table, const lookup::Prefix<Address>& prefix, const Route& route,
+           bool replace);
   template <typename Address>
-  RouteId replaced_by(const RibEntry<Address>* entry, const Candidate& fresh, bool replace) const;
+  RouteId replaced_by(const Rib<Address>& rib, const RibEntry<Address>* entry,
+                      const Candidate& fresh, bool replace) const;
   template <typename Address>
-  void remove(const lookup::Prefix<Address>& prefix, const Route& route);
+  void remove(RoutingTable& table, const lookup::Prefix<Address>& prefix, const Route& route);
   template <typename Address>
-  RouteId meant_by_removal(const lookup::Prefix<Address>& prefix, const Route& route,
-                           const std::vector<NextHop>& next_hops) const;
+  RouteId meant_by_removal(const Rib<Address>& rib, const lookup::Prefix<Address>& prefix,
+                           const Route& route, const std::vector<NextHop>& next_hops) const;
 
   RouteStore& store_;
   uint16_t generation_ = 1;  // never 0
@@ -70,6 +72,7 @@ class LinuxRoutes {
   int device_ = 0;               // of which the resync is; 0: of everything
   bool special_seen_ = false;    // outside of the local table, since everything was read
   unsigned device_resyncs_ = 0;  // the same
+  bool told_tables_full_ = false;
   Statistics statistics_;
   std::optional<Sweep> sweep_;
 };

@@ -120,7 +120,7 @@ void LoadedRoutes::load_entry(const Prefix<Address>& prefix, SetId set, Load& lo
   candidate.owner = id;
   candidate.protocol = load.options.protocol;
   store_.sets().reference(set);
-  switch (routes_.add(prefix, candidate)) {
+  switch (routes_.add(store_.main(), prefix, candidate)) {
     case StaticRoutes::Outcome::kAdded:
       ++load.counts.added;
       break;
@@ -132,8 +132,9 @@ void LoadedRoutes::load_entry(const Prefix<Address>& prefix, SetId set, Load& lo
       break;
     case StaticRoutes::Outcome::kRefused:
       if (load.counts.refused++ == 0) {
-        load.counts.first_error = fmt::format("{} does not fit into the forwarding table; {}",
-                                              prefix.to_string(), store_.remedy<Address>());
+        load.counts.first_error =
+            fmt::format("{} does not fit into the forwarding table; {}", prefix.to_string(),
+                        store_.main().families.get<Address>().remedy());
       }
       break;
   }
@@ -173,8 +174,9 @@ size_t LoadedRoutes::remove_listed(const RouteTable& table, RouteOrigin origin, 
   const size_t end = std::min(table.entries.size(), first + std::min(count, table.entries.size()));
   for (size_t at = first; at < end; ++at) {
     const RouteTable::Entry& entry = table.entries[at];
-    removed +=
-        with_prefix(entry.prefix, [&](const auto& prefix) { return routes_.remove(prefix, slot); });
+    removed += with_prefix(entry.prefix, [&](const auto& prefix) {
+      return routes_.remove(store_.main(), prefix, slot);
+    });
   }
   return removed;
 }

@@ -99,20 +99,21 @@ void LocalRoutes::set_routes_of(InterfaceId id, std::vector<Route> wanted) {
 
 void LocalRoutes::add(const Route& route) {
   Candidate candidate = store_.make_candidate(route, route.origin, route.next_hops);
-  with_prefix(route.prefix,
-              [&](const auto& prefix) { store_.insert_or_replace(prefix, kNoRouteId, candidate); });
+  with_prefix(route.prefix, [&](const auto& prefix) {
+    store_.insert_or_replace(store_.main(), prefix, kNoRouteId, candidate);
+  });
 }
 
 // Two interfaces may well have the same route, so these are told apart by their next hops too.
 void LocalRoutes::remove(const Route& route) {
   Candidate candidate = store_.make_candidate(route, route.origin, route.next_hops);
   with_prefix(route.prefix, [&]<typename Address>(const Prefix<Address>& prefix) {
-    const Rib<Address>& rib = store_.rib<Address>();
+    const Rib<Address>& rib = store_.main().rib<Address>();
     RouteId id = rib.find_route(rib.find(prefix), [&](const Candidate& other) {
       return other.same_slot(candidate) && other.protocol == kProtocolKernel &&
              other.next_hop_set == candidate.next_hop_set;
     });
-    if (id != kNoRouteId) store_.erase(prefix, id);
+    if (id != kNoRouteId) store_.erase(store_.main(), prefix, id);
   });
   store_.sets().release(candidate.next_hop_set);
 }

@@ -25,8 +25,7 @@ RouteStore::RouteStore(lookup::Fib4& fib4, lookup::Fib6& fib6, lookup::NextHopTa
       sets_(next_hops_, interfaces_, neighbors_, objects_, urpf_),
       context_{sets_,        *options_.readers, options_.max_groups,
                options_.log, lookup::kNoRoute,  std::vector<uint32_t>(options_.max_groups)},
-      tables_{{fib4, context_}, {fib6, context_}},
-      hosts_(interfaces_, neighbors_, sets_, tables_) {
+      main_(kTableMain, 0, fib4, fib6, {interfaces_, neighbors_, context_}) {
   make_overflow_group();
 }
 
@@ -42,6 +41,38 @@ void RouteStore::make_overflow_group() {
   }
 }
 
+const RoutingTable* RouteStore::table(uint32_t linux_number) const {
+  if (is_usual_table(linux_number)) return &main_;
+  const auto found = further_.find(linux_number);
+  return found == further_.end() ? nullptr : found->second.get();
+}
+
+RoutingTable* RouteStore::table(uint32_t linux_number) {
+  return const_cast<RoutingTable*>(std::as_const(*this).table(linux_number));
+}
+
+RoutingTable* RouteStore::make_table(uint32_t linux_number) {
+  if (RoutingTable* known = table(linux_number); known != nullptr) return known;
+  const size_t number = further_.size() + 1;
+  if (linux_number == 0 || number >= options_.further_tables) return nullptr;
+  auto made = std::make_unique<RoutingTable>(
+      linux_number, static_cast<lookup::TableId>(number), *options_.further4, *options_.further6,
+      RoutingTable::Parts{interfaces_, neighbors_, context_});
+  return further_.emplace(linux_number, std::move(made)).first->second.get();
+}
+
+std::vector<const RoutingTable*> RouteStore::tables() const {
+  std::vector<const RoutingTable*> all{&main_};
+  for (const auto& [number, table] : further_) all.push_back(table.get());
+  return all;
+}
+
+std::vector<RoutingTable*> RouteStore::tables() {
+  std::vector<RoutingTable*> all{&main_};
+  for (const auto& [number, table] : further_) all.push_back(table.get());
+  return all;
+}
+
 Candidate RouteStore::make_candidate(const Route& route, RouteOrigin origin,
                                      std::span<const NextHop> next_hops) {
   Candidate candidate = slot_of(origin, route.table, route.metric);
@@ -53,12 +84,16 @@ Candidate RouteStore::make_candidate(const Route& route, RouteOrigin origin,
 
 void RouteStore::interfaces_changed() {
   sets_.interfaces_changed();
-  hosts_.update_all_later();
+  update_host_routes_later();
 }
 
 void RouteStore::object_changed(uint32_t object) {
   sets_.object_changed(object);
-  hosts_.update_all_later();
+  update_host_routes_later();
+}
+
+void RouteStore::update_host_routes_later() {
+  for (RoutingTable* table : tables()) table->hosts.update_all_later();
 }
 
 void RouteStore::neighbor_changed(const Neighbor& neighbor) {
@@ -67,54 +102,64 @@ void RouteStore::neighbor_changed(const Neighbor& neighbor) {
   const InterfaceState* interface = interfaces_.find(id);
   if (interface == nullptr) return;
   sets_.neighbor_changed(*interface, neighbor.address);
-  hosts_.update(neighbor.address);
+  for (RoutingTable* table : tables())
+    if (!table->empty()) table->hosts.update(neighbor.address);
 }
 
 void RouteStore::commit() {
   next_hops_.reclaim();
   bool found_group = sets_.retry();
-  hosts_.commit(next_hops_.groups_used() < options_.max_groups);
-  tables_.ipv4.retry(found_group);
-  tables_.ipv6.retry(found_group);
-  uint64_t incomplete = tables_.ipv4.statistics().incomplete + tables_.ipv6.statistics().incomplete;
+  uint64_t incomplete = 0;
+  for (RoutingTable* table : tables()) {
+    auto& [ipv4, ipv6] = table->families;
+    table->hosts.commit(next_hops_.groups_used() < options_.max_groups);
+    ipv4.retry(found_group);
+    ipv6.retry(found_group);
+    incomplete += ipv4.statistics().incomplete + ipv6.statistics().incomplete;
+  }
   if (incomplete == 0 && (context_.warned_fib_full || context_.warned_groups_full)) {
     context_.warned_fib_full = context_.warned_groups_full = false;
     log(LogLevel::kInfo, "routes: all fit again");
   }
-  tables_.ipv4.publish();
-  tables_.ipv6.publish();
+  for (RoutingTable* table : tables()) {
+    table->families.ipv4.publish();
+    table->families.ipv6.publish();
+  }
 }
 
 RouteCounts RouteStore::counts() const {
   RouteCounts counts;
-  counts.ipv4 = rib<Ipv4Address>().routes();
-  counts.ipv6 = rib<Ipv6Address>().routes();
+  for (const RoutingTable* table : tables()) {
+    counts.ipv4 += table->rib<Ipv4Address>().routes();
+    counts.ipv6 += table->rib<Ipv6Address>().routes();
+    const auto& ipv4 = table->families.ipv4.statistics();
+    const auto& ipv6 = table->families.ipv6.statistics();
+    for (size_t origin = 0; origin < counts.by_origin.size(); ++origin)
+      counts.by_origin[origin] += ipv4.by_origin[origin] + ipv6.by_origin[origin];
+    for (unsigned protocol = 0; protocol < ipv4.by_protocol.size(); ++protocol) {
+      const uint64_t routes = ipv4.by_protocol[protocol] + ipv6.by_protocol[protocol];
+      if (routes != 0) counts.by_protocol[static_cast<uint8_t>(protocol)] += routes;
+    }
+  }
   counts.total = counts.ipv4 + counts.ipv6;
-  const auto& ipv4 = tables_.ipv4.statistics();
-  const auto& ipv6 = tables_.ipv6.statistics();
-  for (size_t origin = 0; origin < counts.by_origin.size(); ++origin) {
-    counts.by_origin[origin] = ipv4.by_origin[origin] + ipv6.by_origin[origin];
-  }
-  for (unsigned protocol = 0; protocol < ipv4.by_protocol.size(); ++protocol) {
-    uint64_t routes = ipv4.by_protocol[protocol] + ipv6.by_protocol[protocol];
-    if (routes != 0) counts.by_protocol[static_cast<uint8_t>(protocol)] = routes;
-  }
   return counts;
 }
 
 RoutingStatistics RouteStore::statistics() const {
   RoutingStatistics statistics;
   NextHopSets::Statistics sets = sets_.statistics();
-  const auto& ipv4 = tables_.ipv4.statistics();
-  const auto& ipv6 = tables_.ipv6.statistics();
-  statistics.prefixes4 = rib<Ipv4Address>().size();
-  statistics.prefixes6 = rib<Ipv6Address>().size();
-  statistics.rib_bytes = rib<Ipv4Address>().bytes() + rib<Ipv6Address>().bytes();
-  statistics.fib_writes = ipv4.fib_writes + ipv6.fib_writes;
+  for (const RoutingTable* table : tables()) {
+    const auto& ipv4 = table->families.ipv4.statistics();
+    const auto& ipv6 = table->families.ipv6.statistics();
+    statistics.prefixes4 += table->rib<Ipv4Address>().size();
+    statistics.prefixes6 += table->rib<Ipv6Address>().size();
+    statistics.rib_bytes += table->rib<Ipv4Address>().bytes() + table->rib<Ipv6Address>().bytes();
+    statistics.fib_writes += ipv4.fib_writes + ipv6.fib_writes;
+    statistics.prefixes_refused += ipv4.prefixes_refused + ipv6.prefixes_refused;
+    statistics.prefixes_incomplete += ipv4.incomplete + ipv6.incomplete;
+  }
   statistics.records_written = sets.records_written;
   statistics.groups_refused = sets.groups_refused;
-  statistics.prefixes_refused = ipv4.prefixes_refused + ipv6.prefixes_refused;
-  statistics.prefixes_incomplete = ipv4.incomplete + ipv6.incomplete;
   statistics.sets = sets.sets;
   statistics.neighbors = static_cast<uint32_t>(neighbors_.size());
   return statistics;

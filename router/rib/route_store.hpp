@@ -1,29 +1,30 @@
-// All routes of the router and what they lead to: the tables of both families, the sets of next
-// hops that routes point at, interfaces, neighbors and the neighbors' host routes. The only writer
-// of the FIBs, the next-hop table and the table for reverse-path checks.
+// All routes of the router and what they lead to: Linux's tables, the sets of next hops that routes
+// point at, interfaces and neighbors. The only writer of the FIBs, the next-hop table and the table
+// for reverse-path checks.
 //
 //   LinuxRoutes  LocalRoutes  StaticRoutes  LoadedRoutes     own what they were told
 //        └────────────┴────┬───────┴─────────────┘
-//                      RouteStore ─► FamilyTables: RIBs, FIBs
-//                          ├──────► NextHopSets: groups, records, reverse-path bits
-//                          └──────► HostRoutes: after each change of a route or a neighbor
+//                      RouteStore ─► RoutingTables: RIBs, FIBs, and after each change of a route
+//                          │         or a neighbor the neighbors' host routes
+//                          └──────► NextHopSets: groups, records, reverse-path bits
 //
 // Control thread; not thread-safe. A change is visible to the workers when the call returns.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
-#include "router/rib/family_table.hpp"
-#include "router/rib/host_routes.hpp"
 #include "router/rib/interfaces.hpp"
 #include "router/rib/neighbors.hpp"
 #include "router/rib/next_hop_objects.hpp"
 #include "router/rib/next_hop_sets.hpp"
+#include "router/rib/routing_table.hpp"
 #include "router/rib/routing_views.hpp"
 #include "router/rib/urpf.hpp"
 
@@ -34,6 +35,11 @@ struct RoutingOptions {
   uint32_t max_groups = 16384;     // as the next-hop table has
   lookup::Memory* memory = &lookup::Memory::system();
   lookup::Reclaimer* readers = &lookup::Reclaimer::none();  // as the FIBs have
+  // For tables other than local, main and default: numbers 1 to further_tables - 1 in these. Null:
+  // such tables are not kept.
+  lookup::Fib4* further4 = nullptr;
+  lookup::Fib6* further6 = nullptr;
+  lookup::TableId further_tables = 0;
   RoutingLog log;
 };
 
@@ -51,22 +57,29 @@ class RouteStore {
   // A candidate for the route, with a reference to the set of `next_hops` (canonical).
   Candidate make_candidate(const Route& route, RouteOrigin origin,
                            std::span<const NextHop> next_hops);
+
+  RoutingTable& main() { return main_; }  // local, main and default
+  const RoutingTable& main() const { return main_; }
+  // The one that holds Linux's table of this number; null: there is none (yet).
+  RoutingTable* table(uint32_t linux_number);
+  const RoutingTable* table(uint32_t linux_number) const;
+  // Makes it if need be; null: there are as many as there may be.
+  RoutingTable* make_table(uint32_t linux_number);
+  std::vector<RoutingTable*> tables();  // the first one first, then by Linux's number
+  std::vector<const RoutingTable*> tables() const;
+
   // As FamilyTable's, and then the host routes of neighbors that the prefix holds.
   template <typename Address>
-  Change<Address> insert_or_replace(const lookup::Prefix<Address>& prefix, RouteId id,
-                                    const Candidate& candidate) {
-    auto change = tables_.get<Address>().insert_or_replace(prefix, id, candidate);
-    if (change.next_hops_changed) hosts_.update_inside(prefix);
+  Change<Address> insert_or_replace(RoutingTable& table, const lookup::Prefix<Address>& prefix,
+                                    RouteId id, const Candidate& candidate) {
+    auto change = table.families.get<Address>().insert_or_replace(prefix, id, candidate);
+    if (change.next_hops_changed) table.hosts.update_inside(prefix);
     return change;
   }
   template <typename Address>
-  void erase(const lookup::Prefix<Address>& prefix, RouteId id) {
-    tables_.get<Address>().erase(prefix, id);
-    hosts_.update_inside(prefix);
-  }
-  template <typename Address>
-  void confirm(const lookup::Prefix<Address>& prefix, RouteId id, uint16_t generation) {
-    tables_.get<Address>().confirm(prefix, id, generation);
+  void erase(RoutingTable& table, const lookup::Prefix<Address>& prefix, RouteId id) {
+    table.families.get<Address>().erase(prefix, id);
+    table.hosts.update_inside(prefix);
   }
 
   // For those who write interfaces, neighbors and next-hop objects: what follows from it.
@@ -76,7 +89,7 @@ class RouteStore {
   void interfaces_changed();
   void neighbor_changed(const Neighbor& neighbor);
   void object_changed(uint32_t object);
-  void update_host_routes_later() { hosts_.update_all_later(); }
+  void update_host_routes_later();
 
   // Belongs behind each batch of changes, and about once a second without any: publishes a FIB
   // generation, takes back what readers let go of, and tries again what did not fit.
@@ -89,15 +102,6 @@ class RouteStore {
   const NextHopObjects& objects() const { return objects_; }
   const UrpfTable& urpf() const { return urpf_; }
   const lookup::NextHopTable& next_hops() const { return next_hops_; }
-  template <typename Address>
-  const Rib<Address>& rib() const {
-    return tables_.get<Address>().rib();
-  }
-  // Of the last route of the family that did not fit into the FIB.
-  template <typename Address>
-  std::string remedy() const {
-    return tables_.get<Address>().remedy();
-  }
   GroupId overflow_group() const { return context_.overflow_group; }
   uint32_t max_groups() const { return options_.max_groups; }
   uint32_t prefixes_of(GroupId group) const {
@@ -119,8 +123,8 @@ class RouteStore {
   UrpfTable urpf_;
   NextHopSets sets_;
   InstallContext context_;
-  FamilyTables tables_;
-  HostRoutes hosts_;
+  RoutingTable main_;
+  std::map<uint32_t, std::unique_ptr<RoutingTable>> further_;  // by Linux's number
 };
 
 }  // namespace hecto::router

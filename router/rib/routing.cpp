@@ -1,5 +1,7 @@
 #include "router/rib/routing.hpp"
 
+#include <fmt/format.h>
+
 #include "router/rib/explain.hpp"
 #include "router/rib/routing_queries.hpp"
 
@@ -20,8 +22,22 @@ Result<LoadCounts> Routing::load(std::shared_ptr<const RouteTable> table,
   return end_load(*id);
 }
 
-Explanation Routing::explain(const IpAddress& address) const {
-  return router::explain(store_, address);
+Explanation Routing::explain(const IpAddress& address, uint32_t table) const {
+  const RoutingTable* const found = store_.table(table);
+  if (found != nullptr) return router::explain(store_, *found, address);
+  Explanation explanation;
+  explanation.address = address;
+  explanation.why.push_back(fmt::format("there is no table {}", table));
+  return explanation;
+}
+
+std::optional<lookup::TableId> Routing::fib_table(uint32_t linux_number) {
+  const RoutingTable* const table = store_.make_table(linux_number);
+  return table == nullptr ? std::nullopt : std::optional(table->number);
+}
+
+std::vector<TableView> Routing::tables() const {
+  return RoutingQueries(store_).tables();
 }
 
 RoutePage Routing::routes(const std::optional<IpPrefix>& after, size_t limit,

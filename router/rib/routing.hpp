@@ -12,8 +12,8 @@
 // publishes a FIB generation, takes back what readers let go of, and tries again what did not fit.
 //
 // Linux's usual rules (local, then main, then default) become an order among the routes of one
-// prefix: a more specific route of a later table wins here, not in Linux. Where it has others,
-// workers ask those besides (RuleTable).
+// prefix: a more specific route of a later table wins here, not in Linux. Each other table is a
+// table of its own in the FIBs, where workers look when a rule says so (RuleTable).
 #pragma once
 
 #include <map>
@@ -120,10 +120,17 @@ class Routing final : public LinuxEvents {
   void commit() { store_.commit(); }
 
   const PolicyRules& rules() const { return rules_; }
+  // Which of the FIBs' further tables a table of Linux is; 0: the main one. It is made if need be,
+  // so that rules may name it before it has routes. None: there are too many.
+  std::optional<lookup::TableId> fib_table(uint32_t linux_number);
+  std::vector<TableView> tables() const;             // the first one first, then by number
+  bool has_room_for(const PolicyRule& rule) const {  // for its table
+    return rule.l3mdev || store_.table(rule.table) != nullptr;
+  }
   UrpfView urpf(int socket) const { return store_.urpf().view(socket); }
   UrpfInterfaces urpf_interfaces(GroupId group) const { return store_.urpf().get(group); }
 
-  Explanation explain(const IpAddress& address) const;
+  Explanation explain(const IpAddress& address, uint32_t table = kTableMain) const;
   // Ascending, IPv4 before IPv6, beginning behind `after`; `limit` prefixes.
   RoutePage routes(const std::optional<IpPrefix>& after, size_t limit,
                    const RouteFilter& filter = {}) const;

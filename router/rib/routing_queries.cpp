@@ -74,16 +74,16 @@ std::vector<NextHopView> RoutingQueries::next_hop_views(SetId id) const {
 }
 
 template <typename Address>
-RouteView RoutingQueries::view(const Prefix<Address>& prefix, const RibEntry<Address>& entry,
-                               RouteId id) const {
-  const Candidate& candidate = store_.rib<Address>().route(id);
+RouteView RoutingQueries::view(const RoutingTable& table, const Prefix<Address>& prefix,
+                               const RibEntry<Address>& entry, RouteId id) const {
+  const Candidate& candidate = table.rib<Address>().route(id);
   const NextHopSets::Set& set = store_.sets().set(candidate.next_hop_set);
   RouteView view;
   view.prefix = {IpAddress::from(prefix.address), prefix.length};
   view.type = set.type;
   view.origin = origin_of(candidate);
   view.protocol = candidate.protocol;
-  view.table = table_of(candidate);
+  view.table = table.table_of(candidate);
   view.metric = candidate.metric;
   view.load = candidate.owner;
   view.nexthop_object = set.object;
@@ -94,10 +94,24 @@ RouteView RoutingQueries::view(const Prefix<Address>& prefix, const RibEntry<Add
   return view;
 }
 
-template RouteView RoutingQueries::view(const lookup::Prefix4&, const RibEntry<Ipv4Address>&,
-                                        RouteId) const;
-template RouteView RoutingQueries::view(const lookup::Prefix6&, const RibEntry<Ipv6Address>&,
-                                        RouteId) const;
+template RouteView RoutingQueries::view(const RoutingTable&, const lookup::Prefix4&,
+                                        const RibEntry<Ipv4Address>&, RouteId) const;
+template RouteView RoutingQueries::view(const RoutingTable&, const lookup::Prefix6&,
+                                        const RibEntry<Ipv6Address>&, RouteId) const;
+
+std::vector<TableView> RoutingQueries::tables() const {
+  std::vector<TableView> views;
+  for (const RoutingTable* table : store_.tables()) {
+    TableView view;
+    view.linux_number = table->linux_number;
+    view.prefixes4 = table->rib<Ipv4Address>().size();
+    view.prefixes6 = table->rib<Ipv6Address>().size();
+    view.incomplete =
+        table->families.ipv4.statistics().incomplete + table->families.ipv6.statistics().incomplete;
+    views.push_back(view);
+  }
+  return views;
+}
 
 NeighborView RoutingQueries::view(const Neighbor& neighbor) const {
   NeighborView view;
@@ -204,9 +218,10 @@ bool RoutingQueries::leads_by(SetId id, InterfaceId interface) const {
 
 // Fills the page with prefixes of one family; false when it is full, or enough were looked at.
 template <typename Address>
-bool RoutingQueries::collect(const Prefix<Address>& from, bool skip_from, size_t limit,
-                             const RouteFilter& filter, RoutePage& page, Walk& walk) const {
-  const Rib<Address>& rib = store_.rib<Address>();
+bool RoutingQueries::collect(const RoutingTable& table, const Prefix<Address>& from, bool skip_from,
+                             size_t limit, const RouteFilter& filter, RoutePage& page,
+                             Walk& walk) const {
+  const Rib<Address>& rib = table.rib<Address>();
   rib.walk(from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
     if (skip_from && prefix == from) return true;
     IpAddress address = IpAddress::from(prefix.address);
@@ -226,7 +241,7 @@ bool RoutingQueries::collect(const Prefix<Address>& from, bool skip_from, size_t
       if (filter.protocol && candidate.protocol != *filter.protocol) continue;
       if (filter.interface != kNoInterface && !leads_by(candidate.next_hop_set, filter.interface))
         continue;
-      add_once(page.routes, before, view(prefix, entry, id));
+      add_once(page.routes, before, view(table, prefix, entry, id));
     }
     walk.shown += page.routes.size() != before;
     return true;
@@ -238,17 +253,19 @@ RoutePage RoutingQueries::routes(const std::optional<IpPrefix>& after, size_t li
                                  const RouteFilter& filter) const {
   RoutePage page;
   Walk walk;
+  const RoutingTable* const table = store_.table(filter.table);
+  if (table == nullptr) return page;
   limit = std::max<size_t>(limit, 1);
   std::optional<IpPrefix> from = after;
   if (filter.within && (!from || *from < *filter.within)) from = filter.within->network();
   bool skip = after && *from == *after;
   if (!from || from->address.family == Family::kIpv4) {
     lookup::Prefix4 start = from ? from->v4() : lookup::Prefix4{};
-    if (!collect(start, skip, limit, filter, page, walk) || filter.within) return page;
+    if (!collect(*table, start, skip, limit, filter, page, walk) || filter.within) return page;
     from.reset();
     skip = false;
   }
-  collect(from ? from->v6() : lookup::Prefix6{}, skip, limit, filter, page, walk);
+  collect(*table, from ? from->v6() : lookup::Prefix6{}, skip, limit, filter, page, walk);
   return page;
 }
 

@@ -21,8 +21,9 @@ class RoutingQueries {
   std::optional<GroupView> next_hop(GroupId group) const;
   std::vector<NeighborView> neighbors() const;  // by address
   template <typename Address>
-  RouteView view(const lookup::Prefix<Address>& prefix, const RibEntry<Address>& entry,
-                 RouteId id) const;
+  RouteView view(const RoutingTable& table, const lookup::Prefix<Address>& prefix,
+                 const RibEntry<Address>& entry, RouteId id) const;
+  std::vector<TableView> tables() const;  // the first one first
 
  private:
   NextHopView next_hop_view(SetId single) const;
@@ -36,8 +37,8 @@ class RoutingQueries {
     std::optional<IpPrefix> last;     // that was looked at
   };
   template <typename Address>
-  bool collect(const lookup::Prefix<Address>& from, bool skip_from, size_t limit,
-               const RouteFilter& filter, RoutePage& page, Walk& walk) const;
+  bool collect(const RoutingTable& table, const lookup::Prefix<Address>& from, bool skip_from,
+               size_t limit, const RouteFilter& filter, RoutePage& page, Walk& walk) const;
 
   const RouteStore& store_;
 };

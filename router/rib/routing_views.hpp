@@ -82,11 +82,19 @@ struct Explanation {
 };
 
 struct RouteFilter {
+  uint32_t table = 254;  // local, main and default are one; nothing is in one that is not there
   std::optional<IpPrefix> within;  // it, and what it covers
   std::optional<RouteOrigin> origin;
   std::optional<uint8_t> protocol;
   InterfaceId interface = kNoInterface;  // that a next hop leads out by
   bool selected_only = false;
+};
+
+// local, main and default count as one, main.
+struct TableView {
+  uint32_t linux_number = 254;
+  uint64_t prefixes4 = 0, prefixes6 = 0;
+  uint64_t incomplete = 0;  // prefixes that the forwarding table or the groups had no room for
 };
 
 struct RoutePage {
@@ -111,7 +119,7 @@ struct RoutingStatistics {
   uint32_t sets = 0;
   uint32_t neighbors = 0;
   uint64_t ignored_tos = 0;         // routes with a TOS: not looked at by the fast path
-  uint64_t ignored_table = 0;       // routes of tables other than local, main, default
+  uint64_t ignored_table = 0;       // routes of tables for which there was no room
   uint64_t unmatched_removals = 0;  // Linux removed what we did not know
   uint64_t resyncs = 0;
   uint64_t swept = 0;  // routes that a resync did not confirm

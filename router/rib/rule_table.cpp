@@ -12,11 +12,14 @@ namespace hecto::router {
 
 namespace {
 
-// What Linux compares of it: in IPv4 at least these bits, in IPv6 and in newer kernels more.
+// What Linux compares of it: in IPv4 at least these bits, in IPv6 and in newer kernels (6.13) all of
+// the DSCP. Where only the first are alike, Linux knows.
 constexpr uint8_t kLeastTos = 0x1c;  // IPTOS_RT_MASK
+constexpr uint8_t kDscp = 0xfc;
 
 bool asks_what_is_not_seen(const PolicyRule& rule) {
-  return rule.fwmask != 0 || rule.other_selectors || rule.l3mdev;
+  const bool not_in_a_vrf = rule.l3mdev && rule.invert;
+  return rule.fwmask != 0 || rule.other_selectors || not_in_a_vrf;
 }
 
 // It holds for every packet.
@@ -48,11 +51,10 @@ Prefix as(const IpPrefix& prefix) {
 
 }  // namespace
 
-bool left_to_linux(const PolicyRule& rule) {
-  if (asks_what_is_not_seen(rule) || rule.tos != 0) return true;
+bool left_to_linux(const PolicyRule& rule, bool has_room) {
+  if (asks_what_is_not_seen(rule)) return true;
   if (rule.action != RuleAction::kTable) return false;
-  const bool ours = rule.table >= kTableDefault && rule.table <= kTableLocal;
-  return !ours || (rule.table != kTableLocal && rule.suppress_prefix_length);
+  return !has_room || (rule.table != kTableLocal && rule.suppress_prefix_length);
 }
 
 bool never_forwards(const PolicyRule& rule) {
@@ -62,33 +64,42 @@ bool never_forwards(const PolicyRule& rule) {
 // Routes of main and default are found by one look-up, in this order: the one of default alone is
 // not known. Routes of local end in Linux, whatever the rules.
 template <typename Address>
-auto RuleTable<Address>::action_of(const PolicyRule& rule, bool main_before) -> Action {
-  switch (rule.action) {
-    case RuleAction::kTable:
-      if (rule.l3mdev) return Action::kLinux;
-      if (rule.table == kTableLocal) return Action::kNext;
-      if (rule.suppress_prefix_length) return Action::kLinux;
-      if (rule.table == kTableMain) return Action::kMain;
-      return rule.table == kTableDefault && main_before ? Action::kMain : Action::kLinux;
-    case RuleAction::kGoto:
-      return Action::kGoto;
-    case RuleAction::kNop:
-      return Action::kNext;
-    case RuleAction::kBlackhole:
-      return Action::kBlackhole;
-    case RuleAction::kUnreachable:
-      return Action::kUnreachable;
-    case RuleAction::kProhibit:
-      return Action::kProhibit;
-  }
-  return Action::kLinux;
-}
-
-template <typename Address>
-auto RuleTable<Address>::compiled(const PolicyRule& rule, Action action,
-                                  const InterfaceByName& interface) -> Rule {
+auto RuleTable<Address>::compiled(const PolicyRule& rule, bool main_before,
+                                  const RuleSurroundings& surroundings) -> Rule {
   Rule out;
-  out.action = action;
+  switch (rule.action) {
+    case RuleAction::kTable: {
+      const auto table = surroundings.table(rule.table);
+      const bool usual = is_usual_table(rule.table);
+      if (rule.table == kTableLocal)
+        out.action = Action::kLocal;
+      else if (rule.suppress_prefix_length)
+        out.action = Action::kLinux;
+      else if (rule.l3mdev)
+        out.action = Action::kVrf;
+      else if (rule.table == kTableMain || (rule.table == kTableDefault && main_before))
+        out.action = Action::kMain;
+      else
+        out.action = usual || !table ? Action::kLinux : Action::kTable;
+      if (out.action == Action::kTable) out.table = *table;
+      break;
+    }
+    case RuleAction::kGoto:
+      out.action = Action::kGoto;
+      break;
+    case RuleAction::kNop:
+      out.action = Action::kNext;
+      break;
+    case RuleAction::kBlackhole:
+      out.action = Action::kBlackhole;
+      break;
+    case RuleAction::kUnreachable:
+      out.action = Action::kUnreachable;
+      break;
+    case RuleAction::kProhibit:
+      out.action = Action::kProhibit;
+      break;
+  }
   out.unsure = asks_what_is_not_seen(rule);
   out.invert = rule.invert;
   out.tos = rule.tos;
@@ -100,23 +111,28 @@ auto RuleTable<Address>::compiled(const PolicyRule& rule, Action action,
   if (!rule.invert) return out;
   if (rule.from) out.from = as<Prefix>(*rule.from);
   if (rule.to) out.to = as<Prefix>(*rule.to);
-  if (!rule.iif.empty()) out.interface = interface(rule.iif);
+  out.device = rule.iif;
   return out;
 }
 
 template <typename Address>
 auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
-                                 const InterfaceByName& interface)
+                                 const RuleSurroundings& surroundings)
     -> Result<std::unique_ptr<const RuleTable>> {
   std::unique_ptr<RuleTable> table(new RuleTable);
   std::vector<PolicyRule> kept;
   std::map<uint32_t, size_t> at;  // by priority: the first rule kept of it, or behind it
+  const auto is_vrf = [&](const std::string& device) {
+    return std::any_of(surroundings.vrf_members.begin(), surroundings.vrf_members.end(),
+                       [&](const auto& member) { return member.vrf == device; });
+  };
   bool main_before = false;
   for (const PolicyRule& rule : rules) {
     at.emplace(rule.priority, kept.size());
     if (kept.size() == kMostRules) break;
-    const bool no_packet =
-        !rule.oif.empty() || (!rule.iif.empty() && interface(rule.iif) == kNoInterface);
+    const bool elsewhere =
+        !rule.iif.empty() && !is_vrf(rule.iif) && surroundings.interface(rule.iif) == kNoInterface;
+    const bool no_packet = !rule.oif.empty() || elsewhere;
     if (no_packet && !rule.invert) continue;
     PolicyRule of_all = rule;
     if (no_packet) {  // so its contrary holds for every packet
@@ -127,7 +143,7 @@ auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
       of_all.l3mdev = rule.l3mdev;
       of_all.suppress_prefix_length = rule.suppress_prefix_length;
     }
-    table->rules_.push_back(compiled(of_all, action_of(of_all, main_before), interface));
+    table->rules_.push_back(compiled(of_all, main_before, surroundings));
     main_before |= unconditional(of_all) && of_all.table == kTableMain;
     kept.push_back(of_all);
   }
@@ -153,7 +169,8 @@ auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
   if (!destinations) return tl::unexpected(destinations.error());
   table->sources_ = std::move(*sources);
   table->destinations_ = std::move(*destinations);
-  table->add_interfaces(kept, interface);
+  table->add_interfaces(kept, surroundings);
+  table->add_firsts(kept);
   return std::unique_ptr<const RuleTable>(std::move(table));
 }
 
@@ -184,22 +201,56 @@ auto RuleTable<Address>::add_classes(std::span<const PolicyRule> rules, PrefixOf
 
 template <typename Address>
 void RuleTable<Address>::add_interfaces(std::span<const PolicyRule> rules,
-                                        const InterfaceByName& interface) {
-  std::vector<InterfaceId> classes{kNoInterface};  // the first: what no rule names
-  const auto named = [&](const PolicyRule& rule) {
-    return rule.iif.empty() || rule.invert ? kNoInterface : interface(rule.iif);
+                                        const RuleSurroundings& surroundings) {
+  classes_.assign(1, {});
+  const auto add = [this](InterfaceClass fresh) {
+    classes_.push_back(std::move(fresh));
+    return static_cast<uint16_t>(classes_.size() - 1);
   };
-  for (const PolicyRule& rule : rules) {
-    const InterfaceId id = named(rule);
-    if (id == kNoInterface || interface_class_[id] != 0) continue;
-    interface_class_[id] = static_cast<uint16_t>(classes.size());
-    classes.push_back(id);
+  std::map<std::string, uint16_t> back;  // by VRF
+  for (const auto& member : surroundings.vrf_members) {
+    const auto table = surroundings.table(member.table);
+    const InterfaceClass nobody{kNoInterface, {}, member.vrf, table.value_or(0)};
+    if (!back.contains(member.vrf)) back[member.vrf] = add(nobody);
+    back_class_[member.interface] = back[member.vrf];
+    InterfaceClass own = nobody;
+    own.interface = member.interface;
+    interface_class_[member.interface] = add(own);
   }
-  interface_bits_.assign(classes.size() * (words_ + 1), 0);
-  for (size_t c = 0; c < classes.size(); ++c) {
+  for (const PolicyRule& rule : rules) {
+    const InterfaceId id = rule.iif.empty() ? kNoInterface : surroundings.interface(rule.iif);
+    if (id == kNoInterface) continue;
+    if (interface_class_[id] == 0) interface_class_[id] = add({id, {}, {}, 0});
+    classes_[interface_class_[id]].name = rule.iif;
+  }
+  interface_bits_.assign(classes_.size() * (words_ + 1), 0);
+  for (size_t c = 0; c < classes_.size(); ++c) {
     for (size_t r = 0; r < rules.size(); ++r) {
-      const InterfaceId asked = named(rules[r]);
-      if (asked == kNoInterface || asked == classes[c]) set_bit(interface_bits_, c, r);
+      const PolicyRule& rule = rules[r];
+      const bool in_vrf = !rule.l3mdev || !classes_[c].vrf.empty();
+      const bool by_it = rule.iif.empty() || names(rule.iif, classes_[c]);
+      if (rule.invert || (in_vrf && by_it)) set_bit(interface_bits_, c, r);
+    }
+  }
+}
+
+// Whatever the packet, the first rule that holds is one that leads to a table; local must not stand
+// before it, as its routes would hold.
+template <typename Address>
+void RuleTable<Address>::add_firsts(std::span<const PolicyRule> rules) {
+  for (size_t interface = 0; interface < interface_class_.size(); ++interface) {
+    const uint16_t of = interface_class_[interface];
+    const uint64_t* const bits = bits_of(interface_bits_, of);
+    for (size_t r = 0; r < rules_.size(); ++r) {
+      const Rule& rule = rules_[r];
+      const bool may_hold = (bits[1 + r / kWordBits] >> r % kWordBits & 1) != 0;
+      if (!may_hold || rule.action == Action::kNext) continue;
+      const lookup::TableId table =
+          rule.action == Action::kVrf ? classes_[of].vrf_table : rule.table;
+      const bool always = rule.plain && !rules[r].from && !rules[r].to;
+      const bool leads = rule.action == Action::kVrf || rule.action == Action::kTable;
+      if (always && leads && table != 0) first_[interface] = {table, static_cast<uint16_t>(r + 1)};
+      break;
     }
   }
 }
@@ -227,10 +278,10 @@ void RuleTable<Address>::set_bit(Bits& bits, size_t of_class, size_t rule) const
 template <typename Address>
 size_t RuleTable<Address>::next(const Packet& packet, size_t from) const noexcept {
   if (from >= rules_.size()) return rules_.size();
-  const size_t known = std::min<size_t>(packet.key.interface, kMaxInterfaceId + 1);
+  const ByInterface& of_interface = packet.key.way_back ? back_class_ : interface_class_;
   const uint64_t* const a = bits_of(source_bits_, packet.source_class);
   const uint64_t* const b = bits_of(destination_bits_, packet.destination_class);
-  const uint64_t* const c = bits_of(interface_bits_, interface_class_[known]);
+  const uint64_t* const c = bits_of(interface_bits_, of_interface[known(packet.key.interface)]);
   const size_t first = from / kWordBits;
   const auto lowest = [](uint64_t bits) { return static_cast<size_t>(std::countr_zero(bits)); };
   uint64_t left = a[0] & b[0] & c[0] & ~uint64_t{0} << first;
@@ -250,8 +301,8 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
   const Holds no = rule.invert ? Holds::kYes : Holds::kNo;
   if (rule.from && !contains(*rule.from, packet.source)) return no;
   if (rule.to && !contains(*rule.to, packet.destination)) return no;
-  if (rule.interface && *rule.interface != key.interface) return no;
-  if ((rule.tos & kLeastTos) != (key.tos & kLeastTos) && rule.tos != 0) return no;
+  if (!rule.device.empty() && !names(rule.device, class_of(key))) return no;
+  if (rule.tos != 0 && (rule.tos & kLeastTos) != (key.tos & kLeastTos)) return no;
   if (rule.protocol != 0 && key.protocol_seen && rule.protocol != key.protocol) return no;
   const bool ports = !rule.source_ports.any() || !rule.destination_ports.any();
   if (ports && key.ports_seen) {
@@ -259,39 +310,49 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
     if (!rule.destination_ports.any() && !rule.destination_ports.contains(key.destination_port))
       return no;
   }
-  const bool unsure = rule.unsure || rule.tos != 0 || (rule.protocol != 0 && !key.protocol_seen) ||
+  const bool other_tos = rule.tos != 0 && rule.tos != (key.tos & kDscp);
+  const bool unsure = rule.unsure || other_tos || (rule.protocol != 0 && !key.protocol_seen) ||
                       (ports && !key.ports_seen);
   if (unsure) return Holds::kMaybe;
   return rule.invert ? Holds::kNo : Holds::kYes;
 }
 
 template <typename Address>
-Reason RuleTable<Address>::verdict(const Packet& packet, bool routed) const noexcept {
-  for (size_t i = next(packet, 0); i < rules_.size(); i = next(packet, i + 1)) {
+auto RuleTable<Address>::ask(const Packet& packet, bool routed, size_t from) const noexcept
+    -> Step {
+  for (size_t i = next(packet, from); i < rules_.size(); i = next(packet, i + 1)) {
     const Rule& rule = rules_[i];
-    if (rule.action == Action::kNext) continue;
+    if (rule.action == Action::kNext || rule.action == Action::kLocal) continue;
     const Holds held = holds(rule, packet);
     if (held == Holds::kNo) continue;
-    if (held == Holds::kMaybe) return Reason::kPolicyRule;
+    if (held == Holds::kMaybe) return {Reason::kPolicyRule};
+    const auto behind = static_cast<uint16_t>(i + 1);
     switch (rule.action) {
       case Action::kMain:
-        if (routed) return Reason::kNone;
+        if (routed) return {};
         break;
+      case Action::kTable:
+        return {Reason::kNone, rule.table, behind};
+      case Action::kVrf:
+        if (const auto table = class_of(packet.key).vrf_table; table != 0)
+          return {Reason::kNone, table, behind};
+        return {Reason::kPolicyRule};
       case Action::kGoto:
         i = rule.jump - size_t{1};
         break;
       case Action::kBlackhole:
-        return Reason::kBlackhole;
+        return {Reason::kBlackhole};
       case Action::kUnreachable:
-        return Reason::kUnreachable;
+        return {Reason::kUnreachable};
       case Action::kProhibit:
-        return Reason::kProhibit;
+        return {Reason::kProhibit};
       case Action::kLinux:
+      case Action::kLocal:
       case Action::kNext:
-        return Reason::kPolicyRule;
+        return {Reason::kPolicyRule};
     }
   }
-  return Reason::kNoRoute;
+  return {Reason::kNoRoute};
 }
 
 template class RuleTable<uint32_t>;

@@ -1,5 +1,5 @@
-// Linux's policy rules, compiled for workers: what a packet meets that the main look-up has found
-// a route for, or none.
+// Linux's policy rules, compiled for workers: in which tables a packet is looked up, in what order,
+// or why it is refused.
 //
 //   source      ─► classes ─► bits ─┐
 //   destination ─► classes ─► bits ─┼─ and ─► rules that may hold, in order ─► verdict
@@ -8,13 +8,18 @@
 // A class is the longest prefix that some rule names and that holds the address; its bits are the
 // rules that ask for nothing else of that address. So a packet costs two look-ups in small tables
 // and the words that have bits in all three, whatever the rules are (Lakshman, Stiliadis, SIGCOMM
-// 1998). What cannot be seen here is Linux's to decide: tables other than local, main and default,
-// marks, users, TOS, routes that are suppressed.
+// 1998). What cannot be seen here is Linux's to decide: marks, users, routes that are suppressed, and
+// tables for which there is no room.
+//
+// The main look-up (local, main and default as one) is made before. A packet that came in by an
+// interface whose first rule leads to one table whatever the packet, as in a VRF, is looked up there
+// instead (`first`), and asks for the rest only where that has no route.
 //
 // Immutable, so thread-safe. Source of the order and of what holds: net/core/fib_rules.c,
 // net/ipv4/fib_rules.c, net/ipv6/fib6_rules.c.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -40,7 +45,22 @@ struct RuleKey {
   uint8_t protocol = 0;
   bool protocol_seen = false;  // false: behind headers that are not read here
   bool ports_seen = false;
+  bool way_back = false;  // Linux asks as if itself sent it, within the interface's VRF
   uint16_t source_port = 0, destination_port = 0;
+};
+
+// What of interfaces and tables the rules ask for.
+struct RuleSurroundings {
+  struct VrfMember {
+    InterfaceId interface;
+    std::string vrf;
+    uint32_t table;  // Linux's number
+    bool operator==(const VrfMember&) const = default;
+  };
+  std::function<InterfaceId(const std::string& name)> interface;
+  // Its number in the FIBs, 0 of local, main and default. None: there is no room for it.
+  std::function<std::optional<lookup::TableId>(uint32_t linux_table)> table;
+  std::vector<VrfMember> vrf_members;
 };
 
 // One family's rules. Addresses are as look-ups take them: uint32_t in host order, Ipv6Address.
@@ -51,11 +71,9 @@ class RuleTable {
   using Prefix = std::conditional_t<sizeof(Address) == 4, lookup::Prefix4, lookup::Prefix6>;
   // Rules beyond it are not looked at: all that they may hold for goes to Linux.
   static constexpr size_t kMostRules = 4095;
-  using InterfaceByName = std::function<InterfaceId(const std::string& name)>;
-
   // `rules`: of the family, in the kernel's order. Fails for want of memory.
   static Result<std::unique_ptr<const RuleTable>> compile(std::span<const PolicyRule> rules,
-                                                          const InterfaceByName& interface);
+                                                          const RuleSurroundings& surroundings);
 
   // The classes of n sources, and of n destinations.
   void classify_sources(const Address* in, lookup::GroupId* classes, size_t n) const noexcept;
@@ -65,15 +83,40 @@ class RuleTable {
     lookup::GroupId source_class, destination_class;
     RuleKey key;
   };
-  // `routed`: the main look-up found a route, of whatever type. kNone: that route holds;
-  // kPolicyRule: Linux knows; else why it is refused.
-  Reason verdict(const Packet& packet, bool routed) const noexcept;
+  // What comes next of the way through the rules, beginning at number `from`.
+  struct Step {
+    // Where `table` is 0. kNone: the main look-up's route holds; kPolicyRule: Linux knows; else why
+    // the packet is refused.
+    Reason reason = Reason::kNone;
+    // Another table than main: its route holds, and where it has none, ask again from `next`.
+    lookup::TableId table = 0;
+    uint16_t next = 0;
+  };
+  // `routed`: the main look-up found a route, of whatever type.
+  Step ask(const Packet& packet, bool routed, size_t from = 0) const noexcept;
+  // Where all packets of the interface are looked up first; 0: in main, and then ask() says.
+  struct First {
+    lookup::TableId table = 0;
+    uint16_t next = 0;
+  };
+  First first(InterfaceId interface) const noexcept { return first_[known(interface)]; }
 
   bool asks_for_more() const noexcept { return asks_for_more_; }  // than addresses and interface
   size_t size() const noexcept { return rules_.size(); }
 
  private:
-  enum class Action : uint8_t { kMain, kLinux, kGoto, kNext, kBlackhole, kUnreachable, kProhibit };
+  enum class Action : uint8_t {
+    kMain,
+    kTable,
+    kVrf,  // the table of the interface's VRF
+    kLinux,
+    kGoto,
+    kLocal,  // its routes lead to Linux anyhow
+    kNext,
+    kBlackhole,
+    kUnreachable,
+    kProhibit
+  };
   enum class Holds : uint8_t { kNo, kMaybe, kYes };
   // What the bits do not say.
   struct Rule {
@@ -81,24 +124,42 @@ class RuleTable {
     bool plain = true;    // its bits are all there is to it
     bool unsure = false;  // it asks for what is not seen here
     bool invert = false;
-    uint16_t jump = 0;  // kGoto: the rule to go on at
+    uint16_t jump = 0;          // kGoto: the rule to go on at
+    lookup::TableId table = 0;  // kTable
     uint8_t tos = 0, protocol = 0;
     PortRange source_ports, destination_ports;
     // Of inverted ones, which have all bits.
     std::optional<Prefix> from, to;
-    std::optional<InterfaceId> interface;
+    std::string device;
+  };
+  // Of an interface that some rule names or that is in a VRF; the first: any other. Of a VRF there is
+  // one besides for ways back, without an interface.
+  struct InterfaceClass {
+    InterfaceId interface = kNoInterface;
+    std::string name, vrf;  // empty: none
+    lookup::TableId vrf_table = 0;
   };
   static constexpr size_t kWordBits = 64;
   // For each class a word that says which of its words_ are not 0, and those.
   using Bits = std::vector<uint64_t>;
 
   RuleTable() = default;
-  static Action action_of(const PolicyRule& rule, bool main_before);
-  static Rule compiled(const PolicyRule& rule, Action action, const InterfaceByName& interface);
+  static size_t known(InterfaceId interface) noexcept {
+    return std::min<size_t>(interface, kMaxInterfaceId + 1);
+  }
+  static Rule compiled(const PolicyRule& rule, bool main_before,
+                       const RuleSurroundings& surroundings);
   using PrefixOf = std::optional<IpPrefix> PolicyRule::*;
   Result<std::unique_ptr<Fib>> add_classes(std::span<const PolicyRule> rules, PrefixOf prefix_of,
                                            Bits& bits) const;
-  void add_interfaces(std::span<const PolicyRule> rules, const InterfaceByName& interface);
+  void add_interfaces(std::span<const PolicyRule> rules, const RuleSurroundings& surroundings);
+  void add_firsts(std::span<const PolicyRule> rules);
+  static bool names(const std::string& device, const InterfaceClass& of) noexcept {
+    return device == of.name || (!of.vrf.empty() && device == of.vrf);
+  }
+  const InterfaceClass& class_of(const RuleKey& key) const noexcept {
+    return classes_[(key.way_back ? back_class_ : interface_class_)[known(key.interface)]];
+  }
   void set_bit(Bits& bits, size_t of_class, size_t rule) const noexcept;
   const uint64_t* bits_of(const Bits& bits, size_t of_class) const noexcept {
     return &bits[of_class * (words_ + 1)];
@@ -111,7 +172,10 @@ class RuleTable {
   bool asks_for_more_ = false;
   std::unique_ptr<Fib> sources_, destinations_;
   Bits source_bits_, destination_bits_, interface_bits_;
-  std::array<uint16_t, kMaxInterfaceId + 2> interface_class_{};  // the last: none of ours
+  std::vector<InterfaceClass> classes_;
+  using ByInterface = std::array<uint16_t, kMaxInterfaceId + 2>;  // the last: none of ours
+  ByInterface interface_class_{}, back_class_{};
+  std::array<First, kMaxInterfaceId + 2> first_{};
 };
 
 extern template class RuleTable<uint32_t>;
@@ -129,8 +193,8 @@ struct RuleTables {
 };
 
 // Whether Linux alone knows what the rule's packets meet: its action, or what it asks for, is not
-// the fast path's.
-bool left_to_linux(const PolicyRule& rule);
+// the fast path's. `has_room`: for its table.
+bool left_to_linux(const PolicyRule& rule, bool has_room);
 // Whether it can never hold for a packet that is forwarded from an interface of the router's.
 bool never_forwards(const PolicyRule& rule);
 

@@ -48,7 +48,7 @@ Result<void> StaticRoutes::check_next_hops(const IpPrefix& prefix,
   return {};
 }
 
-Result<void> StaticRoutes::check(const Route& route) const {
+Result<void> StaticRoutes::check(const Route& route) {
   std::string prefix = route.prefix.to_string();
   if (route.origin != RouteOrigin::kFile && route.origin != RouteOrigin::kApi) {
     return fail(fmt::format("route {}: only routes of the file and the API are added", prefix));
@@ -57,9 +57,9 @@ Result<void> StaticRoutes::check(const Route& route) const {
     return fail(fmt::format("route {}: host bits are set; use {}", prefix,
                             route.prefix.network().to_string()));
   }
-  if (route.table < kTableDefault || route.table > kTableLocal) {
-    return fail(fmt::format("route {}: table {} is not known; use {} (main)", prefix, route.table,
-                            kTableMain));
+  if (!is_usual_table(route.table) && store_.make_table(route.table) == nullptr) {
+    return fail(fmt::format("route {}: there is no room for table {}; use {} (main)", prefix,
+                            route.table, kTableMain));
   }
   if (route.protocol == kProtocolKernel) {
     return fail(fmt::format("route {}: protocol 2 (kernel) is reserved", prefix));
@@ -83,52 +83,58 @@ Result<bool> StaticRoutes::add(const Route& route) {
                             route.prefix.to_string(), store_.max_groups()),
                 ENOSPC);
   }
-  return with_prefix(route.prefix,
-                     [&]<typename Address>(const Prefix<Address>& prefix) -> Result<bool> {
-                       Outcome outcome = add(prefix, candidate);
-                       if (outcome != Outcome::kRefused) return outcome != Outcome::kAdded;
-                       return fail(fmt::format("route {}: the forwarding table is full; {}",
-                                               prefix.to_string(), store_.remedy<Address>()),
-                                   ENOSPC);
-                     });
+  return with_prefix(
+      route.prefix, [&]<typename Address>(const Prefix<Address>& prefix) -> Result<bool> {
+        RoutingTable& table = *store_.table(route.table);  // check() has seen it
+        Outcome outcome = add(table, prefix, candidate);
+        if (outcome != Outcome::kRefused) return outcome != Outcome::kAdded;
+        return fail(fmt::format("route {}: the forwarding table is full; {}", prefix.to_string(),
+                                table.families.get<Address>().remedy()),
+                    ENOSPC);
+      });
 }
 
 template <typename Address>
-RouteId StaticRoutes::find(const Prefix<Address>& prefix, const Candidate& slot) const {
-  const Rib<Address>& rib = store_.rib<Address>();
+RouteId StaticRoutes::find(const RoutingTable& table, const Prefix<Address>& prefix,
+                           const Candidate& slot) const {
+  const Rib<Address>& rib = table.rib<Address>();
   return rib.find_route(rib.find(prefix), [&](const Candidate& other) {
     return other.same_slot(slot) && other.protocol != kProtocolKernel;
   });
 }
 
 template <typename Address>
-StaticRoutes::Outcome StaticRoutes::add(const Prefix<Address>& prefix, const Candidate& asked) {
+StaticRoutes::Outcome StaticRoutes::add(RoutingTable& table, const Prefix<Address>& prefix,
+                                        const Candidate& asked) {
   const Candidate candidate = with_metric<Address>(asked);
-  RouteId id = find(prefix, candidate);
+  RouteId id = find(table, prefix, candidate);
   if (id != kNoRouteId) {
-    bool same = store_.rib<Address>().route(id).next_hop_set == candidate.next_hop_set;
-    store_.insert_or_replace(prefix, id, candidate);
+    bool same = table.rib<Address>().route(id).next_hop_set == candidate.next_hop_set;
+    store_.insert_or_replace(table, prefix, id, candidate);
     return same ? Outcome::kUnchanged : Outcome::kReplaced;
   }
-  auto change = store_.insert_or_replace(prefix, kNoRouteId, candidate);
+  auto change = store_.insert_or_replace(table, prefix, kNoRouteId, candidate);
   if (change.id != kNoRouteId && !change.fell_behind) return Outcome::kAdded;
-  if (change.id != kNoRouteId) store_.erase(prefix, change.id);
+  if (change.id != kNoRouteId) store_.erase(table, prefix, change.id);
   return Outcome::kRefused;
 }
 
 Result<void> StaticRoutes::remove(const Route& route) {
   Candidate slot = slot_of(route.origin, route.table, route.metric);
-  bool found = host_bits_clear(route.prefix) && route.origin != RouteOrigin::kLinux &&
-               with_prefix(route.prefix, [&](const auto& prefix) { return remove(prefix, slot); });
+  RoutingTable* const table = store_.table(route.table);
+  bool found =
+      table != nullptr && host_bits_clear(route.prefix) && route.origin != RouteOrigin::kLinux &&
+      with_prefix(route.prefix, [&](const auto& prefix) { return remove(*table, prefix, slot); });
   if (found) return {};
   return fail(fmt::format("route {}: there is no such route", route.prefix.to_string()), ENOENT);
 }
 
 template <typename Address>
-bool StaticRoutes::remove(const Prefix<Address>& prefix, const Candidate& slot) {
-  RouteId id = find(prefix, with_metric<Address>(slot));
+bool StaticRoutes::remove(RoutingTable& table, const Prefix<Address>& prefix,
+                          const Candidate& slot) {
+  RouteId id = find(table, prefix, with_metric<Address>(slot));
   if (id == kNoRouteId) return false;
-  store_.erase(prefix, id);
+  store_.erase(table, prefix, id);
   return true;
 }
 
@@ -145,9 +151,11 @@ size_t StaticRoutes::remove_origin(RouteOrigin origin) {
   return sweep.erased();
 }
 
-template StaticRoutes::Outcome StaticRoutes::add(const lookup::Prefix4&, const Candidate&);
-template StaticRoutes::Outcome StaticRoutes::add(const lookup::Prefix6&, const Candidate&);
-template bool StaticRoutes::remove(const lookup::Prefix4&, const Candidate&);
-template bool StaticRoutes::remove(const lookup::Prefix6&, const Candidate&);
+template StaticRoutes::Outcome StaticRoutes::add(RoutingTable&, const lookup::Prefix4&,
+                                                 const Candidate&);
+template StaticRoutes::Outcome StaticRoutes::add(RoutingTable&, const lookup::Prefix6&,
+                                                 const Candidate&);
+template bool StaticRoutes::remove(RoutingTable&, const lookup::Prefix4&, const Candidate&);
+template bool StaticRoutes::remove(RoutingTable&, const lookup::Prefix6&, const Candidate&);
 
 }  // namespace hecto::router

@@ -27,16 +27,18 @@ class StaticRoutes {
 
   // For loads. With the reference to the set that the candidate brings.
   template <typename Address>
-  Outcome add(const lookup::Prefix<Address>& prefix, const Candidate& candidate);
+  Outcome add(RoutingTable& table, const lookup::Prefix<Address>& prefix,
+              const Candidate& candidate);
   // The prefix's route in the slot of `slot`; false: there is none.
   template <typename Address>
-  bool remove(const lookup::Prefix<Address>& prefix, const Candidate& slot);
+  bool remove(RoutingTable& table, const lookup::Prefix<Address>& prefix, const Candidate& slot);
   Result<void> check_next_hops(const IpPrefix& prefix, const std::vector<NextHop>& next_hops) const;
 
  private:
-  Result<void> check(const Route& route) const;
+  Result<void> check(const Route& route);
   template <typename Address>
-  RouteId find(const lookup::Prefix<Address>& prefix, const Candidate& slot) const;
+  RouteId find(const RoutingTable& table, const lookup::Prefix<Address>& prefix,
+               const Candidate& slot) const;
 
   RouteStore& store_;
 };

@@ -11,9 +11,15 @@ using lookup::Ipv6Address;
 using lookup::Prefix;
 
 bool Sweep::step(size_t work) {
-  if (from4_) work = step_in<Ipv4Address>(from4_, work);
-  if (!from4_ && from6_ && work > 0) step_in<Ipv6Address>(from6_, work);
-  return from4_ || from6_;
+  while (!tables_.empty() && work > 0) {
+    if (from4_) work = step_in<Ipv4Address>(from4_, work);
+    if (!from4_ && from6_ && work > 0) work = step_in<Ipv6Address>(from6_, work);
+    if (from4_ || from6_) break;
+    tables_.pop_back();
+    from4_.emplace();
+    from6_.emplace();
+  }
+  return !tables_.empty();
 }
 
 void Sweep::finish() {
@@ -24,7 +30,8 @@ void Sweep::finish() {
 // The work that is left.
 template <typename Address>
 size_t Sweep::step_in(std::optional<Prefix<Address>>& from, size_t work) {
-  const Rib<Address>& rib = store_.rib<Address>();
+  RoutingTable& table = *tables_.back();
+  const Rib<Address>& rib = table.rib<Address>();
   std::vector<Prefix<Address>> found;
   std::optional<Prefix<Address>> next;
   rib.walk(*from, [&](const Prefix<Address>& prefix, const RibEntry<Address>& entry) {
@@ -41,7 +48,7 @@ size_t Sweep::step_in(std::optional<Prefix<Address>>& from, size_t work) {
   // it.
   for (const Prefix<Address>& prefix : found) {
     for (RouteId id; (id = rib.find_route(rib.find(prefix), wanted_)) != kNoRouteId; ++erased_)
-      store_.erase(prefix, id);
+      store_.erase(table, prefix, id);
   }
   from = next;
   return work;

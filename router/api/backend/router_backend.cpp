@@ -26,6 +26,7 @@
 #include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec_config.hpp"
 #include "router/rib/route_file.hpp"
+#include "router/rib/rule_text.hpp"
 
 namespace hecto::router {
 namespace {
@@ -105,6 +106,8 @@ json RouterBackend::answer(Noun noun) {
       return show_neighbors(r.routing());
     case Noun::kRules:
       return show_rules(r.routing());
+    case Noun::kTables:
+      return show_tables(r.routing());
     case Noun::kNextHops:
       return show_next_hops(r.routing(), table_use(r.tables()), r.plane());
     case Noun::kWorkers:
@@ -143,6 +146,30 @@ tl::expected<std::string, ApiError> RouterBackend::metrics(MetricsFormat format)
   return std::move(*text);
 }
 
+namespace {
+
+// Of its number, local, main, default, or the name of a VRF that some interface is in. None: it is
+// none of these, or there is no such table.
+std::optional<uint32_t> table_by_name(const Routing& routing, const std::string& name) {
+  for (const TableView& table : routing.tables())
+    if (name == std::to_string(table.linux_number) || name == table_text(table.linux_number))
+      return table.linux_number;
+  if (name == "local" || name == "default") return kTableMain;
+  for (const auto& [id, state] : routing.interfaces().all())
+    if (const LinuxLink* vrf = routing.interfaces().vrf_of(state); vrf && vrf->name == name)
+      return vrf->vrf_table;
+  return std::nullopt;
+}
+
+// Where packets that come in by the interface are looked up first, as far as VRFs say.
+uint32_t table_of(const Routing& routing, InterfaceId interface) {
+  const InterfaceState* state = routing.interfaces().find(interface);
+  const LinuxLink* vrf = state == nullptr ? nullptr : routing.interfaces().vrf_of(*state);
+  return vrf == nullptr ? kTableMain : vrf->vrf_table;
+}
+
+}  // namespace
+
 ApiResult RouterBackend::routes(const RoutesQuery& query) {
   return on_control([this, query]() -> ApiResult {
     InterfaceId interface = kNoInterface;
@@ -152,14 +179,24 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
         return api_fail(404, fmt::format("there is no interface {}", query.interface));
       interface = found->id;
     }
+    const Routing& routing = router_.routing();
+    uint32_t table = query.address ? table_of(routing, interface) : kTableMain;
+    if (!query.table.empty()) {
+      const auto named = table_by_name(routing, query.table);
+      if (!named)
+        return api_fail(404,
+                        fmt::format("there is no table {}; see hecto show tables", query.table));
+      table = *named;
+    }
     if (query.address) {
       PacketQuestion packet{*query.address, query.from, interface};
       packet.ttl = static_cast<uint8_t>(query.ttl.value_or(packet.ttl));
       packet.length = static_cast<uint16_t>(query.length.value_or(packet.length));
-      return show_explanation(router_.plane(), router_.routing().explain(*query.address),
+      return show_explanation(router_.plane(), routing.explain(*query.address, table),
                               router_.dataplane().explain(packet), router_.persist());
     }
     RouteFilter filter;
+    filter.table = table;
     filter.within = query.prefix;
     filter.interface = interface;
     if (!query.origin.empty()) {
@@ -171,8 +208,7 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       if (!filter.protocol)
         return api_fail(400, "protocol: use a word of iproute2, as bgp, or a number up to 255");
     }
-    return show_page(router_.routing(), router_.routing().routes(query.after, query.limit, filter),
-                     router_.persist());
+    return show_page(routing, routing.routes(query.after, query.limit, filter), router_.persist());
   });
 }
 

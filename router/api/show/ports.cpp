@@ -123,6 +123,8 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                   {"tx_pps", sampler.rate(last.tx_packets, before.tx_packets)},
                   {"tx_bps", sampler.rate(last.tx_bytes, before.tx_bytes) * 8}};
     }
+    const LinuxLink* const vrf = routing.interfaces().vrf_of(interface);
+    const LinuxLink* const master = routing.interfaces().master_of(interface);
     list.push_back({{"name", interface.name},
                     {"id", id.value()},
                     {"port", interface.port_name},
@@ -130,6 +132,10 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                     {"tap", side == nullptr ? json() : json(interface.name)},
                     {"namespace", side == nullptr ? json() : json(side->name())},
                     {"ifindex", side == nullptr ? json() : json(interface.ifindex)},
+                    {"vrf", vrf == nullptr ? json() : json(vrf->name)},
+                    {"master", vrf != nullptr || master == nullptr
+                                   ? json()
+                                   : json({{"name", master->name}, {"kind", master->kind}})},
                     {"mac", to_string(interface.mac)},
                     {"mtu", routing.interfaces().mtu(interface)},
                     {"up", plane.interface_up(id)},

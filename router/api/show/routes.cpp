@@ -180,15 +180,41 @@ json show_neighbors(const Routing& routing) {
 json show_rules(const Routing& routing) {
   json list = json::array();
   for (const PolicyRule& rule : routing.rules().rules()) {
-    const char* const done_by = never_forwards(rule)  ? "nobody"
-                                : left_to_linux(rule) ? "linux"
-                                                      : "hecto";
+    const char* const done_by = never_forwards(rule)                              ? "nobody"
+                                : left_to_linux(rule, routing.has_room_for(rule)) ? "linux"
+                                                                                  : "hecto";
     list.push_back({{"family", rule.family == Family::kIpv4 ? "ipv4" : "ipv6"},
                     {"priority", rule.priority},
                     {"rule", to_string(rule)},
                     {"done_by", done_by}});
   }
   return {{"rules", list}};
+}
+
+json show_tables(const Routing& routing) {
+  json list = json::array();
+  for (const TableView& table : routing.tables()) {
+    json vrf, interfaces = json::array();
+    for (const auto& [id, state] : routing.interfaces().all()) {
+      const LinuxLink* of = routing.interfaces().vrf_of(state);
+      if (of == nullptr || of->vrf_table != table.linux_number) continue;
+      vrf = of->name;
+      interfaces.push_back(state.name);
+    }
+    const auto& rules = routing.rules().rules();
+    const auto named = std::count_if(rules.begin(), rules.end(), [&](const PolicyRule& rule) {
+      return rule.action == RuleAction::kTable && !rule.l3mdev && rule.table == table.linux_number;
+    });
+    list.push_back({{"table", table.linux_number},
+                    {"name", table_text(table.linux_number)},
+                    {"vrf", vrf},
+                    {"interfaces", interfaces},
+                    {"rules", named},
+                    {"ipv4_prefixes", table.prefixes4},
+                    {"ipv6_prefixes", table.prefixes6},
+                    {"incomplete", table.incomplete}});
+  }
+  return {{"tables", list}};
 }
 
 json show_next_hops(const Routing& routing, const TableUse& tables, const ForwardingPlane& plane) {

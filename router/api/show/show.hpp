@@ -75,6 +75,7 @@ nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& int
 // routes.cpp
 nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_rules(const Routing& routing);
+nlohmann::json show_tables(const Routing& routing);
 nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
                               const ForwardingPlane& plane);
 nlohmann::json show_page(const Routing& routing, const RoutePage& page,

@@ -39,6 +39,7 @@ class Ingress {
 template <typename Address>
 struct alignas(64) Lane {
   unsigned count = 0;
+  lookup::TableId table = 0;  // in which all were looked up; 0: main
   rte_mbuf* packets[kChunkSize];
   alignas(64) Address destinations[kChunkSize];
   alignas(64) lookup::GroupId groups[kChunkSize];

@@ -1,6 +1,7 @@
 #include "router/dataplane/stages/policy_routing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
@@ -61,79 +62,198 @@ bool is_routed(const NextHopRecord& record) noexcept {
   return !refuses || static_cast<Reason>(record.reason) != Reason::kNoRoute;
 }
 
+const lookup::Fib4View& main_fib(const TableViews& tables, uint32_t) noexcept {
+  return tables.fib4;
+}
+const lookup::Fib6View& main_fib(const TableViews& tables, const lookup::Ipv6Address&) noexcept {
+  return tables.fib6;
+}
+
+template <typename Address>
+using PacketOf = typename RuleTable<Address>::Packet;
+
+template <typename Address>
+void read_key(const Lane<Address>& lane, unsigned i, RuleKey& key) noexcept {
+  const unsigned l2 = lane.ingress[i].l2_length();
+  read_key(rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2),
+           lane.packets[i]->data_len - l2, key, lane.destinations);
+}
+
+// One packet's way from `step` on. `group`: main's, and then the one by which it goes.
+template <typename Address>
+Reason follow(const RuleTable<Address>& rules, const PacketOf<Address>& packet, bool routed,
+              typename RuleTable<Address>::Step step, const TableViews& tables,
+              GroupId& group) noexcept {
+  while (step.table != 0) {
+    if (!tables.has_further()) return Reason::kPolicyRule;
+    GroupId found;
+    lookup_batch(tables.further(packet.destination, step.table), &packet.destination, &found, 1);
+    if (is_routed(tables.next_hops.record(found))) {
+      group = found;
+      return Reason::kNone;
+    }
+    step = rules.ask(packet, routed, step.next);
+  }
+  const bool by_record = step.reason == Reason::kNoRoute && !routed;  // main's says so
+  return by_record ? Reason::kNone : step.reason;
+}
+
+// A packet for which the table that comes first has no route: main, and the rules behind that one.
+template <typename Address>
+Reason go_on(Lane<Address>& lane, unsigned i, const Address& source, const TableViews& tables,
+             const RuleTable<Address>& rules) noexcept {
+  const Address& to = lane.destinations[i];
+  lookup_batch(main_fib(tables, to), &to, &lane.groups[i], 1);
+  const NextHopRecord& record = tables.next_hops.record(lane.groups[i]);
+  if (is_for_linux(record)) return Reason::kNone;
+  PacketOf<Address> packet{source, to, 0, 0, {.interface = lane.ingress[i].interface()}};
+  rules.classify_sources(&source, &packet.source_class, 1);
+  rules.classify_destinations(&to, &packet.destination_class, 1);
+  if (rules.asks_for_more()) read_key(lane, i, packet.key);
+  const bool routed = is_routed(record);
+  const size_t behind = rules.first(packet.key.interface).next;
+  return follow(rules, packet, routed, rules.ask(packet, routed, behind), tables, lane.groups[i]);
+}
+
+template <typename Address>
+void close_up(Lane<Address>& lane, Chunk& chunk, const Reason* reasons) noexcept {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    if (reasons[i] == Reason::kNone)
+      keep(lane, kept++, i);
+    else
+      chunk.refuse(lane.packets[i], reasons[i], lane.ingress[i].interface());
+  }
+  lane.count = kept;
+}
+
+// All were looked up in the table that comes first.
+template <typename Address>
+void apply_behind_first(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
+                        const RuleTable<Address>& rules) noexcept {
+  unsigned missing = 0;
+  for (unsigned i = 0; i < lane.count; ++i)
+    missing += !is_routed(tables.next_hops.record(lane.groups[i]));
+  if (missing == 0) return;
+  alignas(64) Address sources[kChunkSize];
+  Reason reasons[kChunkSize];
+  read_sources(lane, sources);
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const bool routed = is_routed(tables.next_hops.record(lane.groups[i]));
+    reasons[i] = routed ? Reason::kNone : go_on(lane, i, sources[i], tables, rules);
+  }
+  close_up(lane, chunk, reasons);
+}
+
 }  // namespace
+
+template <typename Address>
+void look_up_by_rules(Lane<Address>& lane, const TableViews& tables,
+                      const RuleTables& all) noexcept {
+  const RuleTable<Address>* const rules = all.of(Address{});
+  lane.table = 0;
+  if (rules != nullptr && tables.has_further() && lane.of_one_ingress())
+    lane.table = rules->first(lane.ingress[0].interface()).table;
+  if (lane.table != 0)
+    lookup_batch(tables.further(Address{}, lane.table), lane.destinations, lane.groups, lane.count);
+  else
+    lookup_batch(main_fib(tables, Address{}), lane.destinations, lane.groups, lane.count);
+}
 
 template <typename Address>
 void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
                  const RuleTables& all) noexcept {
-  const RuleTable<Address>* const rules = all.of(Address{});
+  using Table = RuleTable<Address>;
+  const Table* const rules = all.of(Address{});
   if (rules == nullptr || lane.count == 0) return;
+  if (std::exchange(lane.table, 0) != 0) return apply_behind_first(lane, chunk, tables, *rules);
   alignas(64) Address sources[kChunkSize];
-  GroupId from[kChunkSize], to[kChunkSize];
+  GroupId from[kChunkSize], to[kChunkSize], found[kChunkSize];
+  typename Table::Step steps[kChunkSize];
+  Reason reasons[kChunkSize];
   read_sources(lane, sources);
   rules->classify_sources(sources, from, lane.count);
   rules->classify_destinations(lane.destinations, to, lane.count);
-  unsigned kept = 0;
+  const auto packet_of = [&](unsigned i) {
+    PacketOf<Address> packet{sources[i],
+                             lane.destinations[i],
+                             from[i],
+                             to[i],
+                             {.interface = lane.ingress[i].interface()}};
+    if (rules->asks_for_more()) read_key(lane, i, packet.key);
+    return packet;
+  };
+  const auto main_routes = [&](unsigned i) {
+    return is_routed(tables.next_hops.record(lane.groups[i]));
+  };
+  bool further = false;
   for (unsigned i = 0; i < lane.count; ++i) {
-    const NextHopRecord& record = tables.next_hops.record(lane.groups[i]);
-    const InterfaceId interface = lane.ingress[i].interface();
-    Reason reason = Reason::kNone;
-    if (!is_for_linux(record)) {
-      typename RuleTable<Address>::Packet packet{
-          sources[i], lane.destinations[i], from[i], to[i], {.interface = interface}};
-      if (rules->asks_for_more()) {
-        const unsigned l2 = lane.ingress[i].l2_length();
-        read_key(rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2),
-                 lane.packets[i]->data_len - l2, packet.key, sources);
-      }
-      const bool routed = is_routed(record);
-      reason = rules->verdict(packet, routed);
-      if (reason == Reason::kNoRoute && !routed) reason = Reason::kNone;  // its record says so
-    }
-    if (reason != Reason::kNone)
-      chunk.refuse(lane.packets[i], reason, interface);
-    else
-      keep(lane, kept++, i);
+    steps[i] = {};
+    if (!is_for_linux(tables.next_hops.record(lane.groups[i])))
+      steps[i] = rules->ask(packet_of(i), main_routes(i));
+    reasons[i] = steps[i].reason;
+    if (reasons[i] == Reason::kNoRoute && !main_routes(i)) reasons[i] = Reason::kNone;
+    further |= steps[i].table != 0;
   }
-  lane.count = kept;
+  if (further && tables.has_further()) [[unlikely]] {
+    // Neighbors in the lane that go to one table are looked up together.
+    for (unsigned begin = 0, end; begin < lane.count; begin = end) {
+      const lookup::TableId table = steps[begin].table;
+      for (end = begin + 1; end < lane.count && steps[end].table == table; ++end) {
+      }
+      if (table != 0)
+        lookup_batch(tables.further(Address{}, table), &lane.destinations[begin], &found[begin],
+                     end - begin);
+    }
+    for (unsigned i = 0; i < lane.count; ++i) {
+      if (steps[i].table == 0) continue;
+      if (is_routed(tables.next_hops.record(found[i]))) {
+        lane.groups[i] = found[i];
+        continue;
+      }
+      const PacketOf<Address> packet = packet_of(i);
+      const bool routed = main_routes(i);
+      reasons[i] = follow(*rules, packet, routed, rules->ask(packet, routed, steps[i].next), tables,
+                          lane.groups[i]);
+    }
+  } else if (further) {
+    for (unsigned i = 0; i < lane.count; ++i)
+      if (steps[i].table != 0) reasons[i] = Reason::kPolicyRule;
+  }
+  close_up(lane, chunk, reasons);
 }
 
 template <typename Address>
-void apply_rules_back(Lane<Address>& lane, Chunk& chunk, const RuleTables& all,
-                      const Snapshot& snapshot, uint64_t sa_flag) noexcept {
+void apply_rules_back(const Lane<Address>& lane, const Address* sources, const TableViews& tables,
+                      const RuleTables& all, GroupId* groups, Reason* refusals) noexcept {
+  std::fill(refusals, refusals + lane.count, Reason::kNone);
   const RuleTable<Address>* const rules = all.of(Address{});
-  if (rules == nullptr || lane.count == 0) return;
-  alignas(64) Address sources[kChunkSize];
+  if (rules == nullptr) return;
   GroupId from[kChunkSize], to[kChunkSize];
-  read_sources(lane, sources);
   rules->classify_sources(lane.destinations, from, lane.count);
   rules->classify_destinations(sources, to, lane.count);
-  unsigned kept = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
-    const InterfaceId interface = lane.ingress[i].interface();
-    const InterfaceView& view = snapshot.interfaces[interface];
-    const UrpfMode mode = sizeof(Address) == 4 ? std::max(view.urpf, view.rp_filter) : view.urpf;
-    Reason reason = Reason::kNone;
-    if (mode != UrpfMode::kOff && (lane.packets[i]->ol_flags & sa_flag) == 0) {
-      // Linux asks as if itself sent it, and of ports only where some rule does.
-      const typename RuleTable<Address>::Packet packet{
-          lane.destinations[i], sources[i], from[i], to[i], {}};
-      reason = rules->verdict(packet, true);
-    }
-    if (reason == Reason::kNone)
-      keep(lane, kept++, i);
-    else
-      chunk.refuse(lane.packets[i], reason == Reason::kPolicyRule ? reason : Reason::kUrpf,
-                   interface);
+    // Of ports only where some rule asks for them.
+    const PacketOf<Address> packet{lane.destinations[i],
+                                   sources[i],
+                                   from[i],
+                                   to[i],
+                                   {.interface = lane.ingress[i].interface(), .way_back = true}};
+    const bool routed = is_routed(tables.next_hops.record(groups[i]));
+    const Reason reason =
+        follow(*rules, packet, routed, rules->ask(packet, routed), tables, groups[i]);
+    const bool known = reason == Reason::kNone || reason == Reason::kPolicyRule;
+    refusals[i] = known ? reason : Reason::kUrpf;
   }
-  lane.count = kept;
 }
 
+template void look_up_by_rules(Lane4&, const TableViews&, const RuleTables&) noexcept;
+template void look_up_by_rules(Lane6&, const TableViews&, const RuleTables&) noexcept;
 template void apply_rules(Lane4&, Chunk&, const TableViews&, const RuleTables&) noexcept;
 template void apply_rules(Lane6&, Chunk&, const TableViews&, const RuleTables&) noexcept;
-template void apply_rules_back(Lane4&, Chunk&, const RuleTables&, const Snapshot&,
-                               uint64_t) noexcept;
-template void apply_rules_back(Lane6&, Chunk&, const RuleTables&, const Snapshot&,
-                               uint64_t) noexcept;
+template void apply_rules_back(const Lane4&, const uint32_t*, const TableViews&, const RuleTables&,
+                               GroupId*, Reason*) noexcept;
+template void apply_rules_back(const Lane6&, const lookup::Ipv6Address*, const TableViews&,
+                               const RuleTables&, GroupId*, Reason*) noexcept;
 
 }  // namespace hecto::router

@@ -5,6 +5,8 @@
 // Linux's accept_local lets our own IPv4 addresses pass: strict those of the interface, loose all
 // (fib_validate_source()).
 //
+// Where there are policy rules they say by which table the way back goes.
+//
 // What came in by an SA has its sender vouched for, and has come by the tunnel, not by the wire that
 // carried it: the policy of that tunnel says who may send there (RFC 4301 §5.2).
 #pragma once
@@ -16,6 +18,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/sources.hpp"
 
 namespace hecto::router {
@@ -50,19 +53,29 @@ inline bool accepts_own(const InterfaceView&, UrpfMode, const TableViews&, looku
 
 template <typename Address>
 inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
-                               const Snapshot& snapshot, uint64_t sa_flag) noexcept {
+                               const Snapshot& snapshot, uint64_t sa_flag,
+                               const RuleTables* rules = nullptr) noexcept {
+  if (lane.count == 0) return;
   alignas(64) Address sources[kChunkSize];
   lookup::GroupId groups[kChunkSize];
   read_sources(lane, sources);
   urpf_detail::look_up(tables, sources, groups, lane.count);
+  Reason refusals[kChunkSize];  // by rules
+  if (rules != nullptr) [[unlikely]]
+    apply_rules_back(lane, sources, tables, *rules, groups, refusals);
   unsigned kept = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
     const InterfaceId interface = lane.ingress[i].interface();
     const InterfaceView& view = snapshot.interfaces[interface];
     const UrpfMode mode = sizeof(Address) == 4 ? std::max(view.urpf, view.rp_filter) : view.urpf;
-    const bool passes = mode == UrpfMode::kOff || (lane.packets[i]->ol_flags & sa_flag) != 0 ||
-                        (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
-                                                   : tables.urpf.reachable(groups[i]));
+    const bool checked = mode != UrpfMode::kOff && (lane.packets[i]->ol_flags & sa_flag) == 0;
+    const bool passes =
+        !checked || (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
+                                               : tables.urpf.reachable(groups[i]));
+    if (rules != nullptr && checked && refusals[i] != Reason::kNone) [[unlikely]] {
+      chunk.refuse(lane.packets[i], refusals[i], interface);
+      continue;
+    }
     if (!passes && !urpf_detail::accepts_own(view, mode, tables, groups[i], sources[i])) {
       chunk.refuse(lane.packets[i], Reason::kUrpf, interface);
       continue;

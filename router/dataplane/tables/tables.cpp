@@ -23,6 +23,9 @@ std::unique_ptr<Table> created(tl::expected<std::unique_ptr<Table>, lookup::Erro
                                        lookup::to_string(result.error())));
 }
 
+// Beside local, main and default, one less: number 0 is not used. Empty ones take 4 bytes of an arena.
+constexpr lookup::TableId kFurtherTables = 4096;
+
 lookup::Engine engine_of(config::Ipv4Engine engine) {
   switch (engine) {
     case config::Ipv4Engine::kDirect:
@@ -75,6 +78,11 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   fib.engine = engine_of(config.ipv4_engine);
   fib4_ = created(lookup::Fib4::create(fib, memory_of("fib4", service), qsbr_), "IPv4 FIB");
   fib6_ = created(lookup::Fib6::create(fib, memory_of("fib6", service), qsbr_), "IPv6 FIB");
+  // Not kept for the next process: without rules nothing leads there, and with rules nothing is.
+  fib.engine = lookup::Engine::kTrie;
+  fib.tables = kFurtherTables;
+  further4_ = created(lookup::Fib4::create(fib, memory_, qsbr_), "further IPv4 tables");
+  further6_ = created(lookup::Fib6::create(fib, memory_, qsbr_), "further IPv6 tables");
   lookup::NextHopOptions next_hops;
   next_hops.sockets = sockets;
   next_hops.max_groups = config.groups;
@@ -88,6 +96,9 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.max_groups = config.groups;
   options.memory = &memory_of("urpf", service);
   options.readers = &qsbr_;
+  options.further4 = further4_.get();
+  options.further6 = further6_.get();
+  options.further_tables = kFurtherTables;
   options.log = std::move(log);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
 }
@@ -117,8 +128,8 @@ void Tables::feed_devices() {
 }
 
 TableViews Tables::views(int socket) const {
-  return {fib4_->view(socket), fib6_->view(socket), next_hops_->view(socket),
-          routing_->urpf(socket)};
+  return {fib4_->view(socket),    fib6_->view(socket),     next_hops_->view(socket),
+          routing_->urpf(socket), further4_->view(socket), further6_->view(socket)};
 }
 
 }  // namespace hecto::router

@@ -51,6 +51,8 @@ class Tables {
   TableViews views(int socket) const;
   const lookup::Fib4& fib4() const { return *fib4_; }
   const lookup::Fib6& fib6() const { return *fib6_; }
+  const lookup::Fib4& further4() const { return *further4_; }
+  const lookup::Fib6& further6() const { return *further6_; }
   const lookup::NextHopTable& next_hops() const { return *next_hops_; }
   // All of it is held for the next process.
   bool kept() const;
@@ -73,6 +75,8 @@ class Tables {
   uint32_t max_groups_;
   std::unique_ptr<lookup::Fib4> fib4_;
   std::unique_ptr<lookup::Fib6> fib6_;
+  std::unique_ptr<lookup::Fib4> further4_;  // tables other than local, main and default
+  std::unique_ptr<lookup::Fib6> further6_;
   std::unique_ptr<lookup::NextHopTable> next_hops_;
   std::unique_ptr<Routing> routing_;
 };

@@ -12,8 +12,8 @@ namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun :
-       {"summary", "ports", "interfaces", "neighbors", "rules", "nexthops", "workers", "offload",
-        "ipsec", "drops", "punt", "pools", "config", "plan"}) {
+       {"summary", "ports", "interfaces", "neighbors", "rules", "tables", "nexthops", "workers",
+        "offload", "ipsec", "drops", "punt", "pools", "config", "plan"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

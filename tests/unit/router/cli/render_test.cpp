@@ -361,13 +361,21 @@ TEST(Render, Trace) {
 TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   using Render = std::string (*)(const json&, Style);
   const std::pair<const char*, Render> renders[] = {
-      {"summary", render_summary},       {"ports", render_ports},
-      {"interfaces", render_interfaces}, {"neighbors", render_neighbors},
-      {"rules", render_rules},           {"nexthops", render_nexthops},
-      {"workers", render_workers},       {"drops", render_drops},
-      {"pools", render_pools},           {"punt", render_punt},
-      {"config", render_config},         {"plan", render_plan},
-      {kWalk, render_route_counts},      {kWalk, render_route_page},
+      {"summary", render_summary},
+      {"ports", render_ports},
+      {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors},
+      {"rules", render_rules},
+      {"nexthops", render_nexthops},
+      {"tables", render_tables},
+      {"workers", render_workers},
+      {"drops", render_drops},
+      {"pools", render_pools},
+      {"punt", render_punt},
+      {"config", render_config},
+      {"plan", render_plan},
+      {kWalk, render_route_counts},
+      {kWalk, render_route_page},
       {kAddress, render_explanation},
   };
   for (const auto& [heading, render] : renders) {

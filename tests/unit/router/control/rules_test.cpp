@@ -49,9 +49,15 @@ TEST_F(RuleControlTest, OthersGoToTheWorkersAndAreSaid) {
   ASSERT_TRUE(bed_->plane.rules);
   EXPECT_TRUE(bed_->plane.rules->ipv4);
   EXPECT_FALSE(bed_->plane.rules->ipv6) << "the other family has none";
+  EXPECT_TRUE(control_.lines().empty()) << "the fast path has the table";
+  rule.fwmask = rule.fwmark = 1;
+  tell(rule);
+  said();
   EXPECT_EQ(control_.lines(),
             Said{"policy rules: Linux forwards, slower, what one of them holds for (200: from "
-                 "10.0.0.100 lookup 100); see hecto show rules and drops"});
+                 "10.0.0.100 fwmark 0x1/0x1 lookup 100); see hecto show rules and drops"});
+  tell(rule, true);
+  rule.fwmask = rule.fwmark = 0;
   tell(rule, true);
   EXPECT_EQ(said(), Said{"no rules"});
   EXPECT_TRUE(control_.lines().empty());

@@ -100,10 +100,14 @@ TEST(DecodeRoute, MapsTypes) {
   EXPECT_EQ(verdict(other), Decoded::kIgnored);
 }
 
-TEST(DecodeRoute, IgnoresOtherTablesClonesAndSourceRoutes) {
+TEST(DecodeRoute, ReadsTablesAboveAByte) {
   MessageBuilder table(RTM_NEWROUTE);
-  table.head(route_head(AF_INET, 0, RTN_UNICAST, RT_TABLE_UNSPEC)).put(RTA_TABLE, 1000U);
-  EXPECT_EQ(verdict(table.put(RTA_OIF, 1)), Decoded::kIgnored);
+  table.head(route_head(AF_INET, 0, RTN_UNICAST, RT_TABLE_COMPAT)).put(RTA_TABLE, 1000U);
+  table.put(RTA_OIF, 1);
+  EXPECT_EQ(decode_or_die(table).route.table, 1000U);
+}
+
+TEST(DecodeRoute, IgnoresClonesAndSourceRoutes) {
   rtmsg head = route_head(AF_INET, 0);
   head.rtm_flags = RTM_F_CLONED;
   MessageBuilder clone(RTM_NEWROUTE);

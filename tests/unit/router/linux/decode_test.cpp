@@ -65,6 +65,28 @@ TEST(DecodeLink, ReadsTheIfIdOfAnIpsecInterface) {
   }
 }
 
+TEST(DecodeLink, ReadsTheTableOfAVrfAndWhoIsInIt) {
+  ifinfomsg head{};
+  head.ifi_index = 9;
+  MessageBuilder vrf(RTM_NEWLINK);
+  vrf.head(head).text(IFLA_IFNAME, "red");
+  vrf.nest(IFLA_LINKINFO, [&](MessageBuilder& info) {
+    info.text(IFLA_INFO_KIND, "vrf").nest(IFLA_INFO_DATA, [&](MessageBuilder& data) {
+      data.put(IFLA_VRF_TABLE, uint32_t{70000});
+    });
+  });
+  const auto bytes = vrf.bytes();
+  LinkEvent event;
+  ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
+  EXPECT_EQ(event.link.vrf_table, 70000u);
+  EXPECT_EQ(event.link.kind, "vrf");
+  MessageBuilder member(RTM_NEWLINK);
+  const auto of_member = member.head(head).text(IFLA_IFNAME, "wan0").put(IFLA_MASTER, 9).bytes();
+  ASSERT_EQ(decode_link(message_of(of_member), event), Decoded::kEvent);
+  EXPECT_EQ(event.link.master, 9);
+  EXPECT_EQ(event.link.vrf_table, 0u);
+}
+
 TEST(DecodeLink, IgnoresBridgePortMessages) {
   ifinfomsg head{};
   head.ifi_family = AF_BRIDGE;

@@ -139,16 +139,12 @@ TEST_F(Linux, RemovalFindsTheRouteThoughItsNextHopDied) {
   EXPECT_EQ(bed.routing->statistics().unmatched_removals, 1u);
 }
 
-TEST_F(Linux, TosAndForeignTablesAreCountedAndLeftAlone) {
+TEST_F(Linux, RoutesWithATosAreCountedAndLeftAlone) {
   Route route = linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")});
   route.tos = 4;
   bed.add(route);
-  route.tos = 0;
-  route.table = 100;
-  bed.add(route);
   EXPECT_EQ(bed.verdict("203.0.113.1"), "punt no_route");
   EXPECT_EQ(bed.routing->statistics().ignored_tos, 1u);
-  EXPECT_EQ(bed.routing->statistics().ignored_table, 1u);
 }
 
 TEST_F(Linux, Ipv6MultipathGrowsAndShrinksByItsMembers) {

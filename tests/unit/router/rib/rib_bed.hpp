@@ -93,6 +93,7 @@ class LateReaders final : public lookup::Reclaimer {
 
 class Bed {
  public:
+  static constexpr lookup::TableId kFurtherTables = 3;
   // `max_nodes`: how many /24s of IPv4 can hold longer prefixes; 0: as many as there can be.
   explicit Bed(uint32_t max_groups = 512, uint32_t max_nodes = 0,
                lookup::Reclaimer& readers = lookup::Reclaimer::none()) {
@@ -104,6 +105,11 @@ class Bed {
       fib_options.max_bytes = (DIRECT_NODES_WORD + size_t{max_nodes} * DIRECT_NODE_WORDS) * 4;
     }
     fib4 = lookup::Fib4::create(fib_options, memory, readers).value();
+    lookup::FibOptions further;
+    further.engine = lookup::Engine::kTrie;
+    further.tables = 1 + kFurtherTables;
+    further4 = lookup::Fib4::create(further, memory, readers).value();
+    further6 = lookup::Fib6::create(further, memory, readers).value();
     lookup::NextHopOptions next_hop_options;
     next_hop_options.max_groups = max_groups;
     next_hop_options.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
@@ -111,6 +117,9 @@ class Bed {
     next_hops = lookup::NextHopTable::create(next_hop_options, memory, readers).value();
     RoutingOptions options;
     options.max_groups = max_groups;
+    options.further4 = further4.get();
+    options.further6 = further6.get();
+    options.further_tables = 1 + kFurtherTables;
     options.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
     routing = std::make_unique<Routing>(*fib4, *fib6, *next_hops, options);
   }
@@ -157,14 +166,16 @@ class Bed {
     routing->link(link, removed);
   }
 
-  GroupId group(const IpAddress& address) const {
+  // `table`: Linux's number.
+  GroupId group(const IpAddress& address, uint32_t table = kTableMain) const {
+    const lookup::TableId in = routing->fib_table(table).value();
     GroupId group = 0;
     if (address.family == Family::kIpv4) {
       uint32_t destination = address.v4().value;
-      lookup_batch(fib4->view(0), &destination, &group, 1);
+      lookup_batch(in == 0 ? fib4->view(0) : further4->view(0, in), &destination, &group, 1);
     } else {
       lookup::Ipv6Address destination = address.v6();
-      lookup_batch(fib6->view(0), &destination, &group, 1);
+      lookup_batch(in == 0 ? fib6->view(0) : further6->view(0, in), &destination, &group, 1);
     }
     return group;
   }
@@ -187,8 +198,8 @@ class Bed {
   }
   // "if1 05": leaves by interface 1 to the MAC that ends in 05; "punt glean"; "drop blackhole";
   // of ECMP the different members, "{if1 05 | if2 06}".
-  std::string verdict(const IpAddress& address) const {
-    GroupId id = group(address);
+  std::string verdict(const IpAddress& address, uint32_t table = kTableMain) const {
+    GroupId id = group(address, table);
     lookup::NextHopRecord record = next_hops->view(0).record(id);
     if (record.kind != lookup::RecordKind::kMultipath) return words(record);
     std::set<std::string> members;
@@ -197,13 +208,17 @@ class Bed {
     }
     return fmt::format("{{{}}}", fmt::join(members, " | "));
   }
-  std::string verdict(const std::string& address) const { return verdict(ip(address)); }
+  std::string verdict(const std::string& address, uint32_t table = kTableMain) const {
+    return verdict(ip(address), table);
+  }
   uint64_t fib_writes() const { return routing->statistics().fib_writes; }
   uint64_t records_written() const { return routing->statistics().records_written; }
 
   std::vector<std::string> log;
   std::unique_ptr<lookup::Fib4> fib4;
   std::unique_ptr<lookup::Fib6> fib6;
+  std::unique_ptr<lookup::Fib4> further4;
+  std::unique_ptr<lookup::Fib6> further6;
   std::unique_ptr<lookup::NextHopTable> next_hops;
   std::unique_ptr<Routing> routing;
 };

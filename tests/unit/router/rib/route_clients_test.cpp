@@ -92,13 +92,17 @@ TEST(StaticRoutesTest, OutcomeSaysWhatBecameOfTheRoute) {
   bed.add_interface(0);
   const lookup::Prefix4 prefix = net("10.1.0.0/16").v4();
   const Route first = api_route("10.1.0.0/16", "10.0.0.1");
-  EXPECT_EQ(static_routes.add(prefix, bed.candidate(first)), Outcome::kAdded);
-  EXPECT_EQ(static_routes.add(prefix, bed.candidate(first)), Outcome::kUnchanged);
+  EXPECT_EQ(static_routes.add(bed.store->main(), prefix, bed.candidate(first)), Outcome::kAdded);
+  EXPECT_EQ(static_routes.add(bed.store->main(), prefix, bed.candidate(first)),
+            Outcome::kUnchanged);
   const Route second = api_route("10.1.0.0/16", "10.0.0.2");
-  EXPECT_EQ(static_routes.add(prefix, bed.candidate(second)), Outcome::kReplaced);
+  EXPECT_EQ(static_routes.add(bed.store->main(), prefix, bed.candidate(second)),
+            Outcome::kReplaced);
   EXPECT_EQ(bed.sets(), 1u);
-  EXPECT_TRUE(static_routes.remove(prefix, slot_of(RouteOrigin::kApi, kTableMain, 0)));
-  EXPECT_FALSE(static_routes.remove(prefix, slot_of(RouteOrigin::kApi, kTableMain, 0)));
+  EXPECT_TRUE(
+      static_routes.remove(bed.store->main(), prefix, slot_of(RouteOrigin::kApi, kTableMain, 0)));
+  EXPECT_FALSE(
+      static_routes.remove(bed.store->main(), prefix, slot_of(RouteOrigin::kApi, kTableMain, 0)));
   EXPECT_EQ(bed.sets(), 0u);
 }
 

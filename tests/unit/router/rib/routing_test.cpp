@@ -220,8 +220,8 @@ TEST(Routing, RefusesWrongRoutesWithWords) {
   EXPECT_EQ(message(route),
             "route 2001:db8::/32: 192.0.2.9 is an IPv4 gateway; an IPv6 route needs an IPv6 one");
   route = api_route("10.0.0.0/8", "192.0.2.9");
-  route.table = 100;
-  EXPECT_EQ(message(route), "route 10.0.0.0/8: table 100 is not known; use 254 (main)");
+  route.table = 0;
+  EXPECT_EQ(message(route), "route 10.0.0.0/8: there is no room for table 0; use 254 (main)");
   route = api_route("10.0.0.0/8", "192.0.2.9");
   route.next_hops[0].weight = 257;
   EXPECT_EQ(message(route), "route 10.0.0.0/8: weight 257 is out of range; use 1 to 256");

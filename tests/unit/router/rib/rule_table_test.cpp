@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "router/rib/rule_text.hpp"
 #include "tests/beds/seed.hpp"
@@ -15,8 +16,9 @@ namespace {
 using Table4 = RuleTable<uint32_t>;
 
 InterfaceId by_name(const std::string& name) {
-  if (name == "a") return InterfaceId(1);
-  return name == "b" ? InterfaceId(2) : kNoInterface;
+  const std::string names = "abcde";
+  const size_t at = name.size() == 1 ? names.find(name) : std::string::npos;
+  return at == std::string::npos ? kNoInterface : InterfaceId(static_cast<uint16_t>(at + 1));
 }
 
 PolicyRule to_table(uint32_t priority, uint32_t table) {
@@ -42,19 +44,45 @@ std::vector<PolicyRule> with_usual(std::vector<PolicyRule> rules) {
   return rules;
 }
 
+// Linux's 100 and 200 are tables 1 and 2, and for 777 there is no room. c and d are in VRF red, which
+// has table 100, e in blue, which has 200.
+std::optional<lookup::TableId> by_number(uint32_t table) {
+  if (table >= 253 && table <= 255) return 0;
+  if (table == 100 || table == 200) return static_cast<lookup::TableId>(table / 100);
+  return std::nullopt;
+}
+
+RuleSurroundings surroundings() {
+  return {
+      by_name,
+      by_number,
+      {{InterfaceId(3), "red", 100}, {InterfaceId(4), "red", 100}, {InterfaceId(5), "blue", 200}}};
+}
+
+constexpr const char kMain[] = "main", kLinux[] = "linux", kNoRoute[] = "no_route";
+
 class Rules {
  public:
   explicit Rules(const std::vector<PolicyRule>& rules)
-      : table_(Table4::compile(rules, by_name).value()) {}
-  Reason ask(const char* from, const char* to, RuleKey key = {}, bool routed = true) const {
+      : table_(Table4::compile(rules, surroundings()).value()) {}
+  // Where the packet's way ends: main, a table's number, linux, or why it is refused.
+  std::string ask(const char* from, const char* to, RuleKey key = {}, bool routed = true,
+                  const std::set<lookup::TableId>& with_route = {1, 2}) const {
     return ask(lookup::Ipv4Address::parse(from)->value, lookup::Ipv4Address::parse(to)->value, key,
-               routed);
+               routed, with_route);
   }
-  Reason ask(uint32_t from, uint32_t to, const RuleKey& key, bool routed) const {
+  std::string ask(uint32_t from, uint32_t to, const RuleKey& key, bool routed,
+                  const std::set<lookup::TableId>& with_route) const {
     Table4::Packet packet{from, to, 0, 0, key};
     table_->classify_sources(&from, &packet.source_class, 1);
     table_->classify_destinations(&to, &packet.destination_class, 1);
-    return table_->verdict(packet, routed);
+    Table4::Step step = table_->ask(packet, routed);
+    while (step.table != 0) {
+      if (with_route.contains(step.table)) return std::to_string(step.table);
+      step = table_->ask(packet, routed, step.next);
+    }
+    if (step.reason == Reason::kNone) return kMain;
+    return step.reason == Reason::kPolicyRule ? kLinux : std::string(info(step.reason).name);
   }
   const Table4& table() const { return *table_; }
 
@@ -62,13 +90,16 @@ class Rules {
   std::unique_ptr<const Table4> table_;
 };
 
-TEST(RuleTable, SendsOtherTablesToLinuxAndLeavesTheRest) {
-  PolicyRule one = to_table(200, 100);
+TEST(RuleTable, SendsByOtherTablesAndLeavesTheRest) {
+  PolicyRule one = to_table(200, 100), full = to_table(201, 777);
   one.from = IpPrefix::parse("10.0.0.100/32");
-  const Rules rules(with_usual({one}));
-  EXPECT_EQ(rules.ask("10.0.0.100", "8.8.8.8"), Reason::kPolicyRule);
-  EXPECT_EQ(rules.ask("10.0.0.101", "8.8.8.8"), Reason::kNone);
-  EXPECT_EQ(rules.ask("10.0.0.101", "8.8.8.8", {}, false), Reason::kNoRoute);
+  full.from = IpPrefix::parse("10.0.0.102/32");
+  const Rules rules(with_usual({one, full}));
+  EXPECT_EQ(rules.ask("10.0.0.100", "8.8.8.8"), "1");
+  EXPECT_EQ(rules.ask("10.0.0.100", "8.8.8.8", {}, true, {}), kMain) << "it has no route there";
+  EXPECT_EQ(rules.ask("10.0.0.102", "8.8.8.8"), kLinux) << "there is no room for its table";
+  EXPECT_EQ(rules.ask("10.0.0.101", "8.8.8.8"), kMain);
+  EXPECT_EQ(rules.ask("10.0.0.101", "8.8.8.8", {}, false), kNoRoute);
   EXPECT_FALSE(rules.table().asks_for_more());
 }
 
@@ -78,10 +109,10 @@ TEST(RuleTable, RefusesAsRulesSay) {
   a.to = IpPrefix::parse("192.0.2.0/24");
   b.iif = "b";
   const Rules rules(with_usual({a, b, c}));
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.9", {.interface = 2}), Reason::kBlackhole);
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 2}), Reason::kProhibit);
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 1}), Reason::kNone);
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 1}, false), Reason::kUnreachable);
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.9", {.interface = 2}), "blackhole");
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 2}), "prohibit");
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 1}), kMain);
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.3.9", {.interface = 1}, false), "unreachable");
 }
 
 TEST(RuleTable, FollowsGotoAndPassesWhatLeadsNowhere) {
@@ -94,9 +125,9 @@ TEST(RuleTable, FollowsGotoAndPassesWhatLeadsNowhere) {
   PolicyRule behind = refusing(30, RuleAction::kBlackhole);
   behind.to = IpPrefix::parse("192.0.2.1/32");
   const Rules rules(with_usual({jump, lost, nop, over, behind}));
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.1"), Reason::kBlackhole);
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.2"), Reason::kNone);
-  EXPECT_EQ(rules.ask("11.0.0.1", "192.0.2.1"), Reason::kPolicyRule);
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.1"), "blackhole");
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.2"), kMain);
+  EXPECT_EQ(rules.ask("11.0.0.1", "192.0.2.1"), kLinux) << "of 7 nothing is known";
 }
 
 TEST(RuleTable, WhatCannotBeSeenIsLinuxsToDecide) {
@@ -111,17 +142,17 @@ TEST(RuleTable, WhatCannotBeSeenIsLinuxsToDecide) {
   short_routes.iif = "b";
   const Rules rules(with_usual({mark, port, short_routes}));
   EXPECT_TRUE(rules.table().asks_for_more());
-  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.1"), Reason::kPolicyRule);
+  EXPECT_EQ(rules.ask("10.0.0.1", "192.0.2.1"), kLinux);
   RuleKey dns{.protocol = 17, .protocol_seen = true, .ports_seen = true, .destination_port = 53};
-  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), Reason::kBlackhole);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), "blackhole");
   dns.destination_port = 54;
-  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), Reason::kNone);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kMain);
   dns.ports_seen = false;  // a fragment
-  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), Reason::kPolicyRule);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kLinux);
   dns.protocol = 6;
-  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), Reason::kNone);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kMain);
   dns.interface = 2;
-  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), Reason::kPolicyRule);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kLinux);
 }
 
 TEST(RuleTable, RulesOfPacketsThatAreNotForwardedHoldForNone) {
@@ -133,14 +164,13 @@ TEST(RuleTable, RulesOfPacketsThatAreNotForwardedHoldForNone) {
   contrary.invert = true;
   contrary.iif = "elsewhere";
   contrary.action = RuleAction::kProhibit;
-  EXPECT_EQ(Rules(with_usual({out, own, gone})).ask("10.0.0.1", "8.8.8.8"), Reason::kNone);
-  EXPECT_EQ(Rules(with_usual({contrary})).ask("10.0.0.1", "8.8.8.8"), Reason::kProhibit);
+  EXPECT_EQ(Rules(with_usual({out, own, gone})).ask("10.0.0.1", "8.8.8.8"), kMain);
+  EXPECT_EQ(Rules(with_usual({contrary})).ask("10.0.0.1", "8.8.8.8"), "prohibit");
 }
 
 TEST(RuleTable, WithoutItsUsualRulesNothingIsAssumed) {
-  EXPECT_EQ(Rules({to_table(0, 255)}).ask("10.0.0.1", "8.8.8.8"), Reason::kNoRoute);
-  EXPECT_EQ(Rules({to_table(0, 255), to_table(9, 253)}).ask("10.0.0.1", "8.8.8.8"),
-            Reason::kPolicyRule)
+  EXPECT_EQ(Rules({to_table(0, 255)}).ask("10.0.0.1", "8.8.8.8"), kNoRoute);
+  EXPECT_EQ(Rules({to_table(0, 255), to_table(9, 253)}).ask("10.0.0.1", "8.8.8.8"), kLinux)
       << "what the default table alone has is not known";
 }
 
@@ -152,23 +182,78 @@ TEST(RuleTable, TooManyRulesGoToLinuxBehindThoseThatFit) {
     rules.push_back(rule);
   }
   const Rules table(rules);
-  EXPECT_EQ(table.ask("0.0.5.9", "8.8.8.8"), Reason::kBlackhole);
-  EXPECT_EQ(table.ask("0.15.254.1", "8.8.8.8"), Reason::kBlackhole);  // the last
-  EXPECT_EQ(table.ask("0.15.255.1", "8.8.8.8"), Reason::kPolicyRule);
+  EXPECT_EQ(table.ask("0.0.5.9", "8.8.8.8"), "blackhole");
+  EXPECT_EQ(table.ask("0.15.254.1", "8.8.8.8"), "blackhole");  // the last
+  EXPECT_EQ(table.ask("0.15.255.1", "8.8.8.8"), kLinux);
+}
+
+PolicyRule by_vrf(uint32_t priority) {
+  PolicyRule rule = to_table(priority, 0);
+  rule.l3mdev = true;
+  return rule;
+}
+
+TEST(RuleTable, AVrfsMembersAreLookedUpInItsTable) {
+  const Rules rules(with_usual({by_vrf(1000)}));
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 3}), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 5}), "2");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 1}), kMain) << "in none";
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 3}, true, {2}), kMain)
+      << "as in Linux, without a route of its own it goes on";
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 3, .way_back = true}), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.interface = 1, .way_back = true}), kMain);
+  PolicyRule by_name_of_vrf = to_table(5, 200);
+  by_name_of_vrf.iif = "red";
+  const Rules named(with_usual({by_name_of_vrf}));
+  EXPECT_EQ(named.ask("10.0.0.1", "8.8.8.8", {.interface = 4}), "2");
+  EXPECT_EQ(named.ask("10.0.0.1", "8.8.8.8", {.interface = 5}), kMain);
+}
+
+TEST(RuleTable, OneTableComesFirstOnlyWhereItDoesForEveryPacket) {
+  std::vector<PolicyRule> usual = with_usual({by_vrf(1000)});
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(3)).table, 0) << "local stands before it";
+  usual.erase(usual.begin());
+  usual.push_back(to_table(32765, 255));
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(3)).table, 1);
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(5)).table, 2);
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(1)).table, 0);
+  PolicyRule some = to_table(5, 200);
+  some.from = IpPrefix::parse("10.0.0.0/8");
+  usual.insert(usual.begin(), some);
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(3)).table, 0);
+  some.from.reset();
+  some.iif = "a";
+  usual.front() = some;
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(1)).table, 2);
+  EXPECT_EQ(Rules(usual).table().first(InterfaceId(3)).table, 1);
+}
+
+// As Linux compares it: IPv4 of older kernels by four bits, newer ones by all six of the DSCP.
+TEST(RuleTable, TosIsHeldAgainstTheDscp) {
+  PolicyRule rule = to_table(10, 100);
+  rule.tos = 0x10;
+  const Rules rules(with_usual({rule}));
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0x10}), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0x13}), "1") << "ECN is no part of it";
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0x08}), kMain);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0xb0}), kLinux) << "kernels differ";
 }
 
 // As fib_rules_lookup() walks them.
-Reason walked(const std::vector<PolicyRule>& rules, uint32_t from, uint32_t to, const RuleKey& key,
-              bool routed) {
+std::string walked(const std::vector<PolicyRule>& rules, uint32_t from, uint32_t to,
+                   const RuleKey& key, bool routed, const std::set<lookup::TableId>& with_route) {
   const auto in = [](const std::optional<IpPrefix>& prefix, uint32_t address) {
     return !prefix || prefix->v4().contains(lookup::Ipv4Address{address});
   };
+  const uint32_t vrf = key.interface < 3 ? 0 : key.interface < 5 ? 100 : 200;
+  const std::string vrf_name = vrf == 0 ? "none" : vrf == 100 ? "red" : "blue";
   for (size_t i = 0; i < rules.size(); ++i) {
     const PolicyRule& rule = rules[i];
+    const bool by_it =
+        (!key.way_back && by_name(rule.iif) == key.interface) || rule.iif == vrf_name;
     bool holds =
-        in(rule.from, from) && in(rule.to, to) && rule.oif.empty() &&
-        (rule.iif.empty() || by_name(rule.iif) == key.interface) &&
-        (rule.ip_protocol == 0 || rule.ip_protocol == key.protocol) &&
+        in(rule.from, from) && in(rule.to, to) && rule.oif.empty() && (rule.iif.empty() || by_it) &&
+        (!rule.l3mdev || vrf != 0) && (rule.ip_protocol == 0 || rule.ip_protocol == key.protocol) &&
         (rule.destination_ports.any() || rule.destination_ports.contains(key.destination_port));
     if (rule.invert) holds = !holds;
     if (!holds) continue;
@@ -179,12 +264,15 @@ Reason walked(const std::vector<PolicyRule>& rules, uint32_t from, uint32_t to, 
       if (target != rules.end()) i = static_cast<size_t>(target - rules.begin()) - 1;
       continue;
     }
-    if (rule.action == RuleAction::kBlackhole) return Reason::kBlackhole;
+    if (rule.action == RuleAction::kBlackhole) return "blackhole";
     if (rule.action != RuleAction::kTable || rule.table == 255) continue;
-    if (rule.table < 253) return Reason::kPolicyRule;
-    if (routed) return Reason::kNone;
+    const uint32_t table = rule.l3mdev ? vrf : rule.table;
+    const auto number = by_number(table);
+    if (!number) return kLinux;
+    if (*number == 0 && routed) return kMain;
+    if (*number != 0 && with_route.contains(*number)) return std::to_string(*number);
   }
-  return Reason::kNoRoute;
+  return kNoRoute;
 }
 
 TEST(RuleTable, AgreesWithAWalkOverRandomRules) {
@@ -199,19 +287,21 @@ TEST(RuleTable, AgreesWithAWalkOverRandomRules) {
   };
   const RuleAction actions[] = {RuleAction::kTable, RuleAction::kTable, RuleAction::kGoto,
                                 RuleAction::kNop, RuleAction::kBlackhole};
-  const char* const interfaces[] = {"", "", "", "a", "b", "elsewhere"};
+  const char* const interfaces[] = {"", "", "", "a", "b", "elsewhere", "c", "red", "blue"};
   for (int round = 0; round < 100; ++round) {
     std::vector<PolicyRule> rules;
     const uint32_t count = below(round % 10 == 0 ? 900 : 150);
     for (uint32_t i = 0; i < count; ++i) {
       PolicyRule rule = refusing(1 + i / 2, actions[below(5)]);
-      if (rule.action == RuleAction::kTable) rule.table = below(3) == 0 ? 254 : 100;
+      if (rule.action == RuleAction::kTable)
+        rule.table = std::array{254U, 254U, 100U, 200U, 777U}[below(round % 3 == 0 ? 5 : 4)];
       if (rule.action == RuleAction::kGoto) rule.target = rule.priority + 1 + below(20);
       rule.from = prefix();
       rule.to = prefix();
-      rule.iif = interfaces[below(6)];
+      rule.iif = interfaces[below(9)];
       if (below(12) == 0) rule.oif = "a";
       if (below(6) == 0) rule.invert = true;
+      rule.l3mdev = rule.action == RuleAction::kTable && !rule.invert && below(12) == 0;
       if (below(6) == 0) rule.ip_protocol = below(2) == 0 ? 6 : 17;
       if (below(6) == 0) rule.destination_ports = {1, 2};
       rules.push_back(rule);
@@ -220,14 +310,23 @@ TEST(RuleTable, AgreesWithAWalkOverRandomRules) {
     const Rules compiled(rules);
     for (int packet = 0; packet < 200; ++packet) {
       const uint32_t from = address(), to = address();
-      const RuleKey key{.interface = InterfaceId(1 + below(3)),
+      const RuleKey key{.interface = InterfaceId(1 + below(5)),
                         .protocol = static_cast<uint8_t>(below(2) == 0 ? 6 : 17),
                         .protocol_seen = true,
                         .ports_seen = true,
+                        .way_back = below(8) == 0,
                         .destination_port = static_cast<uint16_t>(1 + below(4))};
       const bool routed = below(2) == 0;
-      ASSERT_EQ(compiled.ask(from, to, key, routed), walked(rules, from, to, key, routed))
-          << "round " << round;
+      std::set<lookup::TableId> with_route;
+      for (const lookup::TableId table : {lookup::TableId{1}, lookup::TableId{2}})
+        if (below(2) == 0) with_route.insert(table);
+      const std::string expected = walked(rules, from, to, key, routed, with_route);
+      ASSERT_EQ(compiled.ask(from, to, key, routed, with_route), expected) << "round " << round;
+      // Who is looked up in one table first finds the same there.
+      const auto first = compiled.table().first(key.interface);
+      if (!key.way_back && first.table != 0 && with_route.contains(first.table)) {
+        ASSERT_EQ(expected, std::to_string(first.table)) << "round " << round;
+      }
     }
   }
 }
@@ -237,14 +336,13 @@ TEST(RuleTable, SixteenByteAddressesAlike) {
   rule.family = Family::kIpv6;
   rule.from = IpPrefix::parse("2001:db8:1::/48");
   const std::vector<PolicyRule> rules = {rule, to_table(32766, 254)};
-  const auto table = RuleTable<lookup::Ipv6Address>::compile(rules, by_name).value();
-  for (const auto& [from, expected] :
-       {std::pair{"2001:db8:1::1", Reason::kPolicyRule}, {"2001:db8:2::1", Reason::kNone}}) {
+  const auto table = RuleTable<lookup::Ipv6Address>::compile(rules, surroundings()).value();
+  for (const auto& [from, expected] : {std::pair{"2001:db8:1::1", 1}, {"2001:db8:2::1", 0}}) {
     RuleTable<lookup::Ipv6Address>::Packet packet{
         *lookup::Ipv6Address::parse(from), *lookup::Ipv6Address::parse("fd00::1"), 0, 0, {}};
     table->classify_sources(&packet.source, &packet.source_class, 1);
     table->classify_destinations(&packet.destination, &packet.destination_class, 1);
-    EXPECT_EQ(table->verdict(packet, true), expected) << from;
+    EXPECT_EQ(table->ask(packet, true).table, expected) << from;
   }
 }
 

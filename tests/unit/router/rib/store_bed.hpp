@@ -42,7 +42,7 @@ class StoreBed {
   // The prefixes of IPv4 in order, "10.0.0.0/24 192.0.2.0/24".
   std::string prefixes() const {
     std::vector<std::string> words;
-    store->rib<lookup::Ipv4Address>().walk(
+    store->main().rib<lookup::Ipv4Address>().walk(
         lookup::Prefix4{}, [&](const lookup::Prefix4& prefix, const auto&) {
           words.push_back(IpPrefix{IpAddress::from(prefix.address), prefix.length}.to_string());
           return true;

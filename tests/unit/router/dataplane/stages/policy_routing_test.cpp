@@ -21,14 +21,32 @@ class PolicyRoutingTest : public TwoGateways {
     main.priority = 32766;
     main.table = 254;
     list.push_back(main);
-    const auto no_name = [](const std::string& name) {
+    RuleSurroundings surroundings;
+    surroundings.interface = [](const std::string& name) {
       return name == "p1" ? InterfaceId(1) : kNoInterface;
     };
+    surroundings.table = [this](uint32_t table) { return left_.routing().fib_table(table); };
+    surroundings.vrf_members = vrf_members_;
     auto tables = std::make_shared<RuleTables>();
-    tables->ipv4 = RuleTable<uint32_t>::compile(list, no_name).value();
+    tables->ipv4 = RuleTable<uint32_t>::compile(list, surroundings).value();
     for (PolicyRule& rule : list) rule.family = Family::kIpv6;
-    tables->ipv6 = RuleTable<lookup::Ipv6Address>::compile(list, no_name).value();
+    tables->ipv6 = RuleTable<lookup::Ipv6Address>::compile(list, surroundings).value();
     left_.snapshot().rules = tables;
+  }
+  // By port 0 to its host, or of a type without next hops.
+  void route(uint32_t table, const char* to, RouteType type = RouteType::kUnicast) {
+    Route made;
+    made.prefix = *IpPrefix::parse(to);
+    made.origin = RouteOrigin::kFile;
+    made.table = table;
+    made.type = type;
+    const bool six = made.prefix.address.family == Family::kIpv6;
+    NextHop hop;
+    hop.gateway = IpAddress::parse(six ? "fd00:1::1" : "10.1.0.1");
+    hop.interface = 0;
+    if (type == RouteType::kUnicast) made.next_hops = {hop};
+    ASSERT_TRUE(left_.routing().add(made));
+    left_.routing().commit();
   }
   static PolicyRule rule(RuleAction action, uint32_t table = 0) {
     PolicyRule made;
@@ -39,20 +57,100 @@ class PolicyRoutingTest : public TwoGateways {
   }
   unsigned sent(const FrameOptions& frame, bool six = false) {
     left_.run({packet(six ? ipv6_frame(frame) : ipv4_frame(frame))}, 0);
-    const auto out = left_.sent(1);
+    return taken(1);
+  }
+  unsigned taken(PortId port) {
+    const auto out = left_.sent(port);
     for (rte_mbuf* each : out) rte_pktmbuf_free(each);
     return static_cast<unsigned>(out.size());
   }
+  static PolicyRule of_members(uint32_t priority = 100) {
+    PolicyRule made;
+    made.priority = priority;
+    made.l3mdev = true;
+    return made;
+  }
+  std::vector<RuleSurroundings::VrfMember> vrf_members_;
 };
 
-TEST_F(PolicyRoutingTest, LinuxGetsWhatAnotherTableRoutes) {
+TEST_F(PolicyRoutingTest, ASourceGoesByItsTableWhereThatHasARoute) {
   PolicyRule other = rule(RuleAction::kTable, 100);
+  other.from = IpPrefix::parse("10.1.0.0/31");
+  rules({other});
+  EXPECT_EQ(sent(from_host("10.1.0.1", "10.2.0.1")), 1u) << "an empty table says nothing";
+  route(100, "10.2.0.0/24");
+  const auto send = [&](const char* from, const char* to) {
+    return packet(ipv4_frame(from_host(from, to)));
+  };
+  left_.run({send("10.1.0.1", "10.2.0.1"), send("10.1.0.2", "10.2.0.1"),
+             send("10.1.0.1", "10.2.0.9"), send("10.1.0.1", "10.2.0.9")},
+            0);
+  EXPECT_EQ(taken(0), 3u);
+  EXPECT_EQ(taken(1), 1u) << "another's stays with main";
+  route(100, "10.2.0.0/24", RouteType::kBlackhole);
+  EXPECT_EQ(sent(from_host("10.1.0.1", "10.2.0.1")), 0u);
+  EXPECT_EQ(left_.dropped(Reason::kBlackhole), 0u) << "the sink has it";
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kBlackhole});
+}
+
+TEST_F(PolicyRoutingTest, LinuxGetsWhatAnUnknownTableRoutes) {
+  PolicyRule other = rule(RuleAction::kTable, 0);  // no table has this number
   other.from = IpPrefix::parse("10.1.0.1/32");
   rules({other});
   EXPECT_EQ(sent(from_host("10.1.0.1", "10.2.0.1")), 0u);
   EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kPolicyRule});
   EXPECT_EQ(sent(from_host("10.1.0.2", "10.2.0.1")), 1u);
   EXPECT_TRUE(left_.refused().empty());
+}
+
+// In both families: the VRF's table, and what lies behind it for what that has no route for.
+TEST_F(PolicyRoutingTest, AVrfsPacketsGoByItsTable) {
+  vrf_members_ = {{InterfaceId(0), "red", 100}};
+  rules({of_members()});
+  EXPECT_EQ(left_.snapshot().rules->ipv4->first(InterfaceId(0)).table, 1);
+  for (const bool six : {false, true}) {
+    const FrameOptions frame = six ? from_left6() : from_left();
+    EXPECT_EQ(sent(frame, six), 1u) << "main is asked, as Linux does";
+    route(100, six ? "fd00:2::/64" : "10.2.0.0/24");
+    EXPECT_EQ(sent(frame, six), 0u);
+    EXPECT_EQ(taken(0), 1u);
+  }
+  // A chunk of which one packet has no route there.
+  const auto send = [&](const char* to) { return packet(ipv4_frame(from_host("10.1.0.1", to))); };
+  route(254, "10.9.0.0/16", RouteType::kProhibit);
+  left_.run({send("10.2.0.1"), send("10.9.0.1"), send("10.2.0.2"), send("10.77.0.1")}, 0);
+  EXPECT_EQ(taken(0), 2u);
+  EXPECT_EQ(left_.refused(), (std::vector<Reason>{Reason::kProhibit, Reason::kNoRoute}));
+  PolicyRule end = rule(RuleAction::kUnreachable);
+  end.priority = 200;
+  rules({of_members(), end});
+  left_.run({send("10.9.0.1")}, 0);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kUnreachable}) << "nothing leaks to main";
+}
+
+TEST_F(PolicyRoutingTest, AVrfsOwnAddressesAreItsOwn) {
+  vrf_members_ = {{InterfaceId(0), "red", 100}};
+  rules({of_members()});
+  route(100, "10.2.0.1/32", RouteType::kLocal);
+  sent(from_left());
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kLocal});
+}
+
+TEST_F(PolicyRoutingTest, TheWayBackIsAskedOfTheVrfsTable) {
+  left_.snapshot().interfaces[0].rp_filter = UrpfMode::kStrict;
+  left_.snapshot().features |= kFeatureUrpf;
+  left_.snapshot().ports[0].features |= kFeatureUrpf;
+  vrf_members_ = {{InterfaceId(0), "red", 100}};
+  PolicyRule end = rule(RuleAction::kUnreachable);
+  end.priority = 200;
+  rules({of_members(), end});
+  route(100, "10.2.0.0/24");
+  EXPECT_EQ(sent(from_left()), 0u);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kUrpf}) << "red has no way back";
+  route(100, "10.1.0.0/24");
+  sent(from_left());
+  EXPECT_TRUE(left_.refused().empty());
+  EXPECT_EQ(taken(0), 1u);
 }
 
 TEST_F(PolicyRoutingTest, RulesOfBothFamiliesDrop) {
@@ -91,7 +189,7 @@ TEST_F(PolicyRoutingTest, TheWayBackIsAskedOfThem) {
   left_.snapshot().interfaces[0].rp_filter = UrpfMode::kStrict;
   left_.snapshot().features |= kFeatureUrpf;
   left_.snapshot().ports[0].features |= kFeatureUrpf;
-  PolicyRule back = rule(RuleAction::kTable, 100);  // of answers alone
+  PolicyRule back = rule(RuleAction::kTable, 0);  // of answers alone; no table has this number
   back.to = IpPrefix::parse("10.1.0.1/32");
   rules({back});
   EXPECT_EQ(sent(from_host("10.1.0.1", "10.2.0.1")), 0u);
@@ -106,7 +204,7 @@ TEST_F(PolicyRoutingTest, TheWayBackIsAskedOfThem) {
 // Linux may send it by a device that only Linux has.
 TEST_F(PolicyRoutingTest, WhatAPolicyProtectsDoesNotGoToLinuxInClear) {
   left_.tunnel();
-  PolicyRule other = rule(RuleAction::kTable, 100);
+  PolicyRule other = rule(RuleAction::kTable, 0);
   other.from = IpPrefix::parse("10.1.0.0/16");
   rules({other});
   EXPECT_EQ(sent(from_left()), 0u);
@@ -121,7 +219,7 @@ TEST_F(PolicyRoutingTest, WhatAPolicyProtectsDoesNotGoToLinuxInClear) {
 
 TEST_F(PolicyRoutingTest, TheExplanationKnowsThem) {
   left_.snapshot().linux_side = true;
-  PolicyRule other = rule(RuleAction::kTable, 100);
+  PolicyRule other = rule(RuleAction::kTable, 0);
   other.from = IpPrefix::parse("10.1.0.1/32");
   rules({other});
   const auto reason = [this](const char* from) {
