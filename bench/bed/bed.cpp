@@ -15,6 +15,7 @@
 #include "bench/bed/quiet_rules.hpp"
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
+#include "router/control/interface_control.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/sampler.hpp"
 
@@ -153,8 +154,14 @@ Result<void> Bed::load_table() {
   if (!counts) return tl::unexpected(counts.error());
   if (counts->refused > 0) return fail(counts->first_error);
   router_->routing().commit();
-  if (options_.rules > 0) {
-    auto rules = quiet_rules(options_.rules);
+  if (options_.rules > 0 || options_.by != LookUpBy::kMain) {
+    constexpr uint32_t kTable = 10;
+    std::vector<InterfaceId> receiving;
+    for (const auto& [id, interface] : router_->interfaces().table().all())
+      if (interface.name.starts_with("in")) receiving.push_back(id);
+    auto rules = options_.by == LookUpBy::kMain
+                     ? quiet_rules(options_.rules)
+                     : leading_rules(router_->routing(), *table_, kTable, options_.by, receiving);
     if (!rules) return tl::unexpected(rules.error());
     router_->dataplane().settings().rules = std::move(*rules);
     router_->dataplane().publish();

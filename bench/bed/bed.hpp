@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/net.hpp"
+#include "bench/bed/leading_rules.hpp"
 #include "bench/bed/replay.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
@@ -24,6 +25,7 @@ struct BedOptions {
   size_t routes = 0;        // of each family, at random; 0, or more than there are: all
   unsigned next_hops = 64;  // up to 500
   unsigned rules = 0;       // policy rules of each family, which hold for nothing
+  LookUpBy by = LookUpBy::kMain;
   unsigned destinations = 65536;                  // of each family, a power of two
   unsigned burst = 64;                            // the largest
   uint16_t mtu = 1500;                            // of all ports, or what the frames need

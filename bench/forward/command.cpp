@@ -1,6 +1,7 @@
 #include "bench/lib/command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 
 #include "bench/bed/bed_options.hpp"
@@ -30,6 +31,14 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--rules", bed.rules, "policy rules of each family, none of which holds")
       ->check(CLI::Range(0u, 4000u))
       ->capture_default_str();
+  static const std::map<std::string, LookUpBy> kBy = {
+      {"main", LookUpBy::kMain}, {"vrf", LookUpBy::kVrf}, {"rule", LookUpBy::kRule}};
+  command
+      .add_option("--look-up", bed.by,
+                  "main; vrf: ports in a VRF with the same routes; rule: a policy rule leads to a "
+                  "table with them")
+      ->transform(CLI::CheckedTransformer(kBy))
+      ->excludes("--rules");
   command.add_flag("!--no-counters", bed.counters, "without interface counters");
   command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
       ->delimiter(',')

@@ -25,10 +25,12 @@ std::vector<ForwardRow> rows_of(const ForwardReport& report, const ForwardPoint&
 void print_head(const ForwardReport& report) {
   const ForwardOptions& options = report.options;
   fmt::print(
-      "forwarding, one core, {}{}, {} routes ({}), {} next hops, {} rules, interface counters {}\n",
+      "forwarding, one core, {}{}, {} routes ({}), {} next hops, {} rules, look-up by {}, "
+      "interface "
+      "counters {}\n",
       options.size == "imix" ? "imix" : options.size + "-byte packets",
       options.bed.frames[0].copied ? " copied in and out" : "", report.bed.routes(),
-      report.bed.table_name(), options.bed.next_hops, options.bed.rules,
+      report.bed.table_name(), options.bed.next_hops, options.bed.rules, to_string(options.bed.by),
       options.bed.counters ? "on" : "off");
   fmt::print(
       "{}, TSC {:.1f} GHz, {}, look-up {}; routes programmed in {:.2f} s; {} packets "
@@ -149,6 +151,7 @@ json to_json(const ForwardReport& report) {
               {"routes", report.bed.routes()},
               {"next_hops", options.bed.next_hops},
               {"rules", options.bed.rules},
+              {"look_up", to_string(options.bed.by)},
               {"cache", to_string(main.cache)},
               {"burst", main.burst},
               {"counters", options.bed.counters},
