@@ -20,7 +20,7 @@ LEGACY ?=
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate deb docs format \
+  test-ipsec test-linux test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate deb docs format \
   format-check clean
 
 build: $(BUILD)/build.ninja
@@ -41,6 +41,7 @@ help:
 	@echo 'make test-tsan     unit tests with the thread sanitizer'
 	@echo 'make test-neon     look-up tests for AArch64 under qemu'
 	@echo 'make test-ipsec    IPsec against strongSwan and Linux in user-mode Linux: minutes'
+	@echo 'make test-linux    VRFs over the twins, in user-mode Linux: a minute'
 	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
 	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
@@ -93,6 +94,11 @@ test-numa: $(BUILD)/build.ninja
 test-ipsec: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto tests/unit/linux-test
 	@tests/xfrm/run.py $(BUILD)
+
+# Devices that this machine's kernel may lack, over the twins, in user-mode Linux. Says which packages it misses.
+test-linux: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto
+	@tests/devices/run.py $(BUILD)
 
 # Everything at once, and what must stay flat: memory, descriptors, mbufs, the balance.
 soak: $(BUILD)/build.ninja
