@@ -20,7 +20,7 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr unsigned kIp = kEthernetBytes, kPayload4 = kIp + kIpv4Bytes, kPayload6 = kIp + kIpv6Bytes;
+constexpr unsigned kPayload4 = kIp + kIpv4Bytes, kPayload6 = kIp + kIpv6Bytes;
 
 uint32_t key_of(const Frame& frame, uint32_t rss = 0) {
   pool();  // DPDK
