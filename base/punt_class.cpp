@@ -5,7 +5,7 @@
 namespace hecto {
 namespace {
 
-constexpr std::array<PuntClassInfo, kPuntClassCount> kInfo = {{
+constexpr std::array<PuntClassInfo, kPuntClassCount> kClassInfo = {{
     {"sessions", 0, 20000, "of connections of BGP, LDP and MSDP that Linux has"},
     {"bfd", 0, 2000, "BFD"},
     {"routing", 1, 2000, "OSPF, IS-IS, VRRP, LDP, PIM, RIP, LACP; TCP of known peers"},
@@ -33,7 +33,7 @@ constexpr std::array<PuntClassInfo, kPuntClassCount> kInfo = {{
 }  // namespace
 
 const PuntClassInfo& info(PuntClass punt_class) noexcept {
-  return kInfo[static_cast<size_t>(punt_class)];
+  return kClassInfo[static_cast<size_t>(punt_class)];
 }
 
 }  // namespace hecto

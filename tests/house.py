@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import unity
+
 DRAWING = "docs/house.txt"
 DPDK = "router/dataplane/core/dpdk.hpp"
 SOURCE, HEADER = (".cpp", ".cu"), (".hpp", ".h", ".cuh")
@@ -233,6 +235,7 @@ def check(root):
     check_dpdk(tree, faults)
     check_sources(tree, faults)
     check_reasons(tree, faults)
+    unity.check_names(tree, faults)
     return faults
 
 
@@ -240,7 +243,8 @@ def check(root):
 SOUND = {
     DRAWING: "# rooms\nbase  words\nlookup\nconfig/file\nrouter/rib\nrouter/dataplane/core\n"
              "router/control  the thread\nrouter\nbench\n",
-    "base/meson.build": "static_library('base', files('reason.cpp'))",
+    "base/meson.build": "static_library('base', files('reason.cpp', 'text.cpp'))",
+    "base/text.cpp": "namespace {\nconstexpr int kMost = 1;  // of a { brace\nint of(int a);\n}\n",
     "base/reason.hpp": "enum class Reason : uint8_t {\n  kNone = 0,\n  kArp,  // RFC 826\n"
                        "  kCount\n};\n",
     "base/reason.cpp": '    {"none", Stage::kReceive},\n    {"arp", Stage::kClassify},\n',
@@ -284,6 +288,12 @@ SPOILED = {
     "a reason that nothing gives": ("router/main.cpp", "\n", "nothing gives arp"),
     "an include in brackets": ("config/file/load.hpp", "#include <router/rib/routing.hpp>\n",
                                "config/ includes only"),
+    "a name twice in a library": ("base/reason.cpp", SOUND["base/reason.cpp"] +
+                                  "namespace {\nint of(long a);\nconst long kMost = 2;\n}\n",
+                                  "base/text.cpp: kMost is in the anonymous namespace"),
+    "a function twice": ("base/reason.cpp", SOUND["base/reason.cpp"] +
+                         "namespace {\nint of(int other) { return other; }\n}\n",
+                         "base/text.cpp: of(int) is in the anonymous namespace"),
     "a reason without a name": ("base/reason.cpp", '    {"none", Stage::kReceive},\n',
                                 "a name for each"),
 }

@@ -23,13 +23,26 @@ ROOT = Path(__file__).resolve().parent.parent
 GCC_ONLY = re.compile(r"-Wno-(maybe-uninitialized|restrict)$")
 
 
+def sources(one):
+    """What a command compiles: its file, or each file that meson put together in one (unity)."""
+    path = Path(one["directory"]) / one["file"]
+    if not re.search(r"-unity\d+\.cpp$", one["file"]):
+        return [path.resolve()]
+    return [Path(p).resolve() for p in re.findall(r"#include<(.*)>", path.read_text())]
+
+
 def commands(build):
-    """The compiler's arguments of each of our source files: of two targets, the first one's."""
+    """The compiler's arguments of each of our source files, on its own: of two targets, the first
+    one's. They are left where clang-tidy, and an editor, can read them: BUILD/lint."""
     files = {}
     for one in json.loads((build / "compile_commands.json").read_text()):
         if one["file"].endswith(".cpp"):
-            path = (Path(one["directory"]) / one["file"]).resolve()
-            files.setdefault(os.path.relpath(path, ROOT), one)
+            for path in sources(one):
+                command = one["command"].replace(f"-c {one['file']}", f"-c {shlex.quote(str(path))}")
+                files.setdefault(os.path.relpath(path, ROOT),
+                                 {**one, "file": str(path), "command": command})
+    (build / "lint").mkdir(exist_ok=True)
+    (build / "lint" / "compile_commands.json").write_text(json.dumps(list(files.values()), indent=1))
     return files
 
 
@@ -69,8 +82,7 @@ def syntax(one):
 
 
 def tidy(one, build):
-    return ["clang-tidy", "--quiet", "-p", str(build), "--warnings-as-errors=*",
-            str((Path(one["directory"]) / one["file"]).resolve())]
+    return ["clang-tidy", "--quiet", "-p", str(build / "lint"), "--warnings-as-errors=*", one["file"]]
 
 
 def main():

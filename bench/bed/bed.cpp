@@ -27,7 +27,7 @@ namespace {
 
 constexpr unsigned kIpOverhead_bytes = 14;
 constexpr unsigned kFcs_bytes = 4;
-constexpr uint64_t kSeed = 7;
+constexpr uint64_t kBedSeed = 7;
 
 config::PortConfig make_port(const std::string& name, const std::string& device, uint16_t mtu,
                              const std::string& a4, const std::string& a6) {
@@ -100,7 +100,7 @@ Result<RouteFile> read_table(const BedOptions& options, Router& router, std::str
 
 // At most `count` of each family, the same ones each time.
 void choose_routes(RouteTable& table, size_t count) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kBedSeed);
   std::shuffle(table.entries.begin(), table.entries.end(), random);
   size_t kept[2] = {0, 0};
   std::erase_if(table.entries, [&](const RouteTable::Entry& entry) {
@@ -146,8 +146,9 @@ Result<void> Bed::load_table() {
                             table_name_, v4.size(), v6.size()));
   routes_ = file->table.entries.size();
   const unsigned count = options_.destinations;
-  destinations_ = replay_destinations(make_destinations(Destinations::kInTable, v4, count, kSeed),
-                                      make_destinations(Destinations::kInTable, v6, count, kSeed));
+  destinations_ =
+      replay_destinations(make_destinations(Destinations::kInTable, v4, count, kBedSeed),
+                          make_destinations(Destinations::kInTable, v6, count, kBedSeed));
   const auto start = std::chrono::steady_clock::now();
   table_ = std::make_shared<const RouteTable>(std::move(file->table));
   auto counts = router_->routing().load(table_, {});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRoom_bytes = 128 + 128;  // an mbuf's header and headroom
 constexpr unsigned kCopies = 3200;         // each way, of one time that is taken
-constexpr double kLeast = 1e-4;            // cycles a byte: no constant is 0
+constexpr double kLeastCycles = 1e-4;      // cycles a byte: no constant is 0
 
 // Cycles of one copy of `bytes`, out of a hot frame into each of `count` buffers and back out
 // again: what two memory ports do to a packet that is forwarded. The mean: a core that is lent out
@@ -63,9 +63,10 @@ CopyCycles Copies::measure(unsigned rounds) {
   const Line line =
       fit({64, 128, 192, 256}, {mean(64, near), mean(128, near), mean(192, near), mean(256, near)});
   const auto byte = [&](size_t bytes, size_t all_bytes) {
-    return std::max((mean(bytes, all_bytes) - line.at_zero) / static_cast<double>(bytes), kLeast);
+    return std::max((mean(bytes, all_bytes) - line.at_zero) / static_cast<double>(bytes),
+                    kLeastCycles);
   };
-  return {std::max(line.slope, kLeast), (byte(1024, middle) + byte(1518, middle)) / 2,
+  return {std::max(line.slope, kLeastCycles), (byte(1024, middle) + byte(1518, middle)) / 2,
           byte(kLargestFrame_bytes, far)};
 }
 

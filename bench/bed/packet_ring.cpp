@@ -13,8 +13,8 @@ namespace hecto::bench {
 namespace {
 
 constexpr size_t kTouched_bytes = 3 * RTE_CACHE_LINE_SIZE;  // of a packet
-constexpr unsigned kLeast = 4096, kMost = 65536;
-constexpr uint64_t kSeed = 3;
+constexpr unsigned kLeastMbufs = 4096, kMostMbufs = 65536;
+constexpr uint64_t kRingSeed = 3;
 
 }  // namespace
 
@@ -30,7 +30,8 @@ PacketCache cache_by_name(std::string_view name) {
 unsigned ring_packets(PacketCache cache, const CacheSizes& sizes) {
   // Four times what would fit in the first level, twice what would in the second.
   const auto beyond = [](size_t bytes) {
-    return std::clamp(static_cast<unsigned>(std::bit_ceil(bytes / kTouched_bytes)), kLeast, kMost);
+    return std::clamp(static_cast<unsigned>(std::bit_ceil(bytes / kTouched_bytes)), kLeastMbufs,
+                      kMostMbufs);
   };
   switch (cache) {
     case PacketCache::kL1:
@@ -38,7 +39,7 @@ unsigned ring_packets(PacketCache cache, const CacheSizes& sizes) {
     case PacketCache::kL2:
       return beyond(4 * sizes.l1);
     case PacketCache::kL3:
-      return std::max(2 * kLeast, beyond(2 * sizes.l2));
+      return std::max(2 * kLeastMbufs, beyond(2 * sizes.l2));
   }
   return 0;
 }
@@ -62,7 +63,7 @@ void PacketRing::resize(rte_mempool* pool, unsigned packets) {
   if (rte_pktmbuf_alloc_bulk(pool, mbufs.data(), packets) != 0)
     throw std::runtime_error(fmt::format("the pool has no {} mbufs for a ring", packets));
   // As after hours of packets freed on other ports: no stride for a prefetcher.
-  std::shuffle(mbufs.begin(), mbufs.end(), std::mt19937_64(kSeed));
+  std::shuffle(mbufs.begin(), mbufs.end(), std::mt19937_64(kRingSeed));
   for (rte_mbuf* mbuf : mbufs) slots_.push_back({mbuf, 0});
   next_ = 0;
 }

@@ -29,7 +29,7 @@ using esp::Integrity;
 
 namespace {
 
-constexpr uint16_t kRoom = RTE_PKTMBUF_HEADROOM;  // in front of the inner packet
+constexpr uint16_t kHeadroom = RTE_PKTMBUF_HEADROOM;  // in front of the inner packet
 
 class OwnEngine final : public EspAlone {
  public:
@@ -39,13 +39,13 @@ class OwnEngine final : public EspAlone {
   unsigned encap(std::vector<rte_mbuf*>& packets) override {
     work_.clear();
     for (rte_mbuf* packet : packets)
-      work_.push_back({rte_pktmbuf_mtod(packet, uint8_t*), packet->data_len, kRoom,
+      work_.push_back({rte_pktmbuf_mtod(packet, uint8_t*), packet->data_len, kHeadroom,
                        rte_pktmbuf_tailroom(packet), sa_.get(), Reason::kNone});
     engine_->outbound(work_, 1, 64);
     unsigned done = 0;
     for (size_t i = 0; i < packets.size(); ++i) {
       rte_mbuf* packet = packets[i];
-      packet->data_off = static_cast<uint16_t>(packet->data_off - kRoom + work_[i].headroom);
+      packet->data_off = static_cast<uint16_t>(packet->data_off - kHeadroom + work_[i].headroom);
       packet->data_len = static_cast<uint16_t>(work_[i].bytes);
       packet->pkt_len = work_[i].bytes;
       done += work_[i].reason == Reason::kNone;
@@ -208,7 +208,7 @@ std::vector<rte_mbuf*>& InnerBurst::reset() {
   header.time_to_live = 64;
   for (size_t i = 0; i < order_.size(); ++i) {
     rte_mbuf* packet = packets_[i] = order_[i];
-    packet->data_off = kRoom;
+    packet->data_off = kHeadroom;
     packet->data_len = bytes_[i];
     packet->pkt_len = bytes_[i];
     packet->l2_len = 0;

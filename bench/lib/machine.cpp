@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-uint64_t number_in(const fs::path& file) {
+uint64_t count_in(const fs::path& file) {
   uint64_t number = 0;
   std::ifstream(file) >> number;
   return number;
@@ -28,8 +28,8 @@ json hugepages() {
   std::error_code error;
   for (const auto& size : fs::directory_iterator("/sys/kernel/mm/hugepages", error)) {
     const std::string name = size.path().filename();  // hugepages-2048kB
-    sizes[name.substr(name.find('-') + 1)] = {{"free", number_in(size.path() / "free_hugepages")},
-                                              {"all", number_in(size.path() / "nr_hugepages")}};
+    sizes[name.substr(name.find('-') + 1)] = {{"free", count_in(size.path() / "free_hugepages")},
+                                              {"all", count_in(size.path() / "nr_hugepages")}};
   }
   return sizes;
 }

@@ -52,11 +52,19 @@ class Engine {
 // Ours first.
 template <typename Family>
 const std::vector<std::string>& engine_names();
+template <>
+const std::vector<std::string>& engine_names<Ipv4>();
+template <>
+const std::vector<std::string>& engine_names<Ipv6>();
 
 // `name`: one of engine_names(). error_number ENOTSUP: not on this machine or with this DPDK.
 template <typename Family>
 Result<std::unique_ptr<Engine<Family>>> make_engine(const std::string& name,
                                                     const EngineSize& size);
+template <>
+Result<std::unique_ptr<Engine<Ipv4>>> make_engine<Ipv4>(const std::string&, const EngineSize&);
+template <>
+Result<std::unique_ptr<Engine<Ipv6>>> make_engine<Ipv6>(const std::string&, const EngineSize&);
 
 // What an engine's look-up function needs of the CPU is there, whatever DPDK thinks of it.
 bool cpu_runs(const std::string& name);

@@ -14,7 +14,7 @@ namespace hecto::bench {
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
-constexpr double kSettle_s = 1;  // at most: what is under way when somebody else has the CPU
+constexpr double kQuiet_s = 1;  // at most: what is under way when somebody else has the CPU
 
 constexpr size_t kChurnRoutes = 1000;
 
@@ -51,7 +51,7 @@ Result<Blackout> measure_blackout(TrialRunner& runner, double pps, double second
       if (!over) result.changes += *done;
     }
   });
-  const auto trial = runner.run({pps, seconds, kSettle_s});
+  const auto trial = runner.run({pps, seconds, kQuiet_s});
   over = true;
   changer.join();
   if (!trial) return tl::unexpected(trial.error());

@@ -14,7 +14,6 @@ namespace hecto::bench {
 namespace {
 
 constexpr unsigned kUdp_bytes = 8;
-constexpr uint8_t kUdp = 17;
 constexpr uint64_t kSeed = 20100830;
 
 // Of an even number of bytes, in the machine's order, as all sums here.

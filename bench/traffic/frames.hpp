@@ -88,6 +88,7 @@ struct StreamFrames {
 // Places of `weights`, each as often as it weighs, spread as evenly as they can be.
 std::vector<uint16_t> spread(const std::vector<uint32_t>& weights);
 
+inline constexpr uint8_t kUdp = 17;          // the IP protocol
 inline constexpr uint16_t kUdpPort = 49152;  // the first flow's source port
 inline constexpr uint16_t kDiscardPort = 9;  // destination port (RFC 863)
 inline constexpr uint8_t kHopLimit = 64;

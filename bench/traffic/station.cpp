@@ -7,7 +7,6 @@
 namespace hecto::bench {
 namespace {
 
-constexpr uint8_t kUdp = 17;
 constexpr unsigned kAhead = 4;         // packets whose bytes are fetched before their turn
 constexpr unsigned kMostDrains = 256;  // bursts: a port that never runs dry must not hold us up
 constexpr double kQuiet_s = 0.001;     // after the last packet, for duplicates

@@ -9,12 +9,12 @@
 namespace hecto::bench {
 namespace {
 
-struct Kind {
+struct Named {
   Verdict verdict;
   const char* name;
   const char* meaning;
 };
-constexpr Kind kKinds[] = {
+constexpr Named kNamed[] = {
     {Verdict::kMisrouted, "misrouted",
      "by another port than the stream's `to`; check the device's routes, and the cables"},
     {Verdict::kReflected, "reflected",
@@ -37,12 +37,12 @@ constexpr Kind kKinds[] = {
     {Verdict::kCorrupted, "corrupted",
      "addresses, ports or payload are not those that were sent; the device, a NAT in it, or the "
      "wire changes them"}};
-static_assert(std::size(kKinds) + 1 == kVerdicts);
+static_assert(std::size(kNamed) + 1 == kVerdicts);
 
 }  // namespace
 
 const char* name_of(Verdict verdict) {
-  for (const Kind& kind : kKinds)
+  for (const Named& kind : kNamed)
     if (kind.verdict == verdict) return kind.name;
   return "right";
 }
@@ -57,7 +57,7 @@ void WrongCounts::add(const WrongCounts& other) {
 
 std::string WrongCounts::text() const {
   std::vector<std::string> parts;
-  for (const Kind& kind : kKinds)
+  for (const Named& kind : kNamed)
     if (const uint64_t packets = (*this)[kind.verdict]; packets > 0)
       parts.push_back(fmt::format("{} {}", packets, kind.name));
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -65,7 +65,7 @@ std::string WrongCounts::text() const {
 
 std::vector<std::string> WrongCounts::lines() const {
   std::vector<std::string> lines;
-  for (const Kind& kind : kKinds)
+  for (const Named& kind : kNamed)
     if (const uint64_t packets = (*this)[kind.verdict]; packets > 0)
       lines.push_back(fmt::format("{} packets came back {}: {}", packets, kind.name, kind.meaning));
   return lines;
@@ -73,14 +73,14 @@ std::vector<std::string> WrongCounts::lines() const {
 
 nlohmann::json to_json(const WrongCounts& wrong) {
   nlohmann::json out = nlohmann::json::object();
-  for (const Kind& kind : kKinds)
+  for (const Named& kind : kNamed)
     if (const uint64_t packets = wrong[kind.verdict]; packets > 0) out[kind.name] = packets;
   return out;
 }
 
 WrongCounts wrong_counts(const nlohmann::json& by_name) {
   WrongCounts counts;
-  for (const Kind& kind : kKinds) counts[kind.verdict] = by_name.value(kind.name, uint64_t{0});
+  for (const Named& kind : kNamed) counts[kind.verdict] = by_name.value(kind.name, uint64_t{0});
   return counts;
 }
 

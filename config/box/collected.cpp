@@ -13,11 +13,13 @@ namespace {
 
 constexpr uint64_t kVersion = 1, kMostVersion = 1000;
 constexpr size_t kMostParts = 1024;
-constexpr double kLeast = 0.001, kMost = 1e6;  // of any number
-constexpr std::string_view kKeys[] = {"collected", "machine", "cpu", "nics", "modules", "hwloc"};
+constexpr double kLeastNumber = 0.001, kMostNumber = 1e6;  // of any number
+constexpr std::string_view kCollectedKeys[] = {"collected", "machine", "cpu",
+                                               "nics",      "modules", "hwloc"};
 constexpr std::string_view kCpuKeys[] = {"model", "ghz", "most_ghz", "governor"};
-constexpr std::string_view kNicKeys[] = {"gt_s",   "lanes",     "most_gt_s", "most_lanes", "gbit_s",
-                                         "driver", "interface", "firmware",  "queues"};
+constexpr std::string_view kCollectedNicKeys[] = {"gt_s",       "lanes",    "most_gt_s",
+                                                  "most_lanes", "gbit_s",   "driver",
+                                                  "interface",  "firmware", "queues"};
 constexpr std::string_view kModuleKeys[] = {"name", "gbyte", "mt_s"};
 
 // ", KEY: VALUE" of what is there, to go between braces. A number that the reader would refuse, as
@@ -25,7 +27,7 @@ constexpr std::string_view kModuleKeys[] = {"name", "gbyte", "mt_s"};
 class Line {
  public:
   Line& add(std::string_view key, const std::optional<double>& value) {
-    const bool told = value && *value >= kLeast && *value <= kMost;
+    const bool told = value && *value >= kLeastNumber && *value <= kMostNumber;
     return told ? put(key, fmt::format("{:g}", *value)) : *this;
   }
   Line& add(std::string_view key, const std::string& value) {
@@ -52,7 +54,7 @@ std::string indented(const std::string& text) {
 }
 
 void read_number(const Fields& of, std::string_view key, std::optional<double>& into) {
-  if (const Value* value = of.get(key)) into = value->number(kLeast, kMost);
+  if (const Value* value = of.get(key)) into = value->number(kLeastNumber, kMostNumber);
 }
 
 void read_text(const Fields& of, std::string_view key, std::string& into) {
@@ -61,7 +63,7 @@ void read_text(const Fields& of, std::string_view key, std::string& into) {
 
 void read_nics(const Value& map, Collected& out) {
   for (const Value::Entry& entry : map.entries("NICs by PCI address", kMostParts)) {
-    const Fields of(entry.value, kNicKeys, "as {gt_s: 16, lanes: 16}");
+    const Fields of(entry.value, kCollectedNicKeys, "as {gt_s: 16, lanes: 16}");
     NicFacts& nic = out.nics[entry.key];
     read_number(of, "gt_s", nic.gt_s);
     read_number(of, "lanes", nic.lanes);
@@ -91,7 +93,7 @@ void read_modules(const Value& list, Collected& out) {
 }
 
 void read_all(const Value& file, Collected& out) {
-  const Fields of(file, kKeys, "collected, cpu, nics, modules, hwloc");
+  const Fields of(file, kCollectedKeys, "collected, cpu, nics, modules, hwloc");
   if (const Value* version = of.need("collected", "as `hecto plan --collect` writes it"))
     if (const auto number = version->integer(1, kMostVersion); number && *number > kVersion)
       version->refuse(

@@ -13,7 +13,7 @@
 namespace hecto::config {
 namespace {
 
-constexpr double kLeast = 1e-6;  // of any unit: less is no measurement
+constexpr double kLeastConstant = 1e-6;  // of any unit: less is no measurement
 constexpr double kHuge = std::numeric_limits<double>::max();
 constexpr std::string_view kFileKeys[] = {"machine", "written", "constants"};
 
@@ -61,8 +61,8 @@ bool Constants::has_table_cycles() const {
 
 std::optional<std::string> refused_value(Constant constant, double value) {
   const ConstantInfo& row = info(constant);
-  if (value >= kLeast && value <= row.most) return std::nullopt;
-  return fmt::format("cannot be; use {} to {} ({}, usually {})", kLeast, row.most, row.unit,
+  if (value >= kLeastConstant && value <= row.most) return std::nullopt;
+  return fmt::format("cannot be; use {} to {} ({}, usually {})", kLeastConstant, row.most, row.unit,
                      row.value);
 }
 

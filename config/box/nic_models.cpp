@@ -107,14 +107,14 @@ constexpr uint32_t id_of(uint16_t vendor, uint16_t device) {
   return uint32_t{vendor} << 16 | device;
 }
 
-constexpr bool in_order() {
+constexpr bool by_ids() {
   for (size_t i = 1; i < std::size(kModels); ++i)
     if (id_of(kModels[i - 1].vendor, kModels[i - 1].device) >=
         id_of(kModels[i].vendor, kModels[i].device))
       return false;
   return true;
 }
-static_assert(in_order(), "sorted by ids, each once");
+static_assert(by_ids(), "sorted by ids, each once");
 
 std::optional<uint16_t> hexadecimal(std::string_view text) {
   uint16_t value = 0;

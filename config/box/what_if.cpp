@@ -15,11 +15,11 @@ namespace {
 
 using Outcome = tl::expected<void, std::string>;
 
-constexpr std::string_view kKeys =
+constexpr std::string_view kWhatIfKeys =
     "cores, threads, ghz, cpu, memory_gbyte_s, intersocket_gbyte_s, ddio, budget.mpps, "
     "budget.gbit_s, budget.in_gbit_s, budget.out_gbit_s, NIC.gbit_s, NIC.mpps, NIC.ports, "
     "NIC.socket, NIC.pcie, or a constant of --explain";
-constexpr unsigned kMostCores = 512, kMostThreads = 8, kMostPorts = 8;
+constexpr unsigned kMostCores = 512, kMostThreads = 8, kMostNicPorts = 8;
 
 Outcome refused(const std::string& change, const std::string& why) {
   return tl::unexpected(fmt::format("--what-if {}: {}", change, why));
@@ -103,10 +103,10 @@ Outcome change_nic(const Change& change, std::string_view key, Box& box, BoxNic&
     });
   if (key == "mpps") return change.real(0.001, 1e5, [&](double rate) { nic.mpps = rate; });
   if (key == "ports")
-    return change.whole(1, kMostPorts, [&](unsigned ports) { set_ports(nic, ports); });
+    return change.whole(1, kMostNicPorts, [&](unsigned ports) { set_ports(nic, ports); });
   if (key == "socket") return move_nic(change, box, nic);
   if (key == "pcie") return change_link(change, box, nic);
-  return refused(change.words, fmt::format("no such key; use {}", kKeys));
+  return refused(change.words, fmt::format("no such key; use {}", kWhatIfKeys));
 }
 
 Outcome change_budget(const Change& change, std::string_view key, BoxBudget& budget) {
@@ -115,7 +115,8 @@ Outcome change_budget(const Change& change, std::string_view key, BoxBudget& bud
                                 : key == "in_gbit_s"  ? &budget.in_gbit_s
                                 : key == "out_gbit_s" ? &budget.out_gbit_s
                                                       : nullptr;
-  if (into == nullptr) return refused(change.words, fmt::format("no such key; use {}", kKeys));
+  if (into == nullptr)
+    return refused(change.words, fmt::format("no such key; use {}", kWhatIfKeys));
   return change.real(0.001, 1e5, [&](double limit) { *into = limit; });
 }
 
@@ -135,7 +136,7 @@ Outcome change_part(const Change& change, Box& box) {
 
 Outcome change_constant(const Change& change, Box& box) {
   const auto constant = find_constant(change.key);
-  if (!constant) return refused(change.words, fmt::format("no such key; use {}", kKeys));
+  if (!constant) return refused(change.words, fmt::format("no such key; use {}", kWhatIfKeys));
   const auto value = number(change.value);
   if (!value) return refused(change.words, change.value + " is no number");
   if (const auto why = refused_value(*constant, *value))

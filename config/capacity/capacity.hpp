@@ -51,6 +51,7 @@ struct PacketSize {
 };
 inline constexpr size_t kSizes = 8;
 const std::array<PacketSize, kSizes>& packet_sizes() noexcept;
+inline constexpr size_t k64 = 0, k512 = 3, k1518 = 5, kImixSize = 7;  // positions there
 
 struct UsedPort {
   std::string name;

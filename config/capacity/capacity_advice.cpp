@@ -14,7 +14,6 @@
 namespace hecto::config {
 namespace {
 
-constexpr size_t k64 = 0, k1518 = 5, kImix = 7;
 constexpr double kNearlyAll = 0.99;
 
 class Advisor {
@@ -74,7 +73,7 @@ class Advisor {
 
   // Whether the NIC's link is among what stops IPv4 in some size.
   bool link_binds(size_t n) const {
-    for (size_t size : {k64, kImix, k1518})
+    for (size_t size : {k64, kImixSize, k1518})
       for (Experiment experiment : {Experiment::kForwardLocal, Experiment::kForwardAcross}) {
         const Point* at = point(experiment, Traffic::kIpv4, size);
         for (size_t r = 0; at != nullptr && r < capacity_.resources.size(); ++r) {
@@ -121,7 +120,7 @@ class Advisor {
 
   // The package whose cores or memory stop IPv4 in some size; none: something else does.
   std::optional<int> binding_package() const {
-    for (size_t size : {k64, kImix, k1518}) {
+    for (size_t size : {k64, kImixSize, k1518}) {
       const Point* at = point(Experiment::kForwardLocal, Traffic::kIpv4, size);
       const Resource& resource = capacity_.resources[at->bottleneck];
       if (resource.kind == ResourceKind::kCores ||
@@ -220,7 +219,7 @@ class Advisor {
           std::max(0.0, std::ceil(std::ceil(at.cores_by_socket[s] * reachable) - setup_.cores[s]));
     if (more == 0) return "";
     const std::string name =
-        size == kImix ? "IMIX" : fmt::format("{} B", packet_sizes()[size].name);
+        size == kImixSize ? "IMIX" : fmt::format("{} B", packet_sizes()[size].name);
     return fmt::format("{:.0f} more at {}{}", more, name,
                        reachable < kNearlyAll
                            ? fmt::format(" (then {}, {:.0f} Gb/s)", capacity_.resources[next].name,
@@ -241,7 +240,7 @@ class Advisor {
     if (!wires_known()) return;
     for (Traffic traffic : {Traffic::kIpv4, Traffic::kIpv6, Traffic::kIpsec}) {
       std::vector<std::string> parts;
-      for (size_t size : {k64, kImix, k1518})
+      for (size_t size : {k64, kImixSize, k1518})
         if (auto part = cores_wanted(traffic, size); !part.empty()) parts.push_back(part);
       if (parts.empty()) continue;
       const unsigned idle = idle_cores();
@@ -261,7 +260,7 @@ class Advisor {
   void check_others() {
     std::set<size_t> told;
     for (Experiment experiment : {Experiment::kForwardLocal, Experiment::kForwardAcross})
-      for (size_t size : {k64, kImix, k1518}) {
+      for (size_t size : {k64, kImixSize, k1518}) {
         const Point* at = point(experiment, Traffic::kIpv4, size);
         if (at == nullptr || !told.insert(at->bottleneck).second) continue;
         const Resource& resource = capacity_.resources[at->bottleneck];

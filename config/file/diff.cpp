@@ -23,7 +23,7 @@ void refuse(Lines& refused, std::string_view key, std::string_view running, std:
                   key, running, wanted, remedy));
 }
 
-constexpr std::string_view kRestart = "restart hectod";
+constexpr std::string_view kRestartHectod = "restart hectod";
 
 bool is_scalar(const auto& key, Change change) {
   return key.text != nullptr && key.compared && key.change == change;
@@ -40,7 +40,7 @@ void refuse_keys(const Section<S>& section, const S& running, const S& wanted,
 }
 template <typename S>
 void refuse_keys(const Section<S>& section, const S& running, const S& wanted, Lines& refused) {
-  refuse_keys(section, running, wanted, section.path, kRestart, refused);
+  refuse_keys(section, running, wanted, section.path, kRestartHectod, refused);
 }
 
 // Another namespace alone is told by its own key.
@@ -50,7 +50,7 @@ void refuse_linux(const LinuxConfig& running, const LinuxConfig& wanted, Lines& 
     refuse_keys(linux_keys, running, wanted, refused);
     rest.name_space = running.name_space;
   }
-  refuse(refused, "linux", to_string(running), to_string(rest), kRestart);
+  refuse(refused, "linux", to_string(running), to_string(rest), kRestartHectod);
 }
 
 void refuse_globals(const Config& running, const Config& wanted, Lines& refused) {
@@ -68,7 +68,7 @@ void refuse_globals(const Config& running, const Config& wanted, Lines& refused)
     else if (key.name == "log")
       refuse_keys(log_keys, running, wanted, refused);
     else if (is_scalar(key, Change::kRestart))
-      refuse(refused, key.name, shown(key, running), shown(key, wanted), kRestart);
+      refuse(refused, key.name, shown(key, running), shown(key, wanted), kRestartHectod);
   }
 }
 

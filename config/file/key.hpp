@@ -313,7 +313,7 @@ std::optional<std::string> written(const Key<S>& key, const S& section) {
   std::string text = key.text(section);
   if (key.only_if_changed && text == key.text(S{})) return std::nullopt;
   if (text.empty()) return key.takes_auto ? std::optional<std::string>("auto") : std::nullopt;
-  return key.quote ? quoted(text) : text;
+  return key.quote ? config::quoted(text) : text;  // not <iomanip>'s
 }
 
 // {mtu: 1500, urpf: off}

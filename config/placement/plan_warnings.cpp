@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kPage_bytes = 2ull << 20;
 // Of a link over its wire: below it, descriptors and headers of short packets fill the link first.
-constexpr double kHeadroom = 2;
+constexpr double kPcieHeadroom = 2;
 
 using Lines = std::vector<std::string>;
 
@@ -115,7 +115,7 @@ void warn_pcie(const Located& located, Lines& lines) {
                     "it to a faster slot.",
                     name, where, *have, *nic.gbit_s));
   else if (known && nic.pcie_max_gt_s && nic.pcie_max_lanes && nic.gbit_s &&
-           *have < kHeadroom * *nic.gbit_s &&
+           *have < kPcieHeadroom * *nic.gbit_s &&
            *have < 0.99 * link_gbit_s(*nic.pcie_max_gt_s, *nic.pcie_max_lanes))
     lines.push_back(fmt::format(
         "{} sits on {} of {:.0f} Gb/s, little above the port's {:.0f} Gb/s, and could use {}. Move "

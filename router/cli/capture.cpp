@@ -22,10 +22,9 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kQuick{10'000};
 constexpr std::chrono::seconds kKeysEvery{10};  // SAs come and go while it runs
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t capture_interrupted = 0;
 
 // A file of ours alone, or standard output.
 class File {
@@ -89,7 +88,7 @@ double seconds_of(const Arguments& arguments) {
   return by_itself(arguments) ? kSeconds : arguments.seconds;
 }
 
-json filter_of(const Arguments& arguments) {
+json capture_filter(const Arguments& arguments) {
   json filter = {{"snaplen", arguments.snaplen}, {"buffer_mib", arguments.buffer_mib}};
   const std::pair<const char*, const std::string*> words[] = {{"from", &arguments.from},
                                                               {"to", &arguments.to},
@@ -104,7 +103,8 @@ json filter_of(const Arguments& arguments) {
   return filter;
 }
 
-router::HttpRequest request(const char* method, const char* path, const std::string& id = {}) {
+router::HttpRequest capture_request(const char* method, const char* path,
+                                    const std::string& id = {}) {
   router::HttpRequest made;
   made.method = method;
   made.path = path;
@@ -123,7 +123,7 @@ class KeyFile {
     const std::string& path = session_.arguments().esp_keys;
     if (path.empty() || Clock::now() < next_) return true;
     next_ = Clock::now() + kKeysEvery;
-    auto answer = session_.ask(request("GET", "/v1/capture/keys"), kQuick);
+    auto answer = session_.ask(capture_request("GET", "/v1/capture/keys"), kQuick);
     if (!answer) return false;
     for (size_t at = 0; at < answer->size();) {
       const size_t end = std::min(answer->find('\n', at), answer->size() - 1) + 1;
@@ -153,9 +153,9 @@ class Capture {
       : session_(session), file_(std::move(file)), keys_(keys) {}
 
   int run() {
-    router::HttpRequest start = request("POST", "/v1/capture");
+    router::HttpRequest start = capture_request("POST", "/v1/capture");
     start.body =
-        filter_of(session_.arguments()).dump(-1, ' ', false, json::error_handler_t::replace);
+        capture_filter(session_.arguments()).dump(-1, ' ', false, json::error_handler_t::replace);
     const auto started = session_.ask(start, kQuick);
     if (!started) return kFailed;
     id_ = text(json::parse(*started, nullptr, false), "id");
@@ -171,12 +171,12 @@ class Capture {
  private:
   // False: that was all, or it is over.
   bool step() {
-    if (!stopped_ && (interrupted != 0 || Clock::now() >= until_)) {
+    if (!stopped_ && (capture_interrupted != 0 || Clock::now() >= until_)) {
       stopped_ = true;
-      if (!session_.ask(request("POST", "/v1/capture/stop", id_), kQuick)) return wrong();
+      if (!session_.ask(capture_request("POST", "/v1/capture/stop", id_), kQuick)) return wrong();
     }
     auto answer = router::http_request(session_.arguments().socket,
-                                       request("GET", "/v1/capture", id_), kQuick);
+                                       capture_request("GET", "/v1/capture", id_), kQuick);
     if (!answer) return wrong(answer.error().message);
     if (answer->status == 204) return false;
     if (answer->status != 200)
@@ -206,7 +206,7 @@ class Capture {
   int finish() {
     keys_.again();  // also those that came since
     if (!keys_.update()) code_ = kFailed;
-    const auto last = session_.ask(request("DELETE", "/v1/capture", id_), kQuick);
+    const auto last = session_.ask(capture_request("DELETE", "/v1/capture", id_), kQuick);
     if (!last) return kFailed;
     const json counts = json::parse(*last, nullptr, false);
     const uint64_t captured = whole(counts, "captured"), lost = whole(counts, "lost");
@@ -242,8 +242,8 @@ int capture(const Session& session) {
     return session.wrong_usage("say where to: --write FILE, - for a pipe, or --text");
   if (arguments.text && arguments.write == "-")
     return session.wrong_usage("--text and --write - are both standard output");
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
+  std::signal(SIGINT, [](int) { capture_interrupted = 1; });
+  std::signal(SIGTERM, [](int) { capture_interrupted = 1; });
   KeyFile keys(session);
   if (!keys.update()) return kFailed;
   if (arguments.write.empty() && !arguments.text) return kDone;

@@ -19,7 +19,7 @@ using router::HttpRequest;
 constexpr std::chrono::milliseconds kLoadTime{300'000};
 constexpr size_t kMostBytes = 256u << 20;  // of a body, docs/api.md
 
-HttpRequest request(const char* method, const char* path) {
+HttpRequest change_request(const char* method, const char* path) {
   HttpRequest made;
   made.method = method;
   made.path = path;
@@ -157,7 +157,7 @@ bool send_file(const Session& session, const std::string& file, HttpRequest& req
 
 int delete_route(const Session& session) {
   const Arguments& arguments = session.arguments();
-  HttpRequest made = request("DELETE", "/v1/routes");
+  HttpRequest made = change_request("DELETE", "/v1/routes");
   if (arguments.words.size() > 1 && arguments.words[1] == "file") {
     if (arguments.words.size() != 3 || arguments.all)
       return session.wrong_usage("delete: file: use file FILE, alone; - is standard input");
@@ -179,7 +179,7 @@ int delete_route(const Session& session) {
 
 int load_routes(const Session& session) {
   const Arguments& arguments = session.arguments();
-  HttpRequest made = request("POST", "/v1/routes/load");
+  HttpRequest made = change_request("POST", "/v1/routes/load");
   if (!send_file(session, arguments.object, made)) return kFailed;
   if (!arguments.via.empty()) made.query["via"] = arguments.via;
   if (arguments.metric != 0) made.query["metric"] = std::to_string(arguments.metric);
@@ -201,7 +201,7 @@ int route(const Session& session) {
   if (!has(*body, "via") && !has(*body, "type")) {
     return session.wrong_usage("add: via which gateway?");
   }
-  HttpRequest made = request("POST", "/v1/routes");
+  HttpRequest made = change_request("POST", "/v1/routes");
   if (session.arguments().persist) (*body)["persist"] = true;
   made.body = body->dump(-1, ' ', false, json::error_handler_t::replace);
   return session.show(session.ask(made, kLoadTime), render_changed);

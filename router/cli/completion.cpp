@@ -90,12 +90,12 @@ std::string in_quotes(std::string_view text, char also = '\0') {
   return out + "'";
 }
 
-std::string joined(const Words& words) {
+std::string in_a_row(const Words& words) {
   std::string out;
   for (const CompletionWord& word : words) out += (out.empty() ? "" : " ") + word.word;
   return out;
 }
-std::string joined(const std::vector<std::string>& words) {
+std::string in_a_row(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -111,7 +111,7 @@ std::string value_branches(const std::vector<Verb>& verbs, const char* known, co
                            in_quotes(" " + name));
       out += fmt::format(
           "    {}) {} ;;\n", fmt::join(patterns, " | "),
-          option.values.empty() ? any : fmt::format(fmt::runtime(known), joined(option.values)));
+          option.values.empty() ? any : fmt::format(fmt::runtime(known), in_a_row(option.values)));
     }
   return out;
 }
@@ -140,12 +140,12 @@ complete -o default -F _hecto hecto
 
 std::string bash(const std::vector<Verb>& verbs) {
   std::string branches;
-  const std::string everywhere = joined(option_words(verbs.front()));
+  const std::string everywhere = in_a_row(option_words(verbs.front()));
   for (const Verb& verb : verbs)
     branches += fmt::format(
         "      {}) [[ $current == -* ]] && words={} || words={} ;;\n", in_quotes(verb.name),
-        in_quotes(verb.name.empty() ? everywhere : joined(option_words(verb)) + " " + everywhere),
-        in_quotes(joined(verb.objects)));
+        in_quotes(verb.name.empty() ? everywhere : in_a_row(option_words(verb)) + " " + everywhere),
+        in_quotes(in_a_row(verb.objects)));
   return fmt::format(fmt::runtime(kBash), value_branches(verbs, "words='{}'", "return 0"),
                      branches);
 }
@@ -206,7 +206,7 @@ std::string fish(const std::vector<Verb>& verbs) {
     const std::string first =
         verb.name.empty() ? condition
                           : " -n " + in_quotes(when + "; and not __fish_seen_subcommand_from " +
-                                               joined(verb.objects));
+                                               in_a_row(verb.objects));
     for (const CompletionWord& word : verb.objects)
       out += fmt::format("complete -c hecto -f{} -a {} -d {}\n", first, word.word,
                          in_quotes(word.text));
@@ -215,7 +215,7 @@ std::string fish(const std::vector<Verb>& verbs) {
       for (const std::string& name : option.names)
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (option.takes_value) out += " -r";
-      if (!option.values.empty()) out += " -f -a " + in_quotes(joined(option.values));
+      if (!option.values.empty()) out += " -f -a " + in_quotes(in_a_row(option.values));
       out += fmt::format(" -d {}\n", in_quotes(option.text));
     }
   }

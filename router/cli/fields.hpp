@@ -9,6 +9,9 @@
 
 namespace hecto::cli {
 
+// What is worth a colour, in per cent: load, and a worker's time without the CPU while ready to run.
+inline constexpr double kBusy = 90, kWaits = 10;
+
 inline const nlohmann::json& at(const nlohmann::json& value, const char* key) {
   static const nlohmann::json null;
   if (!value.is_object()) return null;
@@ -58,6 +61,14 @@ inline std::string joined(const nlohmann::json& list, const char* separator) {
   std::string text;
   for (const auto& item : list) text += (text.empty() ? "" : separator) + plain(item);
   return text;
+}
+
+// Of a worker: port:queue port:queue
+inline std::string queues_of(const nlohmann::json& worker) {
+  std::string words;
+  for (const auto& queue : list(worker, "queues"))
+    words += (words.empty() ? "" : " ") + text(queue, "port") + ":" + text(queue, "queue");
+  return words;
 }
 
 // "-" for null, else formatted.

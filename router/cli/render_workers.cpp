@@ -9,19 +9,8 @@
 namespace hecto::cli {
 namespace {
 
-constexpr double kWaits = 10;  // per cent of its time without the CPU, ready to run
-constexpr double kBusy = 90;   // per cent of load that is worth a colour
-
 std::string one_digit(double value) {
   return decimal(value);
-}
-
-std::string queues_of(const json& worker) {
-  std::string words;
-  for (const json& queue : list(worker, "queues")) {
-    words += (words.empty() ? "" : " ") + text(queue, "port") + ":" + text(queue, "queue");
-  }
-  return words;
 }
 
 template <typename Key>

@@ -14,12 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kQuick{10'000};
-
-std::string one_line(const std::string& text) {
-  return printable(text);
-}
-
 }  // namespace
 
 Session::Session(const Arguments& arguments) : arguments_(arguments) {
@@ -39,7 +33,7 @@ void Session::out(const std::string& text) const {
 }
 
 void Session::note(const std::string& line) const {
-  std::fprintf(stderr, "%s\n", one_line(line).c_str());
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 int Session::fail(const std::string& line) const {

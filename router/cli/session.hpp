@@ -13,6 +13,8 @@
 
 namespace hecto::cli {
 
+inline constexpr std::chrono::milliseconds kQuick{10'000};  // for what the router answers at once
+
 class Session {
  public:
   explicit Session(const Arguments& arguments);

@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kBusy = 90;   // per cent that are worth a colour
-constexpr double kWaits = 10;  // per cent of its time without the CPU, ready to run
 constexpr double kOutsideTheFrame_bits = 8 * (4 + 8 + 12);  // FCS, preamble, gap
 constexpr size_t kRateWidth = 9;                            // "18.2 Mpps"
 
@@ -100,13 +98,6 @@ std::vector<std::string> ports_pane(const Growth& growth, bool by_bits, Style st
                row.load_percent < 0 ? Cell("-") : load_cell(row.load_percent),
                loss_cell(row.missed)});
   return lines_of(table, style, "ports: none");
-}
-
-std::string queues_of(const json& worker) {
-  std::string words;
-  for (const json& queue : list(worker, "queues"))
-    words += (words.empty() ? "" : " ") + text(queue, "port") + ":" + text(queue, "queue");
-  return words;
 }
 
 std::vector<std::string> workers_pane(const Growth& growth, Style style) {

@@ -12,12 +12,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kQuick{10'000};
 constexpr std::chrono::milliseconds kPoll{100};
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t trace_interrupted = 0;
 
-json filter_of(const Arguments& arguments) {
+json trace_filter(const Arguments& arguments) {
   json filter = {{"count", arguments.count}};
   const std::pair<const char*, const std::string*> words[] = {{"from", &arguments.from},
                                                               {"to", &arguments.to},
@@ -31,7 +30,7 @@ json filter_of(const Arguments& arguments) {
   return filter;
 }
 
-router::HttpRequest request(const char* method, const std::string& id = {}) {
+router::HttpRequest trace_request(const char* method, const std::string& id = {}) {
   router::HttpRequest made;
   made.method = method;
   made.path = "/v1/trace";
@@ -53,19 +52,19 @@ uint64_t print_new(const Session& session, const json& answer, uint64_t shown) {
 
 int trace(const Session& session) {
   const Arguments& arguments = session.arguments();
-  router::HttpRequest start = request("POST");
-  start.body = filter_of(arguments).dump(-1, ' ', false, json::error_handler_t::replace);
+  router::HttpRequest start = trace_request("POST");
+  start.body = trace_filter(arguments).dump(-1, ' ', false, json::error_handler_t::replace);
   const auto started = session.ask(start, kQuick);
   if (!started) return kFailed;
   const std::string id = text(json::parse(*started, nullptr, false), "id");
 
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
+  std::signal(SIGINT, [](int) { trace_interrupted = 1; });
+  std::signal(SIGTERM, [](int) { trace_interrupted = 1; });
   const auto until = Clock::now() + std::chrono::duration<double>(arguments.timeout_s);
   uint64_t shown = 0;
   bool done = false;
-  while (!done && interrupted == 0 && Clock::now() < until) {
-    router::HttpRequest read = request("GET", id);
+  while (!done && trace_interrupted == 0 && Clock::now() < until) {
+    router::HttpRequest read = trace_request("GET", id);
     read.query["after"] = std::to_string(shown);
     const auto answer = session.ask(read, kQuick);
     if (!answer) return kFailed;
@@ -74,15 +73,16 @@ int trace(const Session& session) {
     done = flag(body, "done");
     if (!done) std::this_thread::sleep_for(kPoll);
   }
-  const auto last = session.ask(request("DELETE", id), kQuick);
+  const auto last = session.ask(trace_request("DELETE", id), kQuick);
   if (!last) return kFailed;
   shown = print_new(session, json::parse(*last, nullptr, false), shown);
   if (arguments.json) session.out(*last);
   if (shown >= arguments.count) return kDone;
-  session.note(fmt::format(
-      "hecto: trace: {} of {} packets came{}", shown, arguments.count,
-      interrupted != 0 ? ""
-                       : fmt::format(" in {:g} s; --timeout S waits longer", arguments.timeout_s)));
+  session.note(
+      fmt::format("hecto: trace: {} of {} packets came{}", shown, arguments.count,
+                  trace_interrupted != 0
+                      ? ""
+                      : fmt::format(" in {:g} s; --timeout S waits longer", arguments.timeout_s)));
   return shown > 0 ? kDone : kFailed;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds kBetween{20};
+constexpr std::chrono::microseconds kSpreadPoll{20};
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool Dataplane::settle(unsigned worker, const std::function<bool()>& full) {
   const auto wait = [&](const auto& done) {
     while (!done()) {
       if (full() || Clock::now() >= until) return false;
-      std::this_thread::sleep_for(kBetween);
+      std::this_thread::sleep_for(kSpreadPoll);
     }
     return true;
   };

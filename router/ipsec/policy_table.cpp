@@ -9,7 +9,6 @@
 namespace hecto::router {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
 
 size_t index_of(Family family) {
@@ -71,7 +70,8 @@ Result<bool> PolicyTable::put(const IpsecPolicy& policy) {
   auto live = make(policy);
   Entry& entry = there ? at->second : entries_[key];
   if (entry.live != nullptr) {
-    live->packets.store(entry.live->packets.load(kRelaxed), kRelaxed);
+    live->packets.store(entry.live->packets.load(std::memory_order_relaxed),
+                        std::memory_order_relaxed);
     unlink(entry);
   }
   entry.policy = policy;
@@ -219,7 +219,7 @@ void PolicyTable::publish(Direction& direction) {
 std::unordered_map<const esp::Sa*, uint32_t> PolicyTable::policies_by_sa() const {
   std::unordered_map<const esp::Sa*, uint32_t> counts;
   for (const auto& [key, entry] : entries_)
-    if (const esp::Sa* sa = entry.live->sa.load(kRelaxed)) ++counts[sa];
+    if (const esp::Sa* sa = entry.live->sa.load(std::memory_order_relaxed)) ++counts[sa];
   return counts;
 }
 
@@ -228,9 +228,10 @@ std::vector<PolicyView> PolicyTable::views() const {
   views.reserve(entries_.size());
   for (const Direction& direction : directions_) {
     for (const auto& [rank, entry] : direction.order) {
-      PolicyView view{entry->policy, entry->live->packets.load(kRelaxed), std::nullopt};
+      PolicyView view{entry->policy, entry->live->packets.load(std::memory_order_relaxed),
+                      std::nullopt};
       // Of this thread's own making: nothing that it points at is destroyed meanwhile.
-      if (const esp::Sa* sa = entry->live->sa.load(kRelaxed)) view.sa = sa->id;
+      if (const esp::Sa* sa = entry->live->sa.load(std::memory_order_relaxed)) view.sa = sa->id;
       views.push_back(std::move(view));
     }
   }

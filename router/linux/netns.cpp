@@ -31,7 +31,7 @@ tl::unexpected<Error> fail_errno(const std::string& what, int error_number = err
   return fail(fmt::format("{}: {}", what, std::strerror(error_number)), error_number);
 }
 
-Result<void> check_name(const std::string& name) {
+Result<void> check_namespace_name(const std::string& name) {
   const bool bad = name.empty() || name.size() > 200 || name == "." || name == ".." ||
                    name.find('/') != std::string::npos || name.find('\0') != std::string::npos;
   if (!bad) return {};
@@ -104,7 +104,7 @@ Result<NetworkNamespace> NetworkNamespace::current() {
 }
 
 Result<NetworkNamespace> NetworkNamespace::open(const std::string& name) {
-  if (auto sound = check_name(name); !sound) return tl::unexpected(sound.error());
+  if (auto sound = check_namespace_name(name); !sound) return tl::unexpected(sound.error());
   FileDescriptor fd(::open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(fmt::format("cannot open network namespace {}", name));
   struct statfs filesystem {};
@@ -119,7 +119,7 @@ Result<NetworkNamespace> NetworkNamespace::open(const std::string& name) {
 
 Result<NetworkNamespace> NetworkNamespace::create(const std::string& name,
                                                   NamespaceLifetime lifetime) {
-  if (auto sound = check_name(name); !sound) return tl::unexpected(sound.error());
+  if (auto sound = check_namespace_name(name); !sound) return tl::unexpected(sound.error());
   if (auto ready = prepare_folder(); !ready) return tl::unexpected(ready.error());
   const std::string path = path_of(name);
   FileDescriptor anchor(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
@@ -156,7 +156,7 @@ Result<NetworkNamespace> NetworkNamespace::open_or_create(const std::string& nam
 }
 
 Result<void> NetworkNamespace::remove(const std::string& name) {
-  if (auto sound = check_name(name); !sound) return sound;
+  if (auto sound = check_namespace_name(name); !sound) return sound;
   const std::string path = path_of(name);
   umount2(path.c_str(), MNT_DETACH);  // EINVAL: a leftover file without a mount
   if (unlink(path.c_str()) != 0) {

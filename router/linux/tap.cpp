@@ -29,7 +29,7 @@ tl::unexpected<Error> fail_tap(const std::string& name, const std::string& what,
   return fail(fmt::format("TAP {}: {}: {}", name, what, std::strerror(error_number)), error_number);
 }
 
-Result<void> check_name(const std::string& name) {
+Result<void> check_interface_name(const std::string& name) {
   const bool bad = name.empty() || name.size() >= IFNAMSIZ || name == "." || name == ".." ||
                    name.find_first_of("/%: \t\n") != std::string::npos;
   if (!bad) return {};
@@ -67,7 +67,7 @@ bool in_namespace(int tap, const NetworkNamespace& space) {
 }  // namespace
 
 Result<Tap> Tap::create(const NetworkNamespace& space, const TapOptions& options) {
-  if (auto sound = check_name(options.name); !sound) return tl::unexpected(sound.error());
+  if (auto sound = check_interface_name(options.name); !sound) return tl::unexpected(sound.error());
   Tap tap;
   tap.name_ = options.name;
   auto made = space.run([&]() -> Result<void> {

@@ -33,12 +33,12 @@ constexpr const char* kColors[] = {
     "", "\033[36m", "\033[32m", "\033[33m\033[1m", "\033[31m\033[1m", "\033[1m\033[41m", ""};
 constexpr const char* kNoColor = "\033[m";
 
-struct Line {
+}  // namespace
+
+struct BoundedSink::Line {
   int level = spdlog::level::info;
   std::string text;
 };
-
-}  // namespace
 
 struct BoundedSink::Shared {
   Shared(int its_fd, const Options& its_options) : fd(its_fd), options(its_options) {}

@@ -44,6 +44,7 @@ class BoundedSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}  // the thread writes at once; nobody waits for it
 
  private:
+  struct Line;
   struct Shared;
   const std::shared_ptr<Shared> shared_;  // the thread's, too: it may stand in a write for ever
 };

@@ -10,7 +10,7 @@ using lookup::Prefix;
 
 namespace {
 
-constexpr uint8_t kProtocolKernel = 2, kProtocolOwn = 100;  // RTPROT_KERNEL; of what hectod writes
+constexpr uint8_t kProtocolOwn = 100;  // of what hectod writes
 // Of one page: control answers between two other things that it has to do.
 constexpr size_t kMostLookedAt = 50'000;
 

@@ -34,6 +34,12 @@ inline Topology plain_box(unsigned cores, unsigned threads = 1) {
   return t;
 }
 
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
 inline Config read(const std::string& yaml) {
   auto config = parse(yaml, "t.yaml");
   EXPECT_TRUE(config) << (config ? "" : config.error()[0]);

@@ -20,6 +20,7 @@ rte_mempool* pool();
 unsigned mbufs_in_use();
 
 using Frame = std::vector<uint8_t>;
+inline constexpr unsigned kIp = kEthernetBytes;  // where the IP header begins
 inline constexpr MacAddress kPortMac = {0x02, 0, 0, 0, 0, 0x01};
 inline constexpr MacAddress kHostMac = {0x02, 0, 0, 0, 0, 0x02};
 

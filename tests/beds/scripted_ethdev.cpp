@@ -1,4 +1,3 @@
-#define ALLOW_EXPERIMENTAL_API
 #include "tests/beds/scripted_ethdev.hpp"
 
 #include <cstdio>

@@ -34,7 +34,7 @@ std::string head_of(const HttpAnswer& answer, const HttpService& service, bool k
                             service.limits.requests_per_connection);
 }
 
-HttpPeer peer_of(int fd) {
+HttpPeer http_peer_of(int fd) {
   HttpPeer peer;
   ucred user{};
   socklen_t length = sizeof user;
@@ -61,7 +61,7 @@ HttpConnection::HttpConnection(int fd, HttpService& service, ConnectionState& st
     : fd_(fd),
       service_(service),
       state_(state),
-      peer_(peer_of(fd)),
+      peer_(http_peer_of(fd)),
       capacity_(std::max(service.limits.head_bytes, kLeastBuffer)),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)) {}
 

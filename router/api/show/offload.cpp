@@ -13,7 +13,7 @@ namespace {
 using gpu_offload::DeviceControl;
 using nlohmann::json;
 
-const char* to_string(DeviceControl::Phase phase) {
+const char* phase_name(DeviceControl::Phase phase) {
   switch (phase) {
     case DeviceControl::Phase::kReady:
       return "ready";
@@ -25,7 +25,7 @@ const char* to_string(DeviceControl::Phase phase) {
   return "stopped";
 }
 
-const char* to_string(gpu_offload::Mode mode) {
+const char* mode_name(gpu_offload::Mode mode) {
   constexpr const char* kModes[] = {"auto", "never", "always"};
   return kModes[static_cast<size_t>(mode)];
 }
@@ -42,7 +42,7 @@ json device_json(const Offload::Attached& attached) {
       {"name", control.device().name()},
       {"description", control.device().description()},
       {"socket", control.device().socket()},
-      {"state", to_string(control.phase())},
+      {"state", phase_name(control.phase())},
       {"cause", ready ? json() : json(gpu_offload::to_string(control.last_cause()))},
       {"stops", control.stops()},
       {"shader", attached.shader ? json({{"jobs", attached.shader->counters().jobs.get()},
@@ -63,7 +63,7 @@ json work_json(const Worker& worker, const Path& path) {
   return {{"worker", worker.options().id},
           {"cpu", worker.options().cpu},
           {"kind", gpu_offload::kJobKindNames[kind]},
-          {"mode", to_string(e.mode)},
+          {"mode", mode_name(e.mode)},
           {"side", e.side == gpu_offload::Side::kDevice ? "device" : "cpu"},
           {"why", gpu_offload::to_string(e.why)},
           {"pps", e.items_per_s},

@@ -14,22 +14,22 @@
 namespace hecto::router {
 namespace {
 
-std::atomic<bool> guarded{false};
+std::atomic<bool> pollers_guarded{false};
 std::atomic<unsigned> waited{0};
-std::mutex mutex;
+std::mutex pollers_mutex;
 std::function<void()> wait_for_pollers;
 
 }  // namespace
 
 MemifGuard::MemifGuard(std::function<void()> wait) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(pollers_mutex);
   wait_for_pollers = std::move(wait);
-  guarded.store(true);
+  pollers_guarded.store(true);
 }
 
 MemifGuard::~MemifGuard() {
-  const std::lock_guard lock(mutex);  // till nobody waits
-  guarded.store(false);
+  const std::lock_guard lock(pollers_mutex);  // till nobody waits
+  pollers_guarded.store(false);
   wait_for_pollers = nullptr;
 }
 
@@ -40,7 +40,7 @@ unsigned MemifGuard::waits() {
 namespace {
 
 [[maybe_unused]] void let_pollers_finish() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(pollers_mutex);
   if (!wait_for_pollers) return;
   wait_for_pollers();
   ++waited;
@@ -54,7 +54,8 @@ namespace {
 // program first.
 extern "C" __attribute__((visibility("default"))) int munmap(void* address, size_t bytes) noexcept {
   using namespace hecto::router;
-  if (guarded.load(std::memory_order_relaxed) && rte_thread_is_intr() != 0) let_pollers_finish();
+  if (pollers_guarded.load(std::memory_order_relaxed) && rte_thread_is_intr() != 0)
+    let_pollers_finish();
   return static_cast<int>(syscall(SYS_munmap, address, bytes));
 }
 #endif

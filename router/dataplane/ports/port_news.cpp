@@ -1,5 +1,3 @@
-// rte_dev_event_callback_register has been "experimental" since 2018.
-#define ALLOW_EXPERIMENTAL_API
 #include "router/dataplane/ports/port_news.hpp"
 
 #include <sys/eventfd.h>

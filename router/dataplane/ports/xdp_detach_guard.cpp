@@ -10,24 +10,24 @@
 namespace hecto::router {
 namespace {
 
-std::mutex mutex;
-std::multiset<int> guarded;
+std::mutex guard_mutex;
+std::multiset<int> guarded_interfaces;
 
 bool is_guarded(int ifindex) {
-  const std::lock_guard lock(mutex);
-  return guarded.contains(ifindex);
+  const std::lock_guard lock(guard_mutex);
+  return guarded_interfaces.contains(ifindex);
 }
 
 }  // namespace
 
 XdpDetachGuard::XdpDetachGuard(int ifindex) : ifindex_(ifindex) {
-  const std::lock_guard lock(mutex);
-  guarded.insert(ifindex_);
+  const std::lock_guard lock(guard_mutex);
+  guarded_interfaces.insert(ifindex_);
 }
 
 XdpDetachGuard::~XdpDetachGuard() {
-  const std::lock_guard lock(mutex);
-  guarded.erase(guarded.find(ifindex_));
+  const std::lock_guard lock(guard_mutex);
+  guarded_interfaces.erase(guarded_interfaces.find(ifindex_));
 }
 
 }  // namespace hecto::router

@@ -17,7 +17,7 @@ bool transparent_pages() {
   return std::getline(file, line) && line.find("[never]") == std::string::npos;
 }
 
-size_t rounded(size_t bytes) {
+size_t whole_pages(size_t bytes) {
   constexpr size_t kPage = ReservedPages::kPageBytes;
   return (bytes + kPage - 1) / kPage * kPage;
 }
@@ -41,7 +41,7 @@ ReservedPages& ReservedPages::of_process() {
 // Filled at once, since one that is not to be had on its socket would end the process when it is
 // written to. MADV_POPULATE_WRITE is of Linux 5.14; before, none is taken.
 void* ReservedPages::allocate(size_t bytes, int socket) noexcept {
-  const size_t size = rounded(bytes);
+  const size_t size = whole_pages(bytes);
   const auto spare = spare_.find(socket);
   if (transparent_ || bytes < kPageBytes || spare == spare_.end() || spare->second < size)
     return nullptr;
@@ -68,7 +68,7 @@ bool ReservedPages::release(void* block) noexcept {
 
 void ReservedPages::count_small(size_t bytes, bool taken) noexcept {
   if (transparent_ || bytes < kPageBytes) return;
-  small_bytes_ += taken ? rounded(bytes) : -rounded(bytes);
+  small_bytes_ += taken ? whole_pages(bytes) : -whole_pages(bytes);
 }
 
 }  // namespace hecto::router

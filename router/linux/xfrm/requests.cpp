@@ -67,14 +67,14 @@ Header* begin(char* buffer, uint16_t type, uint16_t flags, nlmsghdr*& message) {
 }
 
 // The head of a struct xfrm_replay_state_esn and the largest bitmap, all of it "seen".
-struct WideReplay {
+struct FullReplay {
   uint32_t words, oseq, seq, oseq_hi, seq_hi, window;
   std::array<uint32_t, XFRMA_REPLAY_ESN_MAX / 32> bitmap;
 };
 
 void put_wide_replay(nlmsghdr* message, uint64_t sequence, uint64_t received,
                      const SaProgress& known) {
-  WideReplay replay{known.bitmap_words,
+  FullReplay replay{known.bitmap_words,
                     static_cast<uint32_t>(sequence),
                     static_cast<uint32_t>(received),
                     static_cast<uint32_t>(sequence >> 32),
@@ -83,7 +83,7 @@ void put_wide_replay(nlmsghdr* message, uint64_t sequence, uint64_t received,
                     {}};
   replay.bitmap.fill(~0U);
   const size_t words = std::min<size_t>(known.bitmap_words, replay.bitmap.size());
-  mnl_attr_put(message, XFRMA_REPLAY_ESN_VAL, offsetof(WideReplay, bitmap) + words * 4, &replay);
+  mnl_attr_put(message, XFRMA_REPLAY_ESN_VAL, offsetof(FullReplay, bitmap) + words * 4, &replay);
 }
 
 // Only an SA that sends has numbers to keep in reserve. Never behind what the kernel has: whoever goes

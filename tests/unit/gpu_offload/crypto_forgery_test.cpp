@@ -97,13 +97,10 @@ TEST_P(EspForgery, WithAnotherSasKey) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<Launcher>& info) {
-  return info.param.name;
-}
 #ifdef HECTO_HAVE_CUDA
-INSTANTIATE_TEST_SUITE_P(, EspForgery, testing::Values(kHost, kThreads, kCuda), name_of);
+INSTANTIATE_TEST_SUITE_P(, EspForgery, testing::Values(kHost, kThreads, kCuda), LauncherName());
 #else
-INSTANTIATE_TEST_SUITE_P(, EspForgery, testing::Values(kHost, kThreads), name_of);
+INSTANTIATE_TEST_SUITE_P(, EspForgery, testing::Values(kHost, kThreads), LauncherName());
 #endif
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Where a test's jobs run: on the host, on lanes that are threads, on a GPU where there is one.
 #pragma once
 
+#include <string>
+
 #include "gpu_offload/crypto/launch.hpp"
 
 namespace hecto::gpu_offload::crypto {
@@ -9,6 +11,10 @@ struct Launcher {
   const char* name;
   bool (*present)();
   EspLauncher run;  // has finished on return
+};
+
+struct LauncherName {  // for INSTANTIATE_TEST_SUITE_P
+  std::string operator()(const auto& info) const { return info.param.name; }
 };
 
 // Every lane a thread of its own, that waits for the others only where a warp's would: 8 a packet.

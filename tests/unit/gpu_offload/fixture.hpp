@@ -16,6 +16,8 @@
 
 namespace hecto::gpu_offload {
 
+inline constexpr uint64_t kUs = 1000, kSecond = 1'000'000'000;  // of a clock of nanoseconds
+
 // The table: the address's third byte says the group, but for 10.0.0.0/24, which has none.
 inline std::unique_ptr<lookup::Fib4> small_fib() {
   lookup::FibOptions options;

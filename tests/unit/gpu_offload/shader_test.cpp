@@ -8,9 +8,6 @@
 namespace hecto::gpu_offload {
 namespace {
 
-constexpr uint64_t kUs = 1000;
-constexpr uint64_t kSecond = 1'000'000'000;
-
 // Three workers behind a shader on a scripted device; the test takes the shader's turns.
 class ShaderTest : public ::testing::Test {
  protected:

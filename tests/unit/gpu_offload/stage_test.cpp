@@ -8,9 +8,6 @@
 namespace hecto::gpu_offload {
 namespace {
 
-constexpr uint64_t kUs = 1000;
-constexpr uint64_t kSecond = 1'000'000'000;
-
 TEST(Stage, HandsBackTheDevicesAnswers) {
   ScriptedStage test;
   test.send(10);

@@ -10,7 +10,6 @@ namespace hecto::gpu_offload {
 namespace {
 
 constexpr uint64_t kShaded = 20000;  // packets of each worker by the device
-constexpr uint64_t kSecond = 1'000'000'000;
 
 uint64_t clock_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

@@ -45,7 +45,7 @@ TEST(LookupJson, HasASectionForEachMeasurement) {
   EXPECT_EQ(json["updates"][0]["readers"], 2);
   EXPECT_EQ(json["dead_next_hop"][0]["all_moved"], true);
   EXPECT_EQ(json["skipped"][0]["engine"], "rte_fib_avx512");
-  EXPECT_TRUE(to_json({})["rows"].is_array());
+  EXPECT_TRUE(to_json(LookupResult{})["rows"].is_array());
 }
 
 TEST(LookupText, SaysWhatWasMeasuredAndWhatWasSkipped) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr MacPair kMacs = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
-lookup::IpAddress address(const char* text) {
+lookup::IpAddress parsed_address(const char* text) {
   return *lookup::IpAddress::parse(text);
 }
 
@@ -33,7 +33,7 @@ StreamSpec stream_of(lookup::Family family, uint16_t bytes) {
 
 StreamFrames frames_of(const StreamSpec& stream) {
   const bool v4 = stream.family == lookup::Family::kIpv4;
-  return StreamFrames(stream, 7, address(v4 ? "198.18.0.1" : "2001:2:0:1::"), kMacs);
+  return StreamFrames(stream, 7, parsed_address(v4 ? "198.18.0.1" : "2001:2:0:1::"), kMacs);
 }
 
 // The naive sum over a buffer, high byte first.

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/beds/boxes.hpp"
+#include "tests/beds/planned.hpp"
 
 namespace hecto::config {
 namespace {
@@ -18,12 +18,6 @@ slots:
   a: {socket: 0, gen: 4, lanes: 16}
   b: {socket: 1, gen: 3, lanes: 8}
 )";
-
-Box parsed(const std::string& yaml) {
-  const auto read = parse_box(yaml, "b.yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
 
 std::string problem(const std::string& more) {
   const auto read = parse_box(std::string(kTwoSockets) + more, "b.yaml");

@@ -12,7 +12,7 @@ namespace {
 
 using enum Constant;
 
-std::string problem(const std::string& yaml) {
+std::string calibration_problem(const std::string& yaml) {
   const auto read = parse_calibration(yaml, "c.yaml");
   EXPECT_FALSE(read) << yaml;
   return read ? "" : read.error().front();
@@ -55,21 +55,24 @@ TEST(Calibration, IsWrittenAsItIsRead) {
 }
 
 TEST(Calibration, RefusesWhatCannotBe) {
-  EXPECT_EQ(problem("constants: {lookup_ipv4_cycle: 3}"),
+  EXPECT_EQ(calibration_problem("constants: {lookup_ipv4_cycle: 3}"),
             "c.yaml:1: constants.lookup_ipv4_cycle: no such constant; did you mean "
             "lookup_ipv4_cycles?");
-  EXPECT_EQ(problem("constants:\n  tsc_ghz: 0"),
+  EXPECT_EQ(calibration_problem("constants:\n  tsc_ghz: 0"),
             "c.yaml:2: constants.tsc_ghz: 0 cannot be; use 1e-06 to 100 (GHz, usually 2.6)");
-  EXPECT_NE(problem("constants: {smt_gain: 1.5}").find("use 1e-06 to 1 "), std::string::npos);
+  EXPECT_NE(calibration_problem("constants: {smt_gain: 1.5}").find("use 1e-06 to 1 "),
+            std::string::npos);
   for (const char* value :
        {"-1", "1e-300", ".inf", "inf", "nan", ".nan", "1e999", "many", "\"3\"", "[1]"})
-    EXPECT_NE(problem(std::string("constants: {loop_cycles: ") + value + "}").find("use "),
-              std::string::npos)
+    EXPECT_NE(
+        calibration_problem(std::string("constants: {loop_cycles: ") + value + "}").find("use "),
+        std::string::npos)
         << value;
-  EXPECT_NE(problem("constants: {}\nmachines: x").find("did you mean machine?"), std::string::npos);
-  EXPECT_NE(problem("machine: x").find("has no constants"), std::string::npos);
-  EXPECT_NE(problem("").find("empty"), std::string::npos);
-  EXPECT_NE(problem("constants: {loop_cycles: 1, loop_cycles: 2}").find("here again"),
+  EXPECT_NE(calibration_problem("constants: {}\nmachines: x").find("did you mean machine?"),
+            std::string::npos);
+  EXPECT_NE(calibration_problem("machine: x").find("has no constants"), std::string::npos);
+  EXPECT_NE(calibration_problem("").find("empty"), std::string::npos);
+  EXPECT_NE(calibration_problem("constants: {loop_cycles: 1, loop_cycles: 2}").find("here again"),
             std::string::npos);
   const auto missing = read_calibration("/no/such/file.yaml");
   ASSERT_FALSE(missing);

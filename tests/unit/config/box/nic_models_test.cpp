@@ -115,32 +115,33 @@ TEST(DefaultConfig, LeavesOutManagementAndWhatIsNoEthernet) {
   EXPECT_EQ(left_out(alone), "");
 }
 
-constexpr std::string_view kBase = "cores: 8\nghz: 3\nslots: {a: {socket: 0, gen: 4, lanes: 16}}\n";
+constexpr std::string_view kOneSlot =
+    "cores: 8\nghz: 3\nslots: {a: {socket: 0, gen: 4, lanes: 16}}\n";
 
-tl::expected<Box, Problems> parsed(const std::string& more) {
-  return parse_box(std::string(kBase) + more, "b.yaml");
+tl::expected<Box, Problems> parsed_with(const std::string& more) {
+  return parse_box(std::string(kOneSlot) + more, "b.yaml");
 }
 
 TEST(BoxFile, TakesFromAnIdWhatItDoesNotSay) {
-  const auto box = parsed("nics: {n: {slot: a, id: \"8086:1583\"}}");
+  const auto box = parsed_with("nics: {n: {slot: a, id: \"8086:1583\"}}");
   ASSERT_TRUE(box) << box.error()[0];
   EXPECT_EQ(box->nics[0].pci.size(), 2u);
   EXPECT_EQ(box->nics[0].gbit_s, 40);
   EXPECT_EQ(box->nics[0].mpps, 37);
   EXPECT_EQ(box->nics[0].link, "PCIe 3.0 x8") << "the card's, less than the slot's";
-  const auto said = parsed("nics: {n: {slot: a, id: \"8086:1583\", ports: 1, mpps: 20}}");
+  const auto said = parsed_with("nics: {n: {slot: a, id: \"8086:1583\", ports: 1, mpps: 20}}");
   ASSERT_TRUE(said);
   EXPECT_EQ(said->nics[0].pci.size(), 1u);
   EXPECT_EQ(said->nics[0].mpps, 20);
 }
 
 TEST(BoxFile, RefusesIdsThatAreNone) {
-  const auto wrong = parsed("nics: {n: {slot: a, id: e810, gbit_s: 100}}");
+  const auto wrong = parsed_with("nics: {n: {slot: a, id: e810, gbit_s: 100}}");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error()[0],
             "b.yaml:4: nics.n.id: e810 are no PCI ids; use vendor and device as `lspci -n` has "
             "them, \"8086:1592\"");
-  const auto unknown = parsed("nics: {n: {slot: a, id: \"1234:5678\", gbit_s: 100}}");
+  const auto unknown = parsed_with("nics: {n: {slot: a, id: \"1234:5678\", gbit_s: 100}}");
   ASSERT_TRUE(unknown) << unknown.error()[0];
   EXPECT_EQ(unknown->notes[0],
             "n: nothing is known here of a NIC 1234:5678; its ports, gbit_s and mpps count.");

@@ -7,16 +7,12 @@
 #include <iterator>
 #include <set>
 
+#include "tests/beds/boxes.hpp"
+
 namespace hecto::config {
 namespace {
 
 namespace fs = std::filesystem;
-
-Topology box(const std::string& name) {
-  auto topology = read_topology(HECTO_SOURCE_ROOT "/tests/unit/config/box/data/" + name);
-  EXPECT_TRUE(topology) << topology.error();
-  return topology ? *topology : Topology{};
-}
 
 TEST(Topology, ReadsTwoSocketsWithSmt) {
   Topology t = box("two_socket_smt.xml");
@@ -97,12 +93,6 @@ TEST(Topology, ReadsIdsAndClassesOfNics) {
   EXPECT_EQ(t.nics[0].device, 0x1592);
   EXPECT_TRUE(t.nics[0].ethernet);
   EXPECT_FALSE(t.nics[2].ethernet);
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
 }
 
 std::string export_text(const std::string& name) {

@@ -3,48 +3,10 @@
 
 #include "config/box/what_if.hpp"
 #include "config/capacity/capacity.hpp"
-#include "tests/beds/boxes.hpp"
+#include "tests/beds/planned.hpp"
 
 namespace hecto::config {
 namespace {
-
-constexpr size_t k64 = 0, k1518 = 5;
-
-struct Planned {
-  Box box;
-  Setup setup;
-  Capacity capacity;
-  std::string advised() const {
-    std::string out;
-    for (const std::string& line : advice(box, setup, capacity)) out += line + "\n";
-    return out;
-  }
-  bool advises(const std::string& words) const {
-    return advised().find(words) != std::string::npos;
-  }
-  const Point& local(size_t size, Traffic traffic = Traffic::kIpv4) const {
-    return *capacity.find(Experiment::kForwardLocal, traffic, size);
-  }
-  ResourceKind bound(size_t size) const { return capacity.resources[local(size).bottleneck].kind; }
-};
-
-Planned planned(Box box, const Topology& topology) {
-  const Config config = default_config(box);
-  Setup setup = setup_of(box, config, topology, placed(config, topology));
-  Capacity capacity = capacity_of(box, setup);
-  return {std::move(box), std::move(setup), std::move(capacity)};
-}
-
-Planned planned(Box box) {
-  const Topology topology = topology_of(box);
-  return planned(std::move(box), topology);
-}
-
-Box parsed(const std::string& yaml) {
-  const auto read = parse_box(yaml, "b.yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
 
 std::string two_nics_on_one_socket(unsigned cores, double gbit_s) {
   return fmt::format(

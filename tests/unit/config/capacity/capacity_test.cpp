@@ -8,53 +8,10 @@
 
 #include "config/box/pcie.hpp"
 #include "config/box/what_if.hpp"
-#include "tests/beds/boxes.hpp"
+#include "tests/beds/planned.hpp"
 
 namespace hecto::config {
 namespace {
-
-constexpr size_t k64 = 0, k512 = 3, k1518 = 5, kImix = 7;
-
-struct Planned {
-  Box box;
-  Setup setup;
-  Capacity capacity;
-
-  const Point& at(Experiment experiment, std::optional<Traffic> traffic, size_t size) const {
-    const Point* point = capacity.find(experiment, traffic, size);
-    EXPECT_NE(point, nullptr);
-    return *point;
-  }
-  const Point& local(size_t size, Traffic traffic = Traffic::kIpv4) const {
-    return at(Experiment::kForwardLocal, traffic, size);
-  }
-  ResourceKind bound(const Point& point) const { return capacity.resources[point.bottleneck].kind; }
-  std::string advised() const {
-    std::string out;
-    for (const std::string& line : advice(box, setup, capacity)) out += line + "\n";
-    return out;
-  }
-};
-
-Planned planned(Box box) {
-  const Topology topology = topology_of(box);
-  const Config config = default_config(box);
-  Setup setup = setup_of(box, config, topology, placed(config, topology));
-  Capacity capacity = capacity_of(box, setup);
-  return {std::move(box), std::move(setup), std::move(capacity)};
-}
-
-Box shipped(const std::string& name) {
-  const auto read = read_box(HECTO_SOURCE_ROOT "/config/boxes/" + name + ".yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
-
-Box parsed(const std::string& yaml) {
-  const auto read = parse_box(yaml, "b.yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
 
 // Packets in and out at once, Mpps, on a link.
 double both_ways(unsigned gen, unsigned lanes, double frame_bytes) {
@@ -92,8 +49,8 @@ TEST(Pcie, NamesLinks) {
 
 TEST(Sizes, CountTheWireAsRfc2544Does) {
   EXPECT_NEAR(100 * 1000 / packet_sizes()[k64].wire_bits(), 148.81, 0.01);
-  EXPECT_NEAR(packet_sizes()[kImix].mean_bytes(), 361.8, 0.1);
-  EXPECT_NEAR(100 * 1000 / packet_sizes()[kImix].wire_bits(), 32.74, 0.01);
+  EXPECT_NEAR(packet_sizes()[kImixSize].mean_bytes(), 361.8, 0.1);
+  EXPECT_NEAR(100 * 1000 / packet_sizes()[kImixSize].wire_bits(), 32.74, 0.01);
 }
 
 TEST(Capacity, HasEveryCaseAndOneFullResource) {

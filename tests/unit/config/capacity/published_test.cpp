@@ -7,7 +7,7 @@
 #include "config/box/cpu_families.hpp"
 #include "config/box/pcie.hpp"
 #include "config/capacity/capacity.hpp"
-#include "tests/beds/boxes.hpp"
+#include "tests/beds/planned.hpp"
 
 namespace hecto::config {
 namespace {
@@ -95,43 +95,13 @@ TEST(Published, PcieLinksAreWithinFivePerCent) {
   });
 }
 
-Box parsed(const std::string& yaml) {
-  const auto read = parse_box(yaml, "b.yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
-
-struct Planned {
-  Capacity capacity;
-  const Point& at(size_t size, Traffic traffic = Traffic::kIpv4) const {
-    return *capacity.find(Experiment::kForwardLocal, traffic, size);
-  }
-  const Point& alone(Experiment experiment, size_t size) const {
-    return *capacity.find(experiment, {}, size);
-  }
-};
-
-Planned planned(const Box& box) {
-  const Topology topology = topology_of(box);
-  const Config config = default_config(box);
-  return {capacity_of(box, setup_of(box, config, topology, placed(config, topology)))};
-}
-
-Box shipped(const std::string& name) {
-  const auto read = read_box(HECTO_SOURCE_ROOT "/config/boxes/" + name + ".yaml");
-  EXPECT_TRUE(read) << (read ? "" : read.error().front());
-  return read ? *read : Box{};
-}
-
-constexpr size_t k64 = 0, k1518 = 5;
-
 // FD.io CSIT, methodology, MRR throughput: "limited by PCIeGen3 x8 bandwidth limitation of ~50Gbps"
 // for two ports of an XL710 in frames other than the shortest.
 TEST(Published, AnXl710CarriesWhatItsSlotDoes) {
   const Planned plan = planned(parsed(
       "cores: 16\nghz: 3\nmemory: {channels: 6, mt_s: 2666}\n"
       "slots: {a: {socket: 0, gen: 3, lanes: 8}}\nnics: {n: {slot: a, id: \"8086:1583\"}}\n"));
-  const Point& point = plan.at(k1518);
+  const Point& point = plan.local(k1518);
   EXPECT_EQ(plan.capacity.resources[point.bottleneck].kind, ResourceKind::kPcie);
   hold({exact("CSIT, XL710 on PCIe 3.0 x8, two ports, 1518 B, Gb/s", Kind::kPcie, 50,
               point.gbit_s)});
@@ -200,18 +170,19 @@ TEST(Published, TheBoxesOf2010FitTheirPapers) {
   no_gpu.gpus.clear();
   const Planned gpu = planned(box), cpu = planned(no_gpu);
   hold({
-      exact("PacketShader, IPv4, 64 B, Gb/s", Kind::kFitted, 39, gpu.at(k64).mpps * kGbit),
+      exact("PacketShader, IPv4, 64 B, Gb/s", Kind::kFitted, 39, gpu.local(k64).mpps * kGbit),
       exact("PacketShader, IPv6, 64 B", Kind::kFitted, 38,
-            gpu.at(k64, Traffic::kIpv6).mpps * kGbit),
+            gpu.local(k64, Traffic::kIpv6).mpps * kGbit),
       exact("PacketShader, IPsec, 64 B", Kind::kFitted, 10.2,
-            gpu.at(k64, Traffic::kIpsec).mpps * kGbit),
+            gpu.local(k64, Traffic::kIpsec).mpps * kGbit),
       exact("PacketShader, IPsec, 1514 B", Kind::kFitted, 20,
-            gpu.at(k1518, Traffic::kIpsec).gbit_s),
-      exact("PacketShader without GPUs, IPv4, 64 B", Kind::kFitted, 28, cpu.at(k64).mpps * kGbit),
+            gpu.local(k1518, Traffic::kIpsec).gbit_s),
+      exact("PacketShader without GPUs, IPv4, 64 B", Kind::kFitted, 28,
+            cpu.local(k64).mpps * kGbit),
       exact("PacketShader without GPUs, IPv6, 64 B", Kind::kFitted, 8,
-            cpu.at(k64, Traffic::kIpv6).mpps * kGbit),
+            cpu.local(k64, Traffic::kIpv6).mpps * kGbit),
   });
-  EXPECT_LT(planned(shipped("lanman2010")).at(k1518).gbit_s, 50);
+  EXPECT_LT(planned(shipped("lanman2010")).local(k1518).gbit_s, 50);
 }
 
 }  // namespace

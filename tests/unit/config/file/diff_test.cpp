@@ -3,30 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "config/file/keys.hpp"
-#include "config/file/load.hpp"
+#include "tests/beds/boxes.hpp"
 
 namespace hecto::config {
 namespace {
 
-constexpr const char* kBase = R"(
+constexpr const char* kRunning = R"(
 workers: {0: [2-5]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24], vlans: {7: {addresses: [10.7.0.1/24]}}}
   lan0: {device: eth2}
 routes: [{to: 10.0.0.0/8, via: 192.0.2.9}]
 )";
-
-Config read(const std::string& yaml) {
-  auto config = parse(yaml, "t.yaml");
-  EXPECT_TRUE(config) << (config ? "" : config.error()[0]);
-  return config ? *config : Config{};
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 
 Difference applied(const std::string& before, const std::string& after) {
   auto difference = diff(read(before), read(after));
@@ -37,11 +25,11 @@ Difference applied(const std::string& before, const std::string& after) {
 using Lines = std::vector<std::string>;
 
 TEST(Diff, IsEmptyForTheSameFile) {
-  EXPECT_TRUE(applied(kBase, kBase).empty());
+  EXPECT_TRUE(applied(kRunning, kRunning).empty());
 }
 
 TEST(Diff, FindsAddedAndRemovedPorts) {
-  auto d = applied(kBase, replaced(kBase, "lan0: {device: eth2}", "lan1: {device: eth3}"));
+  auto d = applied(kRunning, replaced(kRunning, "lan0: {device: eth2}", "lan1: {device: eth3}"));
   EXPECT_EQ(d.ports_removed, Lines{"lan0"});
   ASSERT_EQ(d.ports_added.size(), 1u);
   EXPECT_EQ(d.ports_added[0].device, "eth3");
@@ -49,9 +37,10 @@ TEST(Diff, FindsAddedAndRemovedPorts) {
 }
 
 TEST(Diff, TellsWhatChangesOnAPort) {
-  auto d = applied(kBase, replaced(kBase, "lan0: {device: eth2}",
-                                   "lan0: {device: eth2, mtu: 9000, counters: true, urpf: loose, "
-                                   "promiscuous: true, addresses: [198.51.100.1/24]}"));
+  auto d =
+      applied(kRunning, replaced(kRunning, "lan0: {device: eth2}",
+                                 "lan0: {device: eth2, mtu: 9000, counters: true, urpf: loose, "
+                                 "promiscuous: true, addresses: [198.51.100.1/24]}"));
   ASSERT_EQ(d.ports_changed.size(), 1u);
   EXPECT_EQ(d.ports_changed[0].mtu, 9000);
   EXPECT_EQ(d.lines, Lines{"~ port lan0: mtu 1500 -> 9000, promiscuous false -> true, urpf off -> "
@@ -59,18 +48,18 @@ TEST(Diff, TellsWhatChangesOnAPort) {
 }
 
 TEST(Diff, TellsWhatChangesOnVlans) {
-  auto d = applied(kBase, replaced(kBase, "7: {addresses: [10.7.0.1/24]}",
-                                   "7: {addresses: [10.7.0.2/24], mtu: 1400}, 8: {}"));
+  auto d = applied(kRunning, replaced(kRunning, "7: {addresses: [10.7.0.1/24]}",
+                                      "7: {addresses: [10.7.0.2/24], mtu: 1400}, 8: {}"));
   EXPECT_EQ(d.lines, (Lines{"~ vlan wan0.7: mtu the port's -> 1400, - address 10.7.0.1/24, + "
                             "address 10.7.0.2/24",
                             "+ vlan wan0.8"}));
-  d = applied(kBase, replaced(kBase, ", vlans: {7: {addresses: [10.7.0.1/24]}}", ""));
+  d = applied(kRunning, replaced(kRunning, ", vlans: {7: {addresses: [10.7.0.1/24]}}", ""));
   EXPECT_EQ(d.lines, Lines{"- vlan wan0.7"});
   EXPECT_EQ(d.ports_changed.size(), 1u);
 }
 
 TEST(Diff, ReplacesAChangedRoute) {
-  auto d = applied(kBase, replaced(kBase, "via: 192.0.2.9", "via: 192.0.2.8"));
+  auto d = applied(kRunning, replaced(kRunning, "via: 192.0.2.9", "via: 192.0.2.8"));
   ASSERT_EQ(d.routes_removed.size(), 1u);
   ASSERT_EQ(d.routes_added.size(), 1u);
   EXPECT_EQ(d.routes_added[0].via[0].gateway, *IpAddress::parse("192.0.2.8"));
@@ -80,15 +69,16 @@ TEST(Diff, ReplacesAChangedRoute) {
 
 TEST(Diff, IgnoresTheOrderOfRoutes) {
   std::string a = "{to: 10.0.0.0/8, via: 192.0.2.9}", b = "{to: 11.0.0.0/8, via: 192.0.2.9}";
-  EXPECT_TRUE(applied(replaced(kBase, a, a + ", " + b), replaced(kBase, a, b + ", " + a)).empty());
+  EXPECT_TRUE(
+      applied(replaced(kRunning, a, a + ", " + b), replaced(kRunning, a, b + ", " + a)).empty());
 }
 
 TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
-  auto d = applied(kBase, std::string(kBase) +
-                              "neighbors: [{address: 192.0.2.9, mac: \"02:00:00:00:00:09\"}]\n"
-                              "route_files: [/a]\npunt: {arp: 5, classes: {ttl: 7}, peers: "
-                              "[10.0.0.1]}\nidle: poll\nburst: 32\n"
-                              "log: {level: debug}\nwatchdog: {stuck_worker: restart}\n");
+  auto d = applied(kRunning, std::string(kRunning) +
+                                 "neighbors: [{address: 192.0.2.9, mac: \"02:00:00:00:00:09\"}]\n"
+                                 "route_files: [/a]\npunt: {arp: 5, classes: {ttl: 7}, peers: "
+                                 "[10.0.0.1]}\nidle: poll\nburst: 32\n"
+                                 "log: {level: debug}\nwatchdog: {stuck_worker: restart}\n");
   EXPECT_EQ(d.neighbors_added.size(), 1u);
   EXPECT_EQ(d.route_files_added, Lines{"/a"});
   EXPECT_TRUE(d.punt_changed);
@@ -104,7 +94,7 @@ TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
 }
 
 TEST(Diff, FindsTheIdleModeOfOneCore) {
-  const auto d = applied(kBase, std::string(kBase) + "idle: {2: poll}\n");
+  const auto d = applied(kRunning, std::string(kRunning) + "idle: {2: poll}\n");
   EXPECT_TRUE(d.idle_changed);
   EXPECT_EQ(d.lines, Lines{"~ idle: sleep -> {2: poll, others: sleep}"});
 }
@@ -117,7 +107,7 @@ struct RestartCase {
 
 // One change for each key that needs a restart.
 std::vector<RestartCase> restart_cases() {
-  const std::string base = kBase;
+  const std::string base = kRunning;
   const std::string port = "lan0: {device: eth2}";
   auto global = [&](const std::string& line) { return base + line; };
   auto on_port = [&](const char* keys) {
@@ -206,7 +196,7 @@ std::vector<RestartCase> restart_cases() {
 
 TEST(Diff, RefusesWhatNeedsARestart) {
   for (const RestartCase& c : restart_cases()) {
-    auto d = diff(read(kBase), read(c.wanted));
+    auto d = diff(read(kRunning), read(c.wanted));
     ASSERT_FALSE(d) << c.key;
     EXPECT_EQ(d.error(), Lines{c.line});
   }
@@ -223,14 +213,14 @@ TEST(Diff, HasARefusalForEveryRestartKey) {
 }
 
 TEST(Diff, RefusesARenamedPort) {
-  auto d = diff(read(kBase), read(replaced(kBase, "lan0:", "lan9:")));
+  auto d = diff(read(kRunning), read(replaced(kRunning, "lan0:", "lan9:")));
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error(), Lines{"ports.lan9.device: eth2 is held by port lan0, and a port cannot be "
                              "renamed while running; reload once without it"});
 }
 
 TEST(Diff, TellsAllRefusalsTogether) {
-  auto d = diff(read(kBase), read(std::string(kBase) + "memory: 1GiB\ncontrol_core: 1\n"));
+  auto d = diff(read(kRunning), read(std::string(kRunning) + "memory: 1GiB\ncontrol_core: 1\n"));
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().size(), 2u);
 }

@@ -4,7 +4,7 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kBase = R"(
+constexpr const char* kWithVlan = R"(
 workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24], counters: true,
@@ -45,14 +45,14 @@ TEST(InterfaceTable, GivesTheLowestFreeIdAgain) {
 }
 
 TEST(Interfaces, AVlanSendsNoMoreThanItsPort) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kWithVlan);
   EXPECT_EQ(bed->interface("wan0").mtu, 1500);
   EXPECT_EQ(bed->interface("wan0.7").mtu, 1400);
   EXPECT_EQ(bed->interface("wan0.7").port, bed->interface("wan0").port);
 }
 
 TEST(Interfaces, APortDownTakesItsInterfacesAndTwins) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   ASSERT_EQ(bed->way("203.0.113.5"), "wan0");
   bed->plane.running.at("wan0").link.up = false;
   bed->interfaces.poll_links();
@@ -68,7 +68,7 @@ TEST(Interfaces, APortDownTakesItsInterfacesAndTwins) {
 }
 
 TEST(Interfaces, ADeviceThatIsGoneIsToldOnce) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kWithVlan);
   bed->plane.running.at("wan0").present = false;
   bed->interfaces.watch();
   EXPECT_TRUE(bed->noted("port wan0: eth1 is gone"));
@@ -78,7 +78,7 @@ TEST(Interfaces, ADeviceThatIsGoneIsToldOnce) {
 }
 
 TEST(Interfaces, ATwinThatIsGoneIsToldAndMadeAgain) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->interfaces.watch();
   EXPECT_TRUE(bed->notes.lines().empty());
   bed->linux_side.gone = {"lan0"};
@@ -89,7 +89,7 @@ TEST(Interfaces, ATwinThatIsGoneIsToldAndMadeAgain) {
 }
 
 TEST(Interfaces, AVlanDeviceOfLinuxComesAndGoes) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->events.link(vlan_device(50, "blue9", 11, 9), false);
   const Interface& made = bed->interface("blue9");
   EXPECT_TRUE(made.made_by_linux);
@@ -103,20 +103,20 @@ TEST(Interfaces, AVlanDeviceOfLinuxComesAndGoes) {
 }
 
 TEST(Interfaces, AVlanThatTheFileHasIsLeftAlone) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->events.link(vlan_device(50, "blue7", 11, 7), false);
   EXPECT_EQ(bed->interfaces.table().find("blue7"), nullptr);
   EXPECT_TRUE(bed->noted("Linux's blue7: VLAN 7 of wan0 is wan0.7 already; left alone"));
 }
 
 TEST(Interfaces, AVlanOnAVlanIsNone) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->events.link(vlan_device(50, "q", bed->interface("wan0.7").ifindex, 9), false);
   EXPECT_EQ(bed->interfaces.table().find("q"), nullptr);
 }
 
 TEST(Interfaces, AnMtuFromLinuxReachesThePortAndItsVlans) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->link(11, true, 1300);
   EXPECT_EQ(bed->plane.running.at("wan0").mtu, 1300);
   EXPECT_EQ(bed->interface("wan0.7").mtu, 1300);
@@ -127,7 +127,7 @@ TEST(Interfaces, AnMtuFromLinuxReachesThePortAndItsVlans) {
 }
 
 TEST(Interfaces, AnMtuThatThePortRefusesIsToldAndTakenBack) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->link(11, true, 9500);
   EXPECT_EQ(bed->interface("wan0").mtu, 1500);
   EXPECT_TRUE(
@@ -139,7 +139,7 @@ TEST(Interfaces, AnMtuThatThePortRefusesIsToldAndTakenBack) {
 }
 
 TEST(Interfaces, ComingUpAgainLinuxGetsBackWhatItForgot) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->link(11, true);
   bed->plane.publish();
   bed->said.clear();
@@ -156,7 +156,7 @@ TEST(Interfaces, ComingUpAgainLinuxGetsBackWhatItForgot) {
 }
 
 TEST(Interfaces, AddressesOfLinuxReachWhoAnswersFromThem) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   const InterfaceId id = bed->interface("wan0").id;
   bed->events.address({11, *IpPrefix::parse_interface("198.18.0.1/24")}, false);
   EXPECT_EQ(bed->plane.interfaces.at(id).addresses.size(), 1u);
@@ -165,7 +165,7 @@ TEST(Interfaces, AddressesOfLinuxReachWhoAnswersFromThem) {
 }
 
 TEST(Interfaces, LinuxsSwitchesReachTheWorkersAndAreReadAgain) {
-  ControlBed bed(kBase, true);
+  ControlBed bed(kWithVlan, true);
   bed.linux_side.switched["wan0"].rp_filter = UrpfMode::kLoose;
   ASSERT_TRUE(bed.start());
   const InterfaceId wan = bed.interface("wan0").id, lan = bed.interface("lan0").id;
@@ -181,7 +181,7 @@ TEST(Interfaces, LinuxsSwitchesReachTheWorkersAndAreReadAgain) {
 
 // Linux would answer "unreachable" for what goes back by a route that it has not.
 TEST(Interfaces, NoRedirectsWhileLinuxLacksRoutesOfTheApi) {
-  ControlBed bed(kBase, true);
+  ControlBed bed(kWithVlan, true);
   bed.linux_side.switched["wan0"].redirects4 = bed.linux_side.switched["wan0"].redirects6 = true;
   ASSERT_TRUE(bed.start());
   const auto& wan = bed.plane.interfaces.at(bed.interface("wan0").id).switches;
@@ -215,7 +215,7 @@ TEST(Interfaces, SwitchesOfManyInterfacesAreReadInTurn) {
 }
 
 TEST(Interfaces, ANumberThatIsUsedAgainCountsFromZero) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kWithVlan);
   const InterfaceId id = bed->interface("lan0").id;
   const PortId port = bed->plane.running.at("lan0").id;
   bed->totals.interfaces[id].rx_packets = 100;
@@ -230,7 +230,7 @@ TEST(Interfaces, ANumberThatIsUsedAgainCountsFromZero) {
 }
 
 TEST(Interfaces, TheSlowPathLetsGoBeforeThePortCloses) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->interfaces.remove_port("wan0");
   EXPECT_EQ(bed->said, (Said{"no twin wan0", "no twin wan0.7", "deliver", "remove port wan0"}));
   EXPECT_EQ(bed->way("203.0.113.5"), "interface_down");  // the route is the file's, and stays
@@ -239,7 +239,7 @@ TEST(Interfaces, TheSlowPathLetsGoBeforeThePortCloses) {
 }
 
 TEST(Interfaces, NeighborsOfTheFileAreRemovedFromBoth) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kWithVlan, true);
   bed->interfaces.remove_neighbor(bed->running.config.neighbors[0]);
   EXPECT_EQ(bed->way("203.0.113.5"), "glean");
   EXPECT_EQ(bed->said, Said{"no neighbor 11 192.0.2.9"});

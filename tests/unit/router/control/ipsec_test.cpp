@@ -6,10 +6,10 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kBase = "workers: {0: [1]}\nports: {wan0: {device: eth1}}\n";
+constexpr const char* kOnePort = "workers: {0: [1]}\nports: {wan0: {device: eth1}}\n";
 
 struct Controlled {
-  std::unique_ptr<ControlBed> bed = ControlBed::started(kBase);
+  std::unique_ptr<ControlBed> bed = ControlBed::started(kOnePort);
   IpsecControl control{config(), bed->routing, lookup::Reclaimer::none(), nullptr};
 
   static config::IpsecConfig config() {

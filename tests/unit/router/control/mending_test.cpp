@@ -6,7 +6,7 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kBase = R"(
+constexpr const char* kMended = R"(
 workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24]}
@@ -26,7 +26,7 @@ LinuxLink link_of(const Interface& interface) {
 
 class Mending : public testing::Test {
  protected:
-  Mending() : bed_(ControlBed::started(kBase, true)) {
+  Mending() : bed_(ControlBed::started(kMended, true)) {
     for (const char* name : {"wan0", "lan0"}) bed_->events.link(link_of(wan(name)), false);
     bed_->said.clear();
   }

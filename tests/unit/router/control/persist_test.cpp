@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSocket = "/run/t/api.sock";
-constexpr const char* kBase = R"(
+constexpr const char* kPersisted = R"(
 workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24, "2001:db8::1/64"]}
@@ -117,7 +117,7 @@ class Persist : public testing::Test {
         : bed(ControlBed::started(yaml)),
           persist(directory, kSocket, bed->routes, bed->routing, bed->ipsec) {}
   };
-  void start(const std::string& yaml = kBase, bool holds_ipsec = true) {
+  void start(const std::string& yaml = kPersisted, bool holds_ipsec = true) {
     run.reset();
     run = std::make_unique<Run>(scratch / "state", yaml);
     const std::vector<SaNumbers> left = run->persist.numbers_left();
@@ -134,7 +134,7 @@ class Persist : public testing::Test {
   }
   Result<void> add_sa(Spi spi, bool wanted = true) {
     const config::IpsecSaConfig sa = sa_config(spi);
-    return persist().add_sa(sa, *sa_state(sa, RouteOrigin::kApi), wanted);
+    return persist().add_sa(sa, *router::sa_state(sa, RouteOrigin::kApi), wanted);
   }
   std::optional<SaView> sa(Spi spi) { return run->bed->ipsec.find({ip("198.51.100.1"), spi}); }
   void sends(Spi spi, uint64_t sequence) {
@@ -286,7 +286,7 @@ TEST_F(Persist, WhatIsRefusedLeavesTheFileAsItWas) {
   EXPECT_FALSE(persist().add_route(via("203.0.113.0/24", "2001:db8::9"), true));
   config::IpsecSaConfig sa = sa_config(0x1001);
   sa.lifetime.hard_packets = 7;
-  const auto refused = persist().add_sa(sa, *sa_state(sa, RouteOrigin::kApi), true);
+  const auto refused = persist().add_sa(sa, *router::sa_state(sa, RouteOrigin::kApi), true);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("lifetime"), std::string::npos);
   EXPECT_FALSE(fs::exists(file("kept")));
@@ -391,7 +391,7 @@ TEST_F(Persist, ARunThatCannotHoldSasKeepsTheirRecords) {
   ASSERT_TRUE(add_sa(0x1001));
   sends(0x1001, 5000);
   persist().tick();
-  start(kBase, false);
+  start(kPersisted, false);
   EXPECT_FALSE(sa(0x1001));
   persist().tick();
   persist().end();

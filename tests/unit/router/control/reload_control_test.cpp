@@ -16,12 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kBase = R"(
+constexpr const char* kReloaded = R"(
 workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24]}
 )";
-const std::string kRouted = std::string(kBase) + "routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]\n";
+const std::string kRouted =
+    std::string(kReloaded) + "routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]\n";
 
 class ReloadControlTest : public ::testing::Test {
  protected:
@@ -40,7 +41,7 @@ class ReloadControlTest : public ::testing::Test {
   }
   bool routed() { return bed_->way("203.0.113.5") != "no_route"; }
 
-  const std::unique_ptr<ControlBed> bed_ = ControlBed::started(kBase);
+  const std::unique_ptr<ControlBed> bed_ = ControlBed::started(kReloaded);
   ReloadControl reloads_;
   ReloadControl::Clock::time_point now_ = ReloadControl::Clock::now();
 };
@@ -51,7 +52,7 @@ TEST_F(ReloadControlTest, PreviewTellsAndTouchesNothing) {
   EXPECT_EQ(*changes, Said{"+ route {to: 203.0.113.0/24, via: 192.0.2.9}"});
   EXPECT_TRUE(bed_->said.empty());
   EXPECT_FALSE(routed());
-  config::Config wrong = read(kBase);
+  config::Config wrong = read(kReloaded);
   wrong.route_files = {"/nowhere/table.txt"};
   EXPECT_FALSE(preview(bed_->parts(), wrong, {}));
 }
@@ -109,10 +110,10 @@ class LateRollbackTest : public ReloadControlTest {
   LateRollbackTest() {
     std::filesystem::remove(path_);
     std::ofstream(path_) << kRoutes;
-    earlier_ = std::string(kBase) + "route_files: [" + path_ + "]\n";
+    earlier_ = std::string(kReloaded) + "route_files: [" + path_ + "]\n";
     EXPECT_TRUE(reload(earlier_));
     load();
-    EXPECT_TRUE(reload(kBase, 60s));
+    EXPECT_TRUE(reload(kReloaded, 60s));
     load();
     std::filesystem::remove(path_);
     EXPECT_EQ(mkfifo(path_.c_str(), 0600), 0);
@@ -174,7 +175,7 @@ TEST_F(ReloadControlTest, ASecondReloadAmidIsRefused) {
   ASSERT_TRUE(reload(kRouted, 300s));
   for (const std::optional<std::chrono::seconds> within :
        {std::optional<std::chrono::seconds>{}, std::optional(10s)}) {
-    const auto second = reload(kBase, within);
+    const auto second = reload(kReloaded, within);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error(),
               Said{"t.yaml runs and is not confirmed: hecto confirm keeps it, hecto rollback goes "
@@ -195,9 +196,9 @@ TEST_F(ReloadControlTest, ARollbackAmidEndsTheWait) {
 }
 
 TEST_F(ReloadControlTest, ARefusedWayBackIsSaidAndTriedAgain) {
-  const std::string two = std::string(kBase) + "  lan0: {device: eth2}\n";
+  const std::string two = std::string(kReloaded) + "  lan0: {device: eth2}\n";
   ASSERT_TRUE(reload(two));
-  ASSERT_TRUE(reload(kBase, 60s));
+  ASSERT_TRUE(reload(kReloaded, 60s));
   bed_->plane.refused = {"lan0"};
   pass(60s);
   EXPECT_TRUE(bed_->noted("going back is refused: port lan0: the driver refused"));

@@ -6,19 +6,19 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kBase = R"(
+constexpr const char* kRouteBase = R"(
 workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24, "2001:db8::1/64"]}
   lan0: {device: eth2, addresses: [10.1.0.1/24]}
-routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
+routes: [{to: 203.0.113.0/24, via_on: 192.0.2.9}]
 neighbors:
   - {address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}
   - {address: 10.1.0.9, interface: lan0, mac: "02:00:00:00:00:0a"}
 )";
 
-config::RouteConfig via(const std::string& prefix, const std::string& gateway,
-                        const std::string& interface = "", uint32_t metric = 0) {
+config::RouteConfig via_on(const std::string& prefix, const std::string& gateway,
+                           const std::string& interface = "", uint32_t metric = 0) {
   return {net(prefix), RouteType::kUnicast, {{ip(gateway), interface, 1}}, metric};
 }
 
@@ -40,7 +40,7 @@ ReadRouteFile file(std::shared_ptr<RouteTable> routes) {
 }
 
 TEST(Routes, AGatewayIsFoundByTheAddressesOrByName) {
-  const auto bed = ControlBed::started(kBase, true);
+  const auto bed = ControlBed::started(kRouteBase, true);
   const auto found = bed->routes.next_hop({ip("10.1.0.7"), "", 3});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->interface, bed->interface("lan0").id);
@@ -52,12 +52,12 @@ TEST(Routes, AGatewayIsFoundByTheAddressesOrByName) {
 }
 
 TEST(Routes, AGatewayThatNobodyReachesIsRefused) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   const auto nowhere = bed->routes.next_hop({ip("172.16.0.1"), "", 1});
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error().error_number, ENETUNREACH);
   const auto unknown =
-      bed->routes.add(via("198.51.100.0/24", "10.1.0.9", "lan7"), RouteOrigin::kApi);
+      bed->routes.add(via_on("198.51.100.0/24", "10.1.0.9", "lan7"), RouteOrigin::kApi);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().message,
             "route 198.51.100.0/24: gateway 10.1.0.9: there is no interface lan7");
@@ -65,8 +65,8 @@ TEST(Routes, AGatewayThatNobodyReachesIsRefused) {
 }
 
 TEST(Routes, FileAndApiAreApart) {
-  const auto bed = ControlBed::started(kBase);
-  EXPECT_FALSE(*bed->routes.add(via("203.0.113.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  const auto bed = ControlBed::started(kRouteBase);
+  EXPECT_FALSE(*bed->routes.add(via_on("203.0.113.0/24", "10.1.0.9"), RouteOrigin::kApi));
   EXPECT_EQ(bed->way("203.0.113.5"), "wan0");  // the file's comes first
   ASSERT_TRUE(bed->routes.remove(net("203.0.113.0/24"), 0, RouteOrigin::kFile));
   EXPECT_EQ(bed->way("203.0.113.5"), "lan0");
@@ -76,16 +76,16 @@ TEST(Routes, FileAndApiAreApart) {
 }
 
 TEST(Routes, TheSameRouteIsReplaced) {
-  const auto bed = ControlBed::started(kBase);
-  EXPECT_FALSE(*bed->routes.add(via("198.51.100.0/24", "192.0.2.9"), RouteOrigin::kApi));
-  EXPECT_TRUE(*bed->routes.add(via("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  const auto bed = ControlBed::started(kRouteBase);
+  EXPECT_FALSE(*bed->routes.add(via_on("198.51.100.0/24", "192.0.2.9"), RouteOrigin::kApi));
+  EXPECT_TRUE(*bed->routes.add(via_on("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
   EXPECT_EQ(bed->way("198.51.100.5"), "lan0");
-  EXPECT_FALSE(*bed->routes.add(via("198.51.100.0/24", "192.0.2.9", "", 5), RouteOrigin::kApi));
+  EXPECT_FALSE(*bed->routes.add(via_on("198.51.100.0/24", "192.0.2.9", "", 5), RouteOrigin::kApi));
   EXPECT_EQ(bed->way("198.51.100.5"), "lan0");  // the lower metric
 }
 
 TEST(Routes, TypesWithoutAGateway) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   for (const auto& [type, reason] : {std::pair(RouteType::kBlackhole, "blackhole"),
                                      std::pair(RouteType::kUnreachable, "unreachable"),
                                      std::pair(RouteType::kProhibit, "prohibit")}) {
@@ -95,8 +95,8 @@ TEST(Routes, TypesWithoutAGateway) {
 }
 
 TEST(Routes, LinuxGetsTheFilesAndNotTheApis) {
-  const auto bed = ControlBed::started(kBase, true);
-  ASSERT_TRUE(bed->routes.add(via("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
+  const auto bed = ControlBed::started(kRouteBase, true);
+  ASSERT_TRUE(bed->routes.add(via_on("198.51.100.0/24", "10.1.0.9"), RouteOrigin::kApi));
   bed->routes.write_to_linux();
   EXPECT_EQ(bed->said, Said{"route 203.0.113.0/24"});
 }
@@ -116,7 +116,7 @@ size_t turns(ControlBed& bed) {
 }
 
 TEST(Routes, LoadsGoOnOneAfterTheOther) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   Said done;
   const auto tell = [&](const std::string& which) {
     return [&done, which](Result<LoadCounts> counts) {
@@ -134,7 +134,7 @@ TEST(Routes, LoadsGoOnOneAfterTheOther) {
 }
 
 TEST(Routes, ALargeLoadTakesSeveralTurns) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   auto routes = table(*bed, {});
   for (uint32_t i = 0; i < 20000; ++i)
     routes->entries.push_back(
@@ -154,7 +154,7 @@ size_t loaded(const ControlBed& bed) {
 
 // A look at the clock behind each small step: a slow box does less in a turn, a quick one more.
 TEST(Routes, ATurnOfLoadingEndsWhenItsTimeIsSpent) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   const auto routes = table(*bed, tables_of(100u << 24, 20000));
   bed->look_takes = RouteControl::kShare;
   bed->routes.load(checked(routes), {}, [](const Result<LoadCounts>&) {});
@@ -172,7 +172,7 @@ TEST(Routes, ATurnOfLoadingEndsWhenItsTimeIsSpent) {
 }
 
 TEST(Routes, SoDoesATurnOfSweeping) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   bed->look_takes = {};
   bed->routes.load(checked(table(*bed, tables_of(100u << 24, 20000))), {},
                    [](const Result<LoadCounts>&) {});
@@ -186,7 +186,7 @@ TEST(Routes, SoDoesATurnOfSweeping) {
 }
 
 TEST(Routes, WhatTakesLongIsRemovedInSeveralTurns) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   const auto routes = table(*bed, tables_of(100u << 24, 30000));
   bed->routes.load(checked(routes), {}, [](const Result<LoadCounts>&) {});
   turns(*bed);
@@ -202,7 +202,7 @@ TEST(Routes, WhatTakesLongIsRemovedInSeveralTurns) {
 }
 
 TEST(Routes, AFileIsLoadedInStepsAndTheOneThatWentLeavesBehindIt) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   ReadRouteFile old_file = file(table(*bed, tables_of(100u << 24, 20000)));
   ASSERT_TRUE(bed->routes.load_file("old", old_file));
   bed->routes.unload_file("old");
@@ -222,7 +222,7 @@ TEST(Routes, AFileIsLoadedInStepsAndTheOneThatWentLeavesBehindIt) {
 
 // One that goes before it is loaded leaves nothing, and no one waits for it.
 TEST(Routes, AFileCanGoWhileItIsLoaded) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   ReadRouteFile long_file = file(table(*bed, tables_of(100u << 24, 20000)));
   ASSERT_TRUE(bed->routes.begin_file("long", long_file));
   bed->routes.continue_loads();
@@ -242,7 +242,7 @@ std::shared_ptr<RouteTable> too_many(const ControlBed& bed) {
 }
 
 TEST(Routes, ATableThatDoesNotFitIsRefusedAsAWhole) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   Result<LoadCounts> outcome;
   bed->routes.load(check_table(too_many(*bed)).value(), {},
                    [&](Result<LoadCounts> counts) { outcome = counts; });
@@ -255,9 +255,9 @@ TEST(Routes, ATableThatDoesNotFitIsRefusedAsAWhole) {
 }
 
 TEST(Routes, OneThatTookThePlaceOfRoutesStaysAndIsTold) {
-  const auto bed = ControlBed::started(kBase);
-  ASSERT_TRUE(bed->routes.add(via("100.0.0.0/25", "10.1.0.9"), RouteOrigin::kApi));
-  ASSERT_TRUE(bed->routes.add(via("198.18.0.0/15", "10.1.0.9"), RouteOrigin::kApi));
+  const auto bed = ControlBed::started(kRouteBase);
+  ASSERT_TRUE(bed->routes.add(via_on("100.0.0.0/25", "10.1.0.9"), RouteOrigin::kApi));
+  ASSERT_TRUE(bed->routes.add(via_on("198.18.0.0/15", "10.1.0.9"), RouteOrigin::kApi));
   LoadOptions replace;
   replace.replace = true;
   Result<LoadCounts> outcome;
@@ -272,7 +272,7 @@ TEST(Routes, OneThatTookThePlaceOfRoutesStaysAndIsTold) {
 }
 
 TEST(Routes, WhoWaitsForALoadIsToldWhenItIsDropped) {
-  const auto bed = ControlBed::started(kBase);
+  const auto bed = ControlBed::started(kRouteBase);
   auto promise = std::make_shared<std::promise<void>>();
   auto future = promise->get_future();
   bed->routes.load(checked(table(*bed, {"198.18.0.0/15"})), {},

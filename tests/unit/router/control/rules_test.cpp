@@ -6,7 +6,7 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kBase =
+constexpr const char* kRuleBase =
     "workers: {0: [1]}\nports: {wan0: {device: eth1}, lan0: {device: eth2}}\n";
 
 PolicyRule usual(uint32_t priority, uint32_t table) {
@@ -29,7 +29,7 @@ class RuleControlTest : public testing::Test {
     return std::exchange(bed_->said, {});
   }
 
-  std::unique_ptr<ControlBed> bed_ = ControlBed::started(kBase);
+  std::unique_ptr<ControlBed> bed_ = ControlBed::started(kRuleBase);
   RuleControl control_{bed_->routing, bed_->plane};
 };
 

@@ -12,13 +12,13 @@ ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24]}
   lan0: {device: eth2, addresses: [10.1.0.1/24], vlans: {7: {addresses: [10.7.0.1/24]}}}
 )";
-const std::string kRouted = std::string(kTwoPorts) + R"(
+const std::string kRoutedAtStart = std::string(kTwoPorts) + R"(
 routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
 neighbors: [{address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}]
 )";
 
 TEST(Startup, GoesInOrder) {
-  ControlBed bed(kRouted, true);
+  ControlBed bed(kRoutedAtStart, true);
   ASSERT_TRUE(bed.start());
   EXPECT_EQ(bed.said,
             (Said{"probe wan0", "probe lan0", "configure", "add port wan0", "twin wan0",
@@ -28,7 +28,7 @@ TEST(Startup, GoesInOrder) {
 }
 
 TEST(Startup, ForwardsByTheFile) {
-  const auto bed = ControlBed::started(kRouted);
+  const auto bed = ControlBed::started(kRoutedAtStart);
   EXPECT_EQ(bed->way("203.0.113.5"), "wan0");
   EXPECT_EQ(bed->way("10.1.0.1"), "local");
   EXPECT_EQ(bed->way("10.7.0.5"), "glean");

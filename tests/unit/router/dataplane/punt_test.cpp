@@ -4,11 +4,10 @@
 
 #include "base/reason.hpp"
 #include "router/dataplane/core/token_bucket.hpp"
+#include "tests/beds/clock.hpp"
 
 namespace hecto::router::test {
 namespace {
-
-constexpr uint64_t kHz = 1'000'000;
 
 TEST(TokenBucket, HoldsTheRateAndAllowsABurst) {
   TokenBucket bucket;

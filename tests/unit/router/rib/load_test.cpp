@@ -29,8 +29,6 @@ class LoadTable : public testing::Test {
   Bed bed;
 };
 
-}  // namespace
-
 TEST_F(LoadTable, AddsReplacesAndCounts) {
   auto first = bed.routing->load(table_of({"20.1.0.0/16", "20.2.0.0/16"}, {"10.0.0.1"}), {});
   ASSERT_TRUE(first) << first.error().message;
@@ -218,4 +216,5 @@ TEST_F(LoadTable, ASweepLeavesWhatIsNotItsOwn) {
   EXPECT_EQ(bed.routing->counts().total, 250u);
 }
 
+}  // namespace
 }  // namespace hecto::router::test

@@ -6,12 +6,11 @@
 #include <memory>
 
 #include "router/dataplane/core/table_views.hpp"
+#include "tests/beds/clock.hpp"
 #include "tests/beds/packets.hpp"
 
 namespace hecto::router::test {
 namespace {
-
-constexpr uint64_t kHz = 1'000'000;
 
 // Rates that are out of the way: what is left are the shares of sources and destinations.
 struct GateBed {

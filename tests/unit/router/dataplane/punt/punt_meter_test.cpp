@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "base/reason.hpp"
+#include "tests/beds/clock.hpp"
 
 namespace hecto::router::test {
 namespace {
-
-constexpr uint64_t kHz = 1'000'000;
 
 PuntRates rates(uint32_t reason, uint32_t punt_class) {
   PuntRates rates;

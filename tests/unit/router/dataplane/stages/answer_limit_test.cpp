@@ -5,10 +5,10 @@
 #include <cstring>
 #include <memory>
 
+#include "tests/beds/clock.hpp"
+
 namespace hecto::router::test {
 namespace {
-
-constexpr uint64_t kHz = 1'000'000;
 
 struct Header {
   explicit Header(uint32_t source, bool v6 = false) {

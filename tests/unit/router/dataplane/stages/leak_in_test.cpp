@@ -7,8 +7,6 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr unsigned kIp = kEthernetBytes;
-
 // As the other side's host would send it to `destination`, in clear, at the outer port.
 FrameOptions forged(const char* destination = "10.2.0.1") {
   FrameOptions options = from_host("10.1.0.1", destination);

@@ -8,8 +8,6 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr unsigned kIp = kEthernetBytes;
-
 class LeakOut : public TwoGateways {
  protected:
   // As Linux sends it by a twin: refused for, or kNone where it may leave as it is.

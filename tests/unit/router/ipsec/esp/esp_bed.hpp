@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
@@ -16,6 +17,8 @@
 #include "tests/beds/seed.hpp"
 
 namespace hecto::router::esp {
+
+inline constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
 
 using Bytes = std::vector<uint8_t>;
 

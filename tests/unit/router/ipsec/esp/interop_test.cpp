@@ -5,8 +5,6 @@
 namespace hecto::router::esp {
 namespace {
 
-constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
-
 // All SAs of one algorithm.
 std::vector<SaState> variants(const Transform& transform, std::mt19937_64& random) {
   std::vector<SaState> all;

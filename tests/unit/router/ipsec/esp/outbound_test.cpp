@@ -28,8 +28,6 @@ class Outbound : public EspTest {
   }
 };
 
-constexpr std::array<Family, 2> kFamilies = {Family::kIpv4, Family::kIpv6};
-
 TEST_P(Outbound, OuterHeadersAreWhole) {
   for (const Family outer : kFamilies) {
     for (const Family inner : kFamilies) {

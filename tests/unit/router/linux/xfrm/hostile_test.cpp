@@ -11,7 +11,7 @@
 namespace hecto::router {
 namespace {
 
-std::vector<std::vector<uint8_t>> samples() {
+std::vector<std::vector<uint8_t>> xfrm_samples() {
   std::vector<std::vector<uint8_t>> all;
   auto full = gcm_message(sa_info("2001:db8::1", "2001:db8::2"));
   full.with(XFRMA_REPLAY_ESN_VAL, wide_replay(5, 6, 128, 4));
@@ -76,7 +76,7 @@ void expect_sound(const SaState& state) {
 }
 
 // From a heap block of exactly the message's size, so that ASan sees one byte too many.
-void decode_every_way(const std::vector<uint8_t>& bytes) {
+void decode_xfrm_every_way(const std::vector<uint8_t>& bytes) {
   const auto exact = std::make_unique<uint8_t[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), exact.get());
   MessageWalker walker({exact.get(), bytes.size()});
@@ -110,14 +110,14 @@ void decode_every_way(const std::vector<uint8_t>& bytes) {
 }
 
 TEST(XfrmHostile, SurvivesEveryTruncation) {
-  for (const auto& sample : samples()) {
+  for (const auto& sample : xfrm_samples()) {
     for (size_t size = 0; size < sample.size(); ++size) {
       std::vector<uint8_t> shorter(sample.begin(), sample.begin() + static_cast<long>(size));
-      decode_every_way(shorter);  // the header's length lies
+      decode_xfrm_every_way(shorter);  // the header's length lies
       if (size < sizeof(nlmsghdr)) continue;
       const auto length = static_cast<uint32_t>(size);
       std::memcpy(shorter.data(), &length, sizeof length);
-      decode_every_way(shorter);  // the attributes' lengths lie
+      decode_xfrm_every_way(shorter);  // the attributes' lengths lie
     }
   }
 }
@@ -126,7 +126,7 @@ TEST(XfrmHostile, SurvivesRandomMutations) {
   const auto seed = static_cast<unsigned>(test_seed());
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  const auto originals = samples();
+  const auto originals = xfrm_samples();
   for (int round = 0; round < 40000; ++round) {
     auto bytes = originals[random() % originals.size()];
     const size_t mutations = 1 + random() % 4;
@@ -134,7 +134,7 @@ TEST(XfrmHostile, SurvivesRandomMutations) {
       bytes[random() % bytes.size()] = static_cast<uint8_t>(
           random() % 2 == 0 ? random() : (random() % 2 == 0 ? 0xff : random() % 48));
     }
-    decode_every_way(bytes);
+    decode_xfrm_every_way(bytes);
     if (HasFatalFailure()) return;
   }
 }
