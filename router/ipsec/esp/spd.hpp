@@ -64,6 +64,9 @@ class Spd {
     uint32_t priority;
     uint64_t serial;
     auto operator<=>(const Rank&) const = default;
+    bool better(const Rank& other) const noexcept {  // <, without a branch
+      return (priority < other.priority) | ((priority == other.priority) & (serial < other.serial));
+    }
   };
   static Rank rank(const Policy& policy) noexcept { return {policy.priority, policy.serial}; }
 
@@ -101,6 +104,8 @@ class Spd {
   const Policy* search(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
   size_t slots_read(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
+  template <size_t kWords>
+  class Group;
   template <size_t kWords>
   void search_batch(const Table<kWords>& table, std::span<const SpdWords<kWords>> keys,
                     const uint32_t* if_ids, const Policy** found) const noexcept;
