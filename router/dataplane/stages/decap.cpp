@@ -72,6 +72,7 @@ bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
 template <typename Address, typename Fib>
 void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
                    const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  if (!state_.tables.sad->has(esp_parse::family(lane))) return;
   // Packets of one SA in a row ask once.
   esp::SadKey keys[kChunkSize];
   uint16_t places[kChunkSize], answers[kChunkSize];  // of each, in the lane and in `found`

@@ -40,6 +40,10 @@ class Spd {
   explicit Spd(lookup::Reclaimer& readers = lookup::Reclaimer::none());
 
   // Readers.
+  // Any of the family; else no packet of it need be looked up.
+  bool has(lookup::Family family) const noexcept {
+    return family == lookup::Family::kIpv4 ? has(v4_) : has(v6_);
+  }
   const Policy* find(const FlowKey& key, uint32_t if_id) const noexcept;  // null: none
   // The same for many packets of a family at once, by their words without if_id; `if_ids`: one for
   // each. What was found is on its way into the cache.
@@ -100,6 +104,10 @@ class Spd {
     std::unique_ptr<List<6>> list6;
   };
 
+  template <size_t kWords>
+  static bool has(const Table<kWords>& table) noexcept {
+    return !table.published.load(std::memory_order_acquire)->empty();
+  }
   template <size_t kWords>
   const Policy* search(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
