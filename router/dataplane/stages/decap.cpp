@@ -32,6 +32,16 @@ class ForUs {
   bool known_ = false, own_ = false;
 };
 
+bool differ(uint32_t one, uint32_t other) noexcept {
+  return one != other;
+}
+bool differ(const lookup::Ipv6Address& one, const lookup::Ipv6Address& other) noexcept {
+  const auto word = [](const lookup::Ipv6Address& address, size_t at) {
+    return load64_native(address.bytes.data() + at);
+  };
+  return ((word(one, 0) ^ word(other, 0)) | (word(one, 8) ^ word(other, 8))) != 0;
+}
+
 }  // namespace
 
 // A fragment of ESP to one of our addresses goes where fragments are put together. What is whole by
@@ -62,9 +72,13 @@ bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
 template <typename Address, typename Fib>
 void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
                    const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+  if (!state_.tables.sad->has(esp_parse::family(lane))) return;
+  // Packets of one SA in a row ask once.
   esp::SadKey keys[kChunkSize];
-  uint16_t places[kChunkSize];
-  unsigned candidates = 0;
+  uint16_t places[kChunkSize], answers[kChunkSize];  // of each, in the lane and in `found`
+  unsigned candidates = 0, questions = 0;
+  Spi last_spi{0};
+  Address last_destination{};
   for (unsigned i = 0; i < lane.count; ++i) {
     const unsigned l2 = lane.ingress[i].l2_length();
     const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
@@ -75,19 +89,23 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
       continue;
     }
     const Spi spi = esp_parse::spi(payload);
-    keys[candidates] = {spi, esp_parse::family(lane), esp_parse::destination(lane, ip)};
+    if (spi == 0) continue;
+    keys[questions] = {spi, esp_parse::family(lane), esp_parse::destination(lane, ip)};
+    questions += differ(lane.destinations[i], last_destination) | (spi != last_spi);
+    last_spi = spi;
+    last_destination = lane.destinations[i];
     places[candidates] = static_cast<uint16_t>(i);
-    candidates += spi != 0;
+    answers[candidates++] = static_cast<uint16_t>(questions - 1);
   }
   if (candidates == 0) return;
   esp::Sa* found[kChunkSize];
-  state_.tables.sad->find_batch({keys, candidates}, found);
+  state_.tables.sad->find_batch({keys, questions}, found);
   unsigned kept = places[0], next = 0;
   ForUs<Address, Fib> for_us(fib, hops);
   for (unsigned i = places[0]; i < lane.count; ++i) {
     rte_mbuf* packet = lane.packets[i];
     esp::Sa* sa = nullptr;
-    if (next < candidates && places[next] == i) sa = found[next++];
+    if (next < candidates && places[next] == i) sa = found[answers[next++]];
     if (sa != nullptr && !for_us(lane.destinations[i])) sa = nullptr;
     if (sa == nullptr) {
       lane.packets[kept] = packet;

@@ -86,7 +86,9 @@ void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snap
 // ask once.
 void Encap::look_up_tunnel_ends(const TableViews& tables) noexcept {
   alignas(64) uint32_t ends4[kChunkSize];
-  alignas(64) lookup::Ipv6Address ends6[kChunkSize];
+  // As bytes, for an array of addresses is zeroed: 4 KiB a chunk.
+  alignas(64) std::byte ends6_bytes[kChunkSize * sizeof(lookup::Ipv6Address)];
+  auto* const ends6 = reinterpret_cast<lookup::Ipv6Address*>(ends6_bytes);
   alignas(64) lookup::GroupId groups4[kChunkSize], groups6[kChunkSize];
   const lookup::GroupId* answers[kChunkSize];  // in groups4 or groups6, by packet
   unsigned count4 = 0, count6 = 0;

@@ -5,6 +5,7 @@
 #include "router/dataplane/stages/path_mtu.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/ipsec/esp/sad.hpp"
+#include "router/ipsec/esp/spd.hpp"
 
 namespace hecto::router {
 
@@ -107,6 +108,31 @@ unsigned PolicyCheck::collect(const Lane<Address>& lane,
   return count;
 }
 
+// The same where no policy holds for what goes on in the clear: what came by an SA, and what goes to
+// Linux, which is asked about one by one.
+template <typename Address>
+unsigned PolicyCheck::collect_exceptions(const Lane<Address>& lane,
+                                         const lookup::NextHopView& next_hops) noexcept {
+  unsigned count = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    rte_mbuf* packet = lane.packets[i];
+    const NextHopRecord& record = next_hops.record(lane.groups[i]);
+    const Goes way = goes(record);
+    if (way == Goes::kNowhere || (way == Goes::kOn && !state_.mark.is_set(packet))) continue;
+    outbound_if_id_[count] = record.if_id;
+    candidates_[count++] = {static_cast<uint16_t>(i), way, false, state_.mark.take(packet)};
+  }
+  return count;
+}
+
+// Of the directions that packets from there meet on their way on. A policy that comes is seen by
+// the next chunk, as it is by the look-ups.
+template <PacketSource Source>
+bool PolicyCheck::has_policies(lookup::Family family) const noexcept {
+  return state_.tables.out->has(family) ||
+         (Source == PacketSource::kPort && state_.tables.forward->has(family));
+}
+
 // Of an SA of ours that sends: what its packets may be from now on. Linux hears of it as well.
 template <typename Address>
 void PolicyCheck::update_path_mtu(const Lane<Address>&, const uint8_t* ip,
@@ -171,15 +197,20 @@ Verdict PolicyCheck::check_outbound(const Lane<Address>& lane, unsigned c) const
 template <PacketSource Source, typename Address>
 void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
                         EspBatch& protect) noexcept {
-  const unsigned count = collect<Source>(lane, next_hops);
-  if (count == 0) return;
   const esp::Policy *out[kChunkSize], *forward[kChunkSize];
-  const std::span keys(words(lane), count);
-  state_.tables.out->find_batch(keys, outbound_if_id_, out);
-  if constexpr (Source == PacketSource::kPort) {
-    state_.tables.forward->find_batch(keys, inbound_if_id_, forward);
+  unsigned count = 0;
+  if (has_policies<Source>(esp_parse::family(lane))) {
+    count = collect<Source>(lane, next_hops);
+    const std::span keys(words(lane), count);
+    state_.tables.out->find_batch(keys, outbound_if_id_, out);
+    if constexpr (Source == PacketSource::kPort) {
+      state_.tables.forward->find_batch(keys, inbound_if_id_, forward);
+    }
+    prefetch_sas({out, count});
+  } else if constexpr (Source == PacketSource::kPort) {
+    count = collect_exceptions(lane, next_hops);
   }
-  prefetch_sas({out, count});
+  if (count == 0) return;
   PolicyCount used_out(state_.counts), used_forward(state_.counts);
   unsigned kept = candidates_[0].place, c = 0;
   for (unsigned i = kept; i < lane.count; ++i) {

@@ -40,6 +40,11 @@ class PolicyCheck {
   template <PacketSource Source, typename Address>
   unsigned collect(const Lane<Address>& lane, const lookup::NextHopView& next_hops) noexcept;
   template <typename Address>
+  unsigned collect_exceptions(const Lane<Address>& lane,
+                              const lookup::NextHopView& next_hops) noexcept;
+  template <PacketSource Source>
+  bool has_policies(lookup::Family family) const noexcept;
+  template <typename Address>
   Reason check_inbound(const Lane<Address>& lane, unsigned c) const noexcept;
   template <PacketSource Source, typename Address>
   Verdict check_outbound(const Lane<Address>& lane, unsigned c) const noexcept;

@@ -19,6 +19,7 @@ struct SaMark {
     packet->ol_flags |= flag;
     *RTE_MBUF_DYNFIELD(packet, field, const esp::Sa**) = sa;
   }
+  bool is_set(const rte_mbuf* packet) const noexcept { return (packet->ol_flags & flag) != 0; }
   // Null: in the clear. The mark goes, for no driver takes it off before another port.
   const esp::Sa* take(rte_mbuf* packet) const noexcept {
     if ((packet->ol_flags & flag) == 0) return nullptr;

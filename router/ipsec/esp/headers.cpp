@@ -12,11 +12,8 @@ bool skipped(const uint8_t* extension, uint8_t protocol, bool before_esp) {
 
 }  // namespace
 
-std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool before_esp) noexcept {
-  if (is_ipv4(ip)) {
-    const bool fragment = (load16_be(ip + 6) & 0x3fff) != 0;  // offset or "more fragments"
-    return UpperLayer{(ip[0] & 15U) * 4, ip[9], 9, fragment};
-  }
+std::optional<UpperLayer> upper_layer6(const uint8_t* ip, uint32_t bytes,
+                                       bool before_esp) noexcept {
   UpperLayer upper{40, ip[6], 6, false};
   for (unsigned i = 0;; ++i) {
     if (upper.protocol == kProtocolFragment) upper.fragment = true;

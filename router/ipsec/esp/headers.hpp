@@ -49,7 +49,13 @@ struct UpperLayer {
 // destination options; kMaxExtensions of them) are skipped; with `before_esp` only those that ESP
 // stands behind (RFC 4303 §3.1.1). None when they run out of the packet.
 inline constexpr unsigned kMaxExtensions = 8;
-std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes, bool before_esp) noexcept;
+std::optional<UpperLayer> upper_layer6(const uint8_t* ip, uint32_t bytes, bool before_esp) noexcept;
+inline std::optional<UpperLayer> upper_layer(const uint8_t* ip, uint32_t bytes,
+                                             bool before_esp) noexcept {
+  if (!is_ipv4(ip)) return upper_layer6(ip, bytes, before_esp);
+  const bool fragment = (load16_be(ip + 6) & 0x3fff) != 0;  // offset or "more fragments"
+  return UpperLayer{(ip[0] & 15U) * 4, ip[9], 9, fragment};
+}
 
 // RFC 3948 §3.1.2 b: makes the checksum of the TCP segment or UDP datagram at `offset` of a whole
 // IP packet anew, where NAT changed addresses that it covers. Left as it is: UDP without a

@@ -237,11 +237,14 @@ unsigned number(std::span<Packet> run, uint32_t now_s, Work* to) {
   return give_numbers(*sa, {to, planned});
 }
 
-std::span<Work> number_block(std::span<Packet> block, uint32_t now_s, Work* to) {
+// `wants_ivs`: some SA's are the engine's to give.
+std::span<Work> number_block(std::span<Packet> block, uint32_t now_s, Work* to, bool& wants_ivs) {
   prefetch(block, false);
   unsigned count = 0;
   while (!block.empty()) {
     const size_t n = run_of(block);
+    const Sa* sa = block[0].sa;
+    wants_ivs |= sa != nullptr && sa->shape().iv_bytes == 16;
     count += number(block.first(n), now_s, to + count);
     block = block.subspan(n);
   }
@@ -250,8 +253,9 @@ std::span<Work> number_block(std::span<Packet> block, uint32_t now_s, Work* to) 
 
 std::span<Work> write_block(std::span<Packet> block, uint32_t now_s, uint8_t ttl, Crypto& crypto,
                             Work* to) {
-  const std::span<Work> work = number_block(block, now_s, to);
-  give_ivs(work, crypto);
+  bool wants_ivs = false;
+  const std::span<Work> work = number_block(block, now_s, to, wants_ivs);
+  if (wants_ivs) give_ivs(work, crypto);
   for (Work& planned : work) write_around(planned, ttl);
   return work;
 }

@@ -33,9 +33,20 @@ class PointerSlots {
         hashes_(std::make_unique<std::atomic<uint64_t>[]>((mask_ + 1) / kSlotsInWord)) {}
 
   // Readers.
-  bool may_have(uint64_t hash) const noexcept {
-    return (word(hash).load(std::memory_order_acquire) & bit(hash)) != 0;
-  }
+  // Tells most of what is not here, by the bits beside the slots.
+  class Filter {
+   public:
+    bool may_have(uint64_t hash) const noexcept {
+      return (words_[hash >> 38 & mask_].load(std::memory_order_acquire) & bit(hash)) != 0;
+    }
+
+   private:
+    friend class PointerSlots;
+    Filter(const std::atomic<uint64_t>* words, uint64_t mask) : words_(words), mask_(mask) {}
+    const std::atomic<uint64_t>* words_;
+    uint64_t mask_;
+  };
+  Filter filter() const noexcept { return {hashes_.get(), mask_ / kSlotsInWord}; }
   template <typename Is>
   T* find(uint64_t hash, Is&& is) const noexcept {
     for (uint64_t at = hash;; ++at) {

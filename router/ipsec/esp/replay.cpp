@@ -6,7 +6,6 @@
 namespace hecto::router::esp {
 namespace {
 
-constexpr unsigned kBits = 32;  // of the window in a word
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
 // How far the block of `number` is ahead of the one a word belongs to, modulo 2^32.

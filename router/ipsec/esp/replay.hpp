@@ -37,11 +37,20 @@ class ReplayWindow {
   // the last.
   Verdict claim(uint64_t sequence, uint64_t& top) noexcept;
   void advance(uint64_t top) noexcept;
-  void prefetch() const noexcept { __builtin_prefetch(near_.data(), 1); }
+  // Asks for the line that the next numbers are looked for in; without a window for none.
+  void prefetch() const noexcept {
+    if (const auto* next = next_word(); next != nullptr) __builtin_prefetch(next, 1);
+  }
+  // Where the number behind `top` is marked; null: there is no window.
+  const std::atomic<uint64_t>* next_word() const noexcept {
+    return words_ == nullptr ? nullptr : &word((top() + 1) / kBits);
+  }
   uint64_t top() const noexcept { return top_.load(std::memory_order_relaxed); }
   uint32_t window() const noexcept { return window_; }
 
  private:
+  static constexpr unsigned kBits = 32;  // of the window in a word
+
   std::atomic<uint64_t>& word(uint64_t block) const noexcept { return words_[block & mask_]; }
   bool too_old(uint64_t sequence, uint64_t top) const noexcept {
     return top >= window_ && sequence <= top - window_;

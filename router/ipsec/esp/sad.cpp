@@ -77,15 +77,19 @@ void Sad::find_batch(std::span<const SadKey> keys, Sa** found) const noexcept {
 
 Result<Sa*> Sad::insert(Sa* sa) {
   const SadKey key = key_of(sa->id);
-  if (find(key.spi, key.family, key.destination) == nullptr && size() == max_sas_)
+  const bool there = find(key.spi, key.family, key.destination) != nullptr;
+  if (!there && size() == max_sas_)
     return fail(fmt::format("there are {} SAs already, as many as ipsec.max_sas allows", size()));
   if (slots_->crowded()) rebuild(size() + 1);
+  if (!there) of_family_[index_of(key.family)].fetch_add(1, std::memory_order_release);
   return slots_->put(hash(key), sa, [&key](const Sa& other) { return is(other, key); });
 }
 
 Sa* Sad::remove(const SaId& id) {
   const SadKey key = key_of(id);
-  return slots_->take(hash(key), [&key](const Sa& sa) { return is(sa, key); });
+  Sa* taken = slots_->take(hash(key), [&key](const Sa& sa) { return is(sa, key); });
+  if (taken != nullptr) of_family_[index_of(key.family)].fetch_sub(1, std::memory_order_release);
+  return taken;
 }
 
 void Sad::rebuild(uint32_t sas) {

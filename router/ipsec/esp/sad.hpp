@@ -32,7 +32,12 @@ class Sad {
   Sad(const Sad&) = delete;
   Sad& operator=(const Sad&) = delete;
 
-  // Readers. `destination`: 4 or 16 bytes in network order. Null: no such SA.
+  // Readers.
+  // Any SA whose destination is of the family.
+  bool has(lookup::Family family) const noexcept {
+    return of_family_[index_of(family)].load(std::memory_order_acquire) != 0;
+  }
+  // `destination`: 4 or 16 bytes in network order. Null: no such SA.
   Sa* find(Spi spi, lookup::Family family, const uint8_t* destination) const noexcept;
   // The same for many at once: cache lines are fetched while others are looked at.
   void find_batch(std::span<const SadKey> keys, Sa** found) const noexcept;
@@ -53,6 +58,9 @@ class Sad {
   };
   uint64_t hash(const SadKey& key) const noexcept;
   void rebuild(uint32_t sas);
+  static size_t index_of(lookup::Family family) noexcept {
+    return family == lookup::Family::kIpv4 ? 0 : 1;
+  }
 
   const uint32_t max_sas_;
   lookup::Reclaimer& readers_;
@@ -60,6 +68,7 @@ class Sad {
   std::atomic<const Slots*> current_{nullptr};
   std::unique_ptr<Slots> slots_;  // what current_ points at
   std::deque<Retired> retired_;
+  std::array<std::atomic<uint32_t>, 2> of_family_{};  // SAs
 };
 
 }  // namespace hecto::router::esp

@@ -75,48 +75,131 @@ const Policy* Spd::find(const FlowKey& key, uint32_t if_id) const noexcept {
                                      : search(v6_, spd_words<6>(key, if_id));
 }
 
+// Packets that are looked up together, shape by shape. For which of them a shape is asked, and of
+// which it may know, differs from packet to packet: their lists are made without a branch.
+template <size_t kWords>
+class Spd::Group {
+ public:
+  static constexpr size_t kPackets = 64;
+
+  Group(std::span<const SpdWords<kWords>> keys, const uint32_t* if_ids, const Policy** found,
+        const std::array<uint64_t, 6>& seed) noexcept
+      : keys_(keys), if_ids_(if_ids), found_(found), seed_(seed), open_count_(keys.size()) {}
+
+  void search(const List<kWords>& list) noexcept {
+    if (list.size() == 1) return search_only(list.front());
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      best_[i] = {~uint32_t{0}, ~uint64_t{0}};
+      open_[i] = static_cast<uint8_t>(i);
+    }
+    bool any = false;
+    for (const ShapeView<kWords>& shape : list) {
+      if (any && !close(shape.best)) return;
+      any |= search(shape);
+    }
+  }
+
+ private:
+  struct Search {
+    uint64_t hash;
+    size_t packet;
+  };
+
+  SpdWords<kWords> key_of(size_t packet, const SpdWords<kWords>& mask) const noexcept {
+    SpdWords<kWords> key = keys_[packet];
+    key[kWords - 2] |= if_ids_[packet];
+    return masked(key, mask);
+  }
+  // Of so many packets, packet_of(n), those that the shape may know, on their way into the cache.
+  template <typename PacketOf>
+  std::span<const Search> gather(const ShapeView<kWords>& shape, size_t packets,
+                                 PacketOf&& packet_of) noexcept {
+    const auto filter = shape.slots->filter();
+    const auto mask = shape.mask;
+    const auto seed = seed_;
+    size_t count = 0;
+    for (size_t n = 0; n < packets; ++n) {
+      const size_t packet = packet_of(n);
+      const uint64_t hash = spd_hash(key_of(packet, mask), seed);
+      searches_[count] = {hash, packet};
+      count += filter.may_have(hash);
+    }
+    const std::span searches(searches_, count);
+    if (shape.slots->slots() < kManySlots) return searches;
+    for (const Search& search : searches) shape.slots->prefetch(search.hash);
+    for (const Search& search : searches) {
+      const Policy* candidate = shape.slots->candidate(search.hash);
+      if (candidate != nullptr) prefetch<kWords>(candidate);
+    }
+    return searches;
+  }
+  const Policy* find(const Search& search, const ShapeView<kWords>& shape) const noexcept {
+    const SpdWords<kWords> key = key_of(search.packet, shape.mask);
+    return shape.slots->find(search.hash,
+                             [&key](const Policy& policy) { return has_key(policy, key); });
+  }
+  // Of few slots in a single pass: there is nothing to wait for.
+  void search_only(const ShapeView<kWords>& shape) noexcept {
+    const Slots& slots = *shape.slots;
+    if (slots.slots() >= kManySlots) {
+      for (const Search& search : gather(shape, keys_.size(), [](size_t n) { return n; }))
+        found_[search.packet] = find(search, shape);
+      return;
+    }
+    const auto filter = slots.filter();
+    const auto mask = shape.mask;
+    const auto seed = seed_;
+    for (size_t packet = 0; packet < keys_.size(); ++packet) {
+      const SpdWords<kWords> key = key_of(packet, mask);
+      const uint64_t hash = spd_hash(key, seed);
+      if (!filter.may_have(hash)) continue;
+      found_[packet] =
+          slots.find(hash, [&key](const Policy& policy) { return has_key(policy, key); });
+    }
+  }
+  bool search(const ShapeView<kWords>& shape) noexcept {
+    bool any = false;
+    for (const Search& search : gather(shape, open_count_, [this](size_t n) { return open_[n]; })) {
+      const Policy* policy = find(search, shape);
+      if (policy == nullptr || !rank(*policy).better(best_[search.packet])) continue;
+      best_[search.packet] = rank(*policy);
+      found_[search.packet] = policy;
+      any = true;
+    }
+    return any;
+  }
+  // Packets for which a policy of this rank were no better than what was found are done with. False:
+  // all of them.
+  bool close(const Rank& rank) noexcept {
+    size_t count = 0;
+    for (size_t n = 0; n < open_count_; ++n) {
+      const uint8_t packet = open_[n];
+      open_[count] = packet;
+      count += rank.better(best_[packet]);
+    }
+    open_count_ = count;
+    return count > 0;
+  }
+
+  std::span<const SpdWords<kWords>> keys_;
+  const uint32_t* if_ids_;
+  const Policy** found_;
+  const std::array<uint64_t, 6>& seed_;
+  size_t open_count_;
+  uint8_t open_[kPackets];
+  Rank best_[kPackets];  // found so far
+  Search searches_[kPackets];
+};
+
 template <size_t kWords>
 void Spd::search_batch(const Table<kWords>& table, std::span<const SpdWords<kWords>> keys,
                        const uint32_t* if_ids, const Policy** found) const noexcept {
-  constexpr size_t kGroup = 64;
-  struct Search {
-    SpdWords<kWords> masked;
-    uint64_t hash;
-    const Policy** found;
-  };
-  Search searches[kGroup];  // that the shape may answer
   const List<kWords>& list = *table.published.load(std::memory_order_acquire);
   std::fill_n(found, keys.size(), nullptr);
-  for (size_t at = 0; at < keys.size(); at += kGroup) {
-    const size_t end = std::min(at + kGroup, keys.size());
-    for (const ShapeView<kWords>& shape : list) {
-      const SpdWords<kWords> mask = shape.mask;
-      size_t count = 0;
-      for (size_t i = at; i < end; ++i) {
-        if (found[i] != nullptr && shape.best >= rank(*found[i])) continue;
-        Search& search = searches[count];
-        SpdWords<kWords> key = keys[i];
-        key[kWords - 2] |= if_ids[i];
-        search.masked = masked(key, mask);
-        search.hash = spd_hash(search.masked, seed_);
-        search.found = &found[i];
-        if (!shape.slots->may_have(search.hash)) continue;
-        shape.slots->prefetch(search.hash);
-        ++count;
-      }
-      if (shape.slots->slots() >= kManySlots) {
-        for (const Search& search : std::span(searches, count)) {
-          const Policy* candidate = shape.slots->candidate(search.hash);
-          if (candidate != nullptr) prefetch<kWords>(candidate);
-        }
-      }
-      for (const Search& search : std::span(searches, count)) {
-        const Policy* policy = shape.slots->find(
-            search.hash, [&search](const Policy& one) { return has_key(one, search.masked); });
-        const Policy*& best = *search.found;
-        if (policy != nullptr && (best == nullptr || rank(*policy) < rank(*best))) best = policy;
-      }
-    }
+  if (list.empty()) return;
+  for (size_t at = 0; at < keys.size(); at += Group<kWords>::kPackets) {
+    const size_t count = std::min(Group<kWords>::kPackets, keys.size() - at);
+    Group<kWords>(keys.subspan(at, count), if_ids + at, found + at, seed_).search(list);
   }
 }
 

@@ -40,6 +40,10 @@ class Spd {
   explicit Spd(lookup::Reclaimer& readers = lookup::Reclaimer::none());
 
   // Readers.
+  // Any of the family; else no packet of it need be looked up.
+  bool has(lookup::Family family) const noexcept {
+    return family == lookup::Family::kIpv4 ? has(v4_) : has(v6_);
+  }
   const Policy* find(const FlowKey& key, uint32_t if_id) const noexcept;  // null: none
   // The same for many packets of a family at once, by their words without if_id; `if_ids`: one for
   // each. What was found is on its way into the cache.
@@ -64,6 +68,9 @@ class Spd {
     uint32_t priority;
     uint64_t serial;
     auto operator<=>(const Rank&) const = default;
+    bool better(const Rank& other) const noexcept {  // <, without a branch
+      return (priority < other.priority) | ((priority == other.priority) & (serial < other.serial));
+    }
   };
   static Rank rank(const Policy& policy) noexcept { return {policy.priority, policy.serial}; }
 
@@ -98,9 +105,15 @@ class Spd {
   };
 
   template <size_t kWords>
+  static bool has(const Table<kWords>& table) noexcept {
+    return !table.published.load(std::memory_order_acquire)->empty();
+  }
+  template <size_t kWords>
   const Policy* search(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
   template <size_t kWords>
   size_t slots_read(const Table<kWords>& table, const SpdWords<kWords>& key) const noexcept;
+  template <size_t kWords>
+  class Group;
   template <size_t kWords>
   void search_batch(const Table<kWords>& table, std::span<const SpdWords<kWords>> keys,
                     const uint32_t* if_ids, const Policy** found) const noexcept;

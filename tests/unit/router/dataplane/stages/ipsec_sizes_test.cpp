@@ -77,10 +77,13 @@ rte_mbuf* too_big(rte_mbuf* outer, uint16_t mtu, bool v4) {
 }
 
 TEST_F(TwoGateways, HearsWhatThePathCarries) {
-  for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+  // The last one's path is of a family without policies.
+  for (const auto& [inner, ends] : {std::pair{Family::kIpv4, Family::kIpv4},
+                                    {Family::kIpv6, Family::kIpv6},
+                                    {Family::kIpv4, Family::kIpv6}}) {
     Gateway left{1};
-    left.tunnel(family, family);
-    const bool v4 = family == Family::kIpv4;
+    left.tunnel(inner, ends);
+    const bool v4 = ends == Family::kIpv4, inner_v4 = inner == Family::kIpv4;
     const SaId id = left.ipsec().sas()[0].id.spi == 2 * kSpi ? left.ipsec().sas()[0].id
                                                              : left.ipsec().sas()[1].id;
     const auto path_mtu = [&] {
@@ -89,7 +92,7 @@ TEST_F(TwoGateways, HearsWhatThePathCarries) {
       return ~0u;
     };
     const auto send = [&](uint16_t payload) {
-      left.run({packet(whole_frame(v4, payload))}, 0);
+      left.run({packet(whole_frame(inner_v4, payload))}, 0);
       auto out = left.sent(1);
       for (rte_mbuf* m : left.sent(0)) rte_pktmbuf_free(m);
       return out.empty() ? nullptr : out[0];

@@ -129,6 +129,48 @@ TEST_F(TwoGateways, DropsWhatIsForgedReplayedOrUnknownByName) {
   EXPECT_EQ(reasons, expected);
 }
 
+// Those of one SA in a row are looked up once: SPI and destination tell where another one begins.
+TEST_F(TwoGateways, EachOfAChunkIsOpenedByItsOwnSa) {
+  left_.tunnel();
+  right_.tunnel();
+  const IpAddress from = *IpAddress::parse("192.0.2.1"), to = *IpAddress::parse("10.2.0.254");
+  SaState other;  // of the same SPI
+  other.id = {to, Spi(2 * kSpi)};
+  other.source = from;
+  other.origin = RouteOrigin::kFile;
+  other.reqid = 8;
+  other.transform = *esp::transform_by_name("aes-128-gcm", "");
+  other.keys.cipher_bytes = 20;
+  other.keys.cipher.fill(9);
+  const PolicyTemplate way{from, to, 8, 0, IpsecMode::kTunnel, false};
+  for (Gateway* gateway : {&left_, &right_}) {
+    ASSERT_TRUE(gateway->ipsec().add_sa(other));
+    const auto direction = gateway == &left_ ? PolicyDirection::kOut : PolicyDirection::kForward;
+    gateway->policy(direction, PolicyAction::kProtect, "10.1.0.200/32", "10.2.0.0/24", way, 1);
+  }
+  std::vector<rte_mbuf*> chunk;
+  for (const char kind : std::string("aabbabcbcabbb")) {
+    if (kind == 'c') {
+      FrameOptions clear = from_host("192.0.2.1", "192.0.2.2");
+      clear.to = own_mac(1);
+      chunk.push_back(packet(ipv4_frame(clear)));
+      continue;
+    }
+    left_.run({packet(ipv4_frame(from_host(kind == 'a' ? "10.1.0.1" : "10.1.0.200", "10.2.0.1")))},
+              0);
+    const auto out = left_.sent(1);
+    ASSERT_EQ(out.size(), 1u);
+    chunk.push_back(carried(out[0]));
+  }
+  right_.run(chunk, 1);
+  EXPECT_EQ(right_.refused(), std::vector(2, Reason::kLocal));
+  const auto arrived = right_.sent(0);
+  EXPECT_EQ(arrived.size(), 11u);
+  for (rte_mbuf* m : arrived) rte_pktmbuf_free(m);
+  EXPECT_EQ(right_.sa(2).packets.load(), 4u);
+  EXPECT_EQ(right_.ipsec().find(other.id)->usage.packets, 7u);
+}
+
 TEST_F(TwoGateways, PoliciesHoldForWhatComesInTheClear) {
   right_.tunnel();
   FrameOptions clear = from_left();

@@ -94,6 +94,22 @@ TEST(ReplayWindow, AgreesWithTheNaiveOne) {
   }
 }
 
+// prefetch() asks for it: of wide windows it lies elsewhere than of narrow ones.
+TEST(ReplayWindow, NextWordIsWhereTheNextNumberIsMarked) {
+  EXPECT_EQ(ReplayWindow(0).next_word(), nullptr);
+  for (const uint32_t window : kWindows) {
+    for (const uint64_t first : {uint64_t{0}, uint64_t{63}, uint64_t{5000}, uint64_t{1} << 35}) {
+      ReplayWindow ours(window, first);
+      for (uint64_t number = first + 1; number < first + 300; ++number) {
+        const std::atomic<uint64_t>* next = ours.next_word();
+        const uint64_t before = next->load();
+        ASSERT_EQ(ours.mark(number), Verdict::kFresh);
+        ASSERT_NE(next->load(), before) << window << " " << number;
+      }
+    }
+  }
+}
+
 TEST(ReplayWindow, WithoutAWindowTakesEverythingAndKeepsTheTop) {
   ReplayWindow off(0);
   for (const uint64_t number : {5, 5, 3, 0}) EXPECT_EQ(off.mark(number), Verdict::kFresh);

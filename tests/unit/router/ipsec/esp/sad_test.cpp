@@ -51,6 +51,24 @@ TEST(Sad, FindsBySpiDestinationAndFamily) {
   EXPECT_EQ(find(sad, {*IpAddress::parse("1.2.3.5"), 7}), nullptr);
 }
 
+TEST(Sad, HasSasOfAFamilyFromTheFirstToTheLast) {
+  Sad sad;
+  const SaId four = id4(1, 1), six{*IpAddress::parse("2001:db8::1"), 7};
+  auto sa4 = make_sa(four), again = make_sa(four), sa6 = make_sa(six);
+  const auto has = [&sad] { return std::pair(sad.has(Family::kIpv4), sad.has(Family::kIpv6)); };
+  EXPECT_EQ(has(), std::pair(false, false));
+  ASSERT_TRUE(sad.insert(sa4.get()));
+  EXPECT_EQ(has(), std::pair(true, false));
+  ASSERT_TRUE(sad.insert(again.get()));
+  ASSERT_TRUE(sad.insert(sa6.get()));
+  EXPECT_EQ(has(), std::pair(true, true));
+  EXPECT_EQ(sad.remove(four), again.get());
+  EXPECT_EQ(sad.remove(four), nullptr);
+  EXPECT_EQ(has(), std::pair(false, true)) << "the replaced one was no second";
+  EXPECT_EQ(sad.remove(six), sa6.get());
+  EXPECT_EQ(has(), std::pair(false, false));
+}
+
 TEST(Sad, InsertsIntoThePlaceOfTheSameIdAndSaysWhoWasThere) {
   Sad sad;
   const SaId id = id4(1, 1);

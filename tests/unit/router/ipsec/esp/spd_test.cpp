@@ -134,6 +134,22 @@ TEST_F(SpdTest, FindsNothingWhenEmpty) {
   EXPECT_EQ(spd.find(flow("2001:db8::1", "2001:db8::2"), 0), nullptr);
 }
 
+TEST_F(SpdTest, HasPoliciesOfAFamilyFromTheFirstToTheLast) {
+  const auto has = [this] { return std::pair(spd.has(Family::kIpv4), spd.has(Family::kIpv6)); };
+  EXPECT_EQ(has(), std::pair(false, false));
+  Policy* first = insert(selector("10.0.0.0/8", "0.0.0.0/0"));
+  EXPECT_EQ(has(), std::pair(true, false));
+  Policy* same = insert(selector("10.0.0.0/8", "0.0.0.0/0"));
+  Policy* other = insert(selector("::/0", "::/0"));
+  EXPECT_EQ(has(), std::pair(true, true));
+  remove(first);
+  EXPECT_EQ(has(), std::pair(true, true)) << "the one behind it";
+  remove(same);
+  EXPECT_EQ(has(), std::pair(false, true));
+  remove(other);
+  EXPECT_EQ(has(), std::pair(false, false));
+}
+
 TEST_F(SpdTest, TheBetterPriorityWinsAlsoAgainstAMoreSpecificSelector) {
   const FlowKey tcp = flow("10.1.0.1", "10.2.0.1", 6, 1, 2);
   const FlowKey udp = flow("10.1.0.1", "10.2.0.1", 17, 1, 2);
