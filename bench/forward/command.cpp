@@ -30,6 +30,11 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--rules", bed.rules, "policy rules of each family, none of which holds")
       ->check(CLI::Range(0u, 4000u))
       ->capture_default_str();
+  command
+      .add_option(
+          "--egress-mtu", bed.egress_mtu,
+          "MTU of the ports that packets leave by; longer ones are cut, IPv4 alone is measured")
+      ->check(CLI::Range(68u, 9000u));
   command.add_flag("!--no-counters", bed.counters, "without interface counters");
   command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
       ->delimiter(',')

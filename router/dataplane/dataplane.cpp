@@ -204,6 +204,8 @@ PacketAnswer Dataplane::explain(const PacketQuestion& question) const {
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
   for (const auto& stages : ipsec_) made += stages->encap.fragments_made();
+  for (const auto& worker : workers_) made += worker->counters().reasons.fragments.get();
+  made += slow_path_->counters().reasons.fragments.get();
   return made;
 }
 

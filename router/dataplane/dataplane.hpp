@@ -97,7 +97,7 @@ class Dataplane {
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
   PacketAnswer explain(const PacketQuestion& question) const;
   unsigned in_flight() const;       // packets in rings between threads and on devices
-  uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
+  uint64_t fragments_made() const;  // more packets than came in: cut to fit
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
  private:

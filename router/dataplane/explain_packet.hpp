@@ -42,7 +42,7 @@ struct PacketAnswer {
   Reason refused_by = Reason::kNone;
   uint16_t length = 0;                  // that was asked about
   uint32_t mtu = 0;                     // that it does not fit, of next hop or tunnel; 0: it fits
-  bool cut = false;                     // into fragments, each as ESP
+  bool cut = false;                     // into fragments; with an SA each as ESP
   bool redirects = false;               // it goes back: at times Linux tells its sender
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
