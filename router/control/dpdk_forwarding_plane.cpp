@@ -11,7 +11,8 @@
 
 namespace hecto::router {
 
-DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks) : locks_(locks), xdp_(locks) {}
+DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks)
+    : locks_(locks), xdp_(locks), receive_offloads_(locks) {}
 
 // The devices are let go once their ports are closed.
 DpdkForwardingPlane::~DpdkForwardingPlane() {
@@ -44,12 +45,13 @@ Result<void> DpdkForwardingPlane::take_device(const config::PortConfig& config) 
 void DpdkForwardingPlane::release_device(const config::PortConfig& config) {
   xdp_.stopped(config.name);
   const auto lock = device_lock(config);
-  if (!lock || locks_ == nullptr) return;
+  if (!lock) return;
   // One that was refused may name the device of one that runs.
   if (dataplane_)
     for (const auto& [name, port] : dataplane_->ports())
       if (const auto other = device_lock(port->config()); other && other->key == lock->key) return;
-  locks_->release(lock->key);
+  receive_offloads_.put_back(kernel_interface_of(config), lock->key);
+  if (locks_ != nullptr) locks_->release(lock->key);
 }
 
 Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config) const {
@@ -63,11 +65,18 @@ Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config)
 
 Result<config::PortCapability> DpdkForwardingPlane::probe(const config::PortConfig& config) {
   if (auto taken = take_device(config); !taken) return tl::unexpected(taken.error());
+  std::vector<std::string> stays_on;
+  if (const std::string interface = kernel_interface_of(config);
+      !interface.empty() && KernelInterface(interface).exists())
+    stays_on = receive_offloads_.turn_off(config.name, interface, device_lock(config)->key);
   auto port = Port::probe(config);
   if (!port) {
     release_device(config);
     return tl::unexpected(port.error());
   }
+  // A kernel interface by its own name has seen to it itself.
+  if (config.kind == config::DeviceKind::kVdev)
+    for (std::string& sentence : stays_on) (*port)->refuse(std::move(sentence));
   const config::PortCapability capability{(*port)->max_rx_queues(), (*port)->socket()};
   probed_[config.name] = std::move(*port);
   return capability;
@@ -364,13 +373,6 @@ unsigned DpdkForwardingPlane::in_flight() const {
 
 uint64_t DpdkForwardingPlane::fragments_made() const {
   return dataplane_->fragments_made();
-}
-
-uint64_t DpdkForwardingPlane::unfinished_checksums() const {
-  uint64_t packets = 0;
-  for (const auto& worker : dataplane_->workers())
-    packets += worker->counters().unfinished_checksums.get();
-  return packets;
 }
 
 }  // namespace hecto::router

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/receive_offloads.hpp"
 #include "router/control/xdp_watch.hpp"
 
 namespace hecto::router {
@@ -69,7 +70,6 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   std::optional<ExamplePacket> example(Reason reason) const override;
   unsigned in_flight() const override;
   uint64_t fragments_made() const override;
-  uint64_t unfinished_checksums() const override;
 
  private:
   PortStatus status(const Port& port) const;
@@ -78,6 +78,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
 
   InstanceLocks* const locks_;
   XdpWatch xdp_;
+  ReceiveOffloads receive_offloads_;
   std::map<std::string, std::unique_ptr<Port>> probed_;  // and not added yet
   std::unique_ptr<Dataplane> dataplane_;
   Ipsec* ipsec_ = nullptr;

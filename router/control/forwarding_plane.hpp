@@ -137,7 +137,6 @@ class ForwardingPlane {
   virtual std::optional<ExamplePacket> example(Reason reason) const = 0;
   virtual unsigned in_flight() const = 0;
   virtual uint64_t fragments_made() const = 0;
-  virtual uint64_t unfinished_checksums() const = 0;  // of packets received, sampled
 };
 
 }  // namespace hecto::router

@@ -48,6 +48,7 @@ class MemifGuard;
 class NeighborControl;
 class Notes;
 class Offload;
+class OffloadWatch;
 class PersistControl;
 class PuntControl;
 class ReloadControl;
@@ -109,6 +110,7 @@ class Router {
   const Gate& gate() const { return *gate_; }
   const TurnTimes& times() const { return times_; }
   const Sampler& sampler() const { return *sampler_; }
+  const OffloadWatch& offload_watch() const { return *offload_watch_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
@@ -146,6 +148,7 @@ class Router {
   std::unique_ptr<RestartControl> restart_;
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<LateRouteFiles> late_files_;
+  std::unique_ptr<OffloadWatch> offload_watch_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;
@@ -153,7 +156,7 @@ class Router {
   bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
   bool ran_ = false;
-  bool namespace_lost_ = false, checksums_told_ = false, small_pages_told_ = false;
+  bool namespace_lost_ = false, small_pages_told_ = false;
   bool answered_ = false;  // the API, once
   bool swept_ = false;     // Linux, of what an earlier run left
   bool tables_known_ = false;

@@ -20,6 +20,7 @@
 #include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
@@ -96,7 +97,8 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
       reloads_(std::make_unique<ReloadControl>()),
       restart_(std::make_unique<RestartControl>(service_, *notes_)),
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)),
-      late_files_(std::make_unique<LateRouteFiles>()) {
+      late_files_(std::make_unique<LateRouteFiles>()),
+      offload_watch_(std::make_unique<OffloadWatch>()) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);

@@ -160,7 +160,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     SnapshotBuilder::PortSetup setup;
     setup.id = port->id();
     setup.mac = port->mac();
-    setup.kernel_interface = port->kernel_interface();
+    setup.longest_frame = port->longest_frame();
     setup.opens_esp = port->crypto().opens;
     setup.seals_esp = port->crypto().seals;
     setup.checks_ipv4 = port->checks_ipv4();

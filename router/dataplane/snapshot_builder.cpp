@@ -29,7 +29,7 @@ SnapshotBuilder::SnapshotBuilder(size_t workers) : snapshot_(std::make_unique<Sn
 void SnapshotBuilder::add_port(const PortSetup& port) {
   PortView& view = snapshot_->ports[port.id];
   view.present = true;
-  view.check_checksums = port.kernel_interface;
+  view.longest_frame = port.longest_frame;
   view.opens_esp = port.opens_esp;
   view.trusts_checksums = port.checks_ipv4;
   snapshot_->seals_esp |= port.seals_esp;

@@ -51,7 +51,7 @@ class SnapshotBuilder {
   struct PortSetup {
     PortId id = 0;
     MacAddress mac{};
-    bool kernel_interface = false;
+    uint32_t longest_frame = 0;                 // as in PortView
     bool opens_esp = false, seals_esp = false;  // by its NIC
     bool checks_ipv4 = false;                   // its NIC, and says so
     std::vector<unsigned> queue_workers;        // by receive queue

@@ -46,7 +46,8 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kBadHeaderLength:
       return "Damaged or forged: capture some (--where drop) and look at the sender.";
     case Reason::kBadTotalLength:
-      return "Damaged or forged: capture some (--where drop) and look at the sender.";
+      return "Damaged or forged, or several packets in one: hecto show ports says where, and which "
+             "ethtool -K mends it.";
     case Reason::kBadChecksum:
       return "Damaged on the way before this router: look at the links and machines there.";
     case Reason::kMartianSource:

@@ -20,6 +20,7 @@ class Ipsec;
 class LinuxSide;
 class NicSessions;
 class Offload;
+class OffloadWatch;
 class PersistControl;
 class Routing;
 class Sampler;
@@ -54,7 +55,8 @@ nlohmann::json show_plan(const Running& running);
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
-                          const InterfaceTable& interfaces, const std::vector<PortStatus>& lost);
+                          const InterfaceTable& interfaces, const OffloadWatch& offloads,
+                          const std::vector<PortStatus>& lost);
 nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                                const ForwardingPlane& plane, const Sampler& sampler,
                                const LinuxSide* linux_side);

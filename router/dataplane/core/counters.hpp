@@ -30,6 +30,9 @@ inline constexpr unsigned kMaxInterfaces = 1024;
 struct alignas(64) PortCounters {
   Counter rx_packets, rx_bytes;
   Counter tx_packets, tx_bytes;
+  // Of a kernel interface: longer than a frame of its MTU, and, sampled, how many TCP and UDP
+  // checksums were looked at and how many of these were unfinished.
+  Counter rx_coalesced, rx_checked, rx_unfinished;
 };
 
 struct InterfaceCounters {

@@ -54,7 +54,9 @@ struct InterfaceView {
 // little-endian load of its six bytes gives it.
 struct PortView {
   bool present = false;
-  bool check_checksums = false;   // a kernel interface: watch for unfinished checksums
+  // A kernel interface: watched for what its offloads make of packets. Longer frames than this are
+  // no single ones; 0: it is none.
+  uint32_t longest_frame = 0;
   bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
   bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right
   unsigned features = 0;          // of its interfaces

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "router/dataplane/ports/interface_features.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -36,22 +38,6 @@ class Request {
  private:
   int socket_;
 };
-
-bool set_ethtool(const std::string& name, uint32_t command, uint32_t data) {
-  ::ethtool_value value{command, data};
-  Request r(name);
-  r.request.ifr_data = reinterpret_cast<char*>(&value);
-  return r.call(SIOCETHTOOL);
-}
-
-bool clear_flags(const std::string& name, uint32_t flags) {
-  ::ethtool_value value{ETHTOOL_GFLAGS, 0};
-  Request r(name);
-  r.request.ifr_data = reinterpret_cast<char*>(&value);
-  if (!r.call(SIOCETHTOOL)) return false;
-  if ((value.data & flags) == 0) return true;
-  return set_ethtool(name, ETHTOOL_SFLAGS, value.data & ~flags);
-}
 
 }  // namespace
 
@@ -127,11 +113,7 @@ int KernelInterface::numa_node() const {
 }
 
 std::vector<std::string> KernelInterface::make_transparent() {
-  std::vector<std::string> refused;
-  if (!set_ethtool(name_, ETHTOOL_SGRO, 0)) refused.emplace_back("GRO could not be turned off");
-  if (!clear_flags(name_, ETH_FLAG_LRO)) refused.emplace_back("LRO could not be turned off");
-  if (!clear_flags(name_, ETH_FLAG_RXVLAN))
-    refused.emplace_back("VLAN stripping could not be turned off");
+  std::vector<std::string> refused = turn_off_receive_offloads(name_);
   std::ofstream ipv6(fmt::format("/proc/sys/net/ipv6/conf/{}/disable_ipv6", name_));
   ipv6 << 1 << std::flush;
   if (!ipv6) refused.emplace_back("the kernel's IPv6 could not be turned off on it");

@@ -272,6 +272,11 @@ PortStatistics Port::statistics() const {
           queues_of(id_, std::max(rx_queues(), tx_queues()))};
 }
 
+uint32_t Port::longest_frame() const {
+  const bool kernel = kernel_ || driver_ == "net_af_packet" || af_xdp();
+  return kernel ? mtu_ + kL2Overhead_bytes - RTE_ETHER_CRC_LEN : 0;
+}
+
 uint16_t Port::largest_mtu() const {
   const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
   const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead_bytes;

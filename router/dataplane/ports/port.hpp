@@ -98,6 +98,8 @@ class Port {
   uint16_t tx_queues() const { return tx_queues_; }
   MacAddress mac() const;
   uint16_t mtu() const { return mtu_; }
+  // Of a kernel interface: what is longer is no single frame, or of a larger MTU. 0: it is none.
+  uint32_t longest_frame() const;
   bool kernel_interface() const { return kernel_.has_value(); }
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
   // The driver frees what it has sent as plain mbufs of the port's pool, unlooked at: nothing else

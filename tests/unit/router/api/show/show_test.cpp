@@ -5,6 +5,7 @@
 
 #include "router/api/show/advice.hpp"
 #include "router/api/show/names.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/punt/sessions.hpp"
@@ -29,7 +30,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     t.ports[wan.id].tx_bytes = 700;
   });
   bed->totals.ports[wan.id].rx_packets = 12;  // since the sample
-  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {});
+  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {});
   ASSERT_EQ(answer["ports"].size(), 2u);
   EXPECT_EQ(row(answer["ports"], "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
@@ -37,7 +38,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     "queues": {"rx": 2, "tx": 1}, "offloads": {"asked": ["rss", "tso"], "given": ["rss"]},
     "paths": {"rx": "Vector AVX2", "tx": null}, "refused": ["it has no TSO"], "trouble": [],
     "rx": {"packets": 12, "bytes": 1000, "pps": 10, "bps": 8000, "missed": 1, "no_mbuf": 2,
-           "errors": 3},
+           "errors": 3, "coalesced": 0, "unfinished": 0},
     "tx": {"packets": 7, "bytes": 700, "pps": 7, "bps": 5600, "errors": 4}})"));
 }
 
@@ -45,7 +46,7 @@ TEST(ShowPorts, ADeviceThatIsGoneIsDown) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.running.at("wan0").present = false;
   bed->plane.running.at("lan0").link = {true, 0};
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["link"]["up"], false);
   EXPECT_EQ(row(ports, "name", "lan0")["link"], json::parse(R"({"up": true, "speed_mbps": null})"));
 }
@@ -56,7 +57,7 @@ TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
   bed->plane.running.at("wan0").device_back = true;
   bed->plane.refused = {"wan0"};
   (void)bed->interfaces.watch();
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(),
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {},
                                 bed->interfaces.lost_ports())["ports"];
   EXPECT_EQ(row(ports, "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
@@ -64,7 +65,8 @@ TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
     "queues": {"rx": 0, "tx": 0}, "offloads": {"asked": [], "given": []}, "refused": [],
     "paths": {"rx": null, "tx": null},
     "trouble": ["eth1 is back but cannot be used: port wan0: the driver refused"],
-    "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0},
+    "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0,
+           "coalesced": 0, "unfinished": 0},
     "tx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "errors": 0}})"));
 }
 
@@ -76,7 +78,7 @@ TEST(ShowPorts, WhatSomebodyDidToThemIsTold) {
   link.name = "wan0";
   link.mtu = 1500;
   bed->events.link(link, false);
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["trouble"],
             json::parse(R"(["interface wan0: set down in Linux"])"));
   EXPECT_EQ(row(ports, "name", "lan0")["trouble"],
@@ -121,6 +123,22 @@ TEST(ShowInterfaces, WithoutLinux) {
   const json& lan = row(list, "name", "lan0");
   EXPECT_EQ(lan["up"], false);
   for (const char* key : {"tap", "namespace", "ifindex"}) EXPECT_EQ(lan[key], nullptr) << key;
+}
+
+TEST(ShowPorts, WhatOffloadsDidIsCountedAndNamed) {
+  const auto bed = ControlBed::started(kBase);
+  const PortId wan = bed->plane.running.at("wan0").id;
+  OffloadWatch watch;
+  second(*bed, [&](Totals& t) { t.ports[wan].rx_coalesced = 5; });
+  (void)watch.sampled(bed->plane, bed->sampler, OffloadWatch::Clock::now());
+  const json ports =
+      show_ports(bed->plane, bed->sampler, bed->interfaces.table(), watch, {})["ports"];
+  const json& row_of_wan = row(ports, "name", "wan0");
+  EXPECT_EQ(row_of_wan["rx"]["coalesced"], 5);
+  ASSERT_EQ(row_of_wan["trouble"].size(), 1u);
+  EXPECT_NE(row_of_wan["trouble"][0].get<std::string>().find("ethtool -K eth1 gro off lro off"),
+            std::string::npos);
+  EXPECT_TRUE(row(ports, "name", "lan0")["trouble"].empty());
 }
 
 TEST(ShowPools, CountsWhatFoundNothing) {
