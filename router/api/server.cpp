@@ -67,6 +67,15 @@ ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
   return backend.routes(query);
 }
 
+ApiResult get_mtu(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"address", "from"});
+  const auto to = address_of(parameters, "address");
+  const auto from = address_of(parameters, "from");
+  if (from && !to) throw Wrong{400, "from: goes with address"};
+  if (from && from->family != to->family) throw Wrong{400, "from: is not of the address's family"};
+  return backend.mtu(to, from);
+}
+
 ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
   bool persist = false;
@@ -241,6 +250,10 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
     if (method != "GET") throw no_such(request, "GET");
     const Parameters none(request, {});
     return path == "/v1/version" ? backend.version() : json{{"ok", true}};
+  }
+  if (path == "/v1/mtu") {
+    if (method != "GET") throw no_such(request, "GET");
+    return get_mtu(backend, request);
   }
   if (path == "/v1/routes") {
     if (method == "GET") return get_routes(backend, request);

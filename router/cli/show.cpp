@@ -149,6 +149,19 @@ int walk(const Session& session, const std::string& prefix) {
   return kDone;
 }
 
+int show_mtu(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  std::map<std::string, std::string> query;
+  if (!arguments.filter.empty() && !lookup::IpAddress::parse(arguments.filter))
+    return session.wrong_usage(
+        fmt::format("mtu: \"{}\" is no address; use one like 203.0.113.9", arguments.filter));
+  if (arguments.filter.empty() && !arguments.from.empty())
+    return session.wrong_usage("mtu: --from goes with an ADDRESS");
+  if (!arguments.filter.empty()) query["address"] = arguments.filter;
+  if (!arguments.from.empty()) query["from"] = arguments.from;
+  return session.show(session.get("/v1/mtu", query), render_mtu);
+}
+
 int show_routes(const Session& session) {
   const std::string& filter = session.arguments().filter;
   const bool address = lookup::IpAddress::parse(filter).has_value();
@@ -175,6 +188,7 @@ int show(const Session& session) {
   const Arguments& arguments = session.arguments();
   const auto once = [&] {
     if (arguments.object == "routes") return show_routes(session);
+    if (arguments.object == "mtu") return show_mtu(session);
     const Render render = renderer(arguments.object);
     return arguments.filter.empty() ? show_all(session, render) : show_named(session, render);
   };

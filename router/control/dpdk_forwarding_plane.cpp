@@ -245,6 +245,9 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.link = port.link();
   s.mac = port.mac();
   s.mtu = port.mtu();
+  s.largest_mtu = port.largest_mtu();
+  if (const std::string device = kernel_interface_of(port.config()); !device.empty())
+    s.device_mtu = KernelInterface(device).mtu().value_or(0);
   s.rx_queues = port.rx_queues();
   s.tx_queues = port.tx_queues();
   s.asked = port.asked();

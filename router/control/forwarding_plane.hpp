@@ -39,6 +39,8 @@ struct PortStatus {
   LinkState link;
   MacAddress mac{};
   uint16_t mtu = 1500;
+  uint16_t largest_mtu = 9000;  // that driver and buffers take as they were set up
+  uint16_t device_mtu = 0;      // of a kernel interface, as the kernel has it; 0: it is none
   uint16_t rx_queues = 1, tx_queues = 1;
   std::vector<std::string> asked, given, refused;  // offloads, and what became of them
   std::string receive_path, transmit_path;         // the driver's words for its loops; empty: none

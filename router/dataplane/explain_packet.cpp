@@ -164,6 +164,9 @@ void read_tunnel(const esp::Packet& packet, const TableViews& tables, uint32_t n
     answer.reason = Encap::reason_without_next_hop(packet, *record, tables);
     return;
   }
+  const uint32_t path = packet.sa->path_mtu(now_s);
+  const uint32_t outer = path == 0 ? record->mtu : std::min<uint32_t>(record->mtu, path);
+  answer.tunnel = {id.destination, record->mtu, path, packet.sa->inner_mtu(outer)};
   const bool expired = packet.ip[packet.ip[0] >> 4 == 4 ? 8 : 7] <= 1;
   const Encap::Fit fit = Encap::fit_of(packet, *record, now_s);
   if (expired && (fit.fits || packet.sa->mode == IpsecMode::kTunnel)) {

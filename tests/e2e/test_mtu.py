@@ -149,6 +149,31 @@ def test_a_flood_of_what_must_be_cut_harms_nobody_else(lab):
              "the buffers are back")
 
 
+def test_show_mtu_names_what_differs(lab):
+    ports = {name: dict(each) for name, each in PORTS.items()}
+    ports["b0"]["mtu"] = 1400
+    pair = make_pair(lab, ports=ports)
+    def rows():
+        return {row["name"]: row for row in pair.router.get("/v1/mtu")["interfaces"]}
+    wait_for(lambda: rows()["b0"]["linux"] == 1400, 5, "the twin is known")
+    assert rows()["b0"] | {"port_most": 0} == {
+        "name": "b0", "port": "b0", "vlan": None, "mtu": 1400, "file": 1400, "port_mtu": 1400, "port_most": 0,
+        "device": 1400, "linux": 1400, "mss_clamp": "off", "mismatches": []}
+    pair.router.linux_sh("ip route add 203.0.113.0/24 via 10.2.0.1 mtu 1300")
+    pair.a.ping("10.2.0.1", count=1, ok=False)
+    wait_for(lambda: pair.router.get("/v1/mtu?address=203.0.113.9")["path"]["mtu"] == 1300, 5, "the route's")
+    out = pair.router.cli("show", "mtu", "203.0.113.9")
+    assert "to 203.0.113.9 (203.0.113.0/24): 1300 bytes at most" in out, out
+    assert "the route says mtu 1300, b0 has 1400" in out, out
+    pair.router.space.sh("ip link set vb mtu 1350")
+    out = pair.router.cli("show", "mtu")
+    assert "the kernel's vb has 1350, the port 1400" in out and '"ip link set dev vb mtu 1400"' in out, out
+    pair.router.linux_sh("ip link add link a0 name a0.9 type vlan id 9")
+    pair.router.linux_sh("ip link set a0.9 mtu 1280 up")
+    wait_for(lambda: "a0.9" in rows() and rows()["a0.9"]["mismatches"], 5, "the VLAN")
+    assert rows()["a0.9"]["mtu"] == 1280 and "twin a0.9 has 1280" in rows()["a0.9"]["mismatches"][0], rows()["a0.9"]
+
+
 @pytest.mark.parametrize("far, payload", [("10.2.0.1", 8972), ("fd00:2::1", 8952)],
                          ids=["v4", "v6"])
 def test_9000_bytes_cross(lab, far, payload):

@@ -84,6 +84,13 @@ nlohmann::json show_page(const Routing& routing, const RoutePage& page,
 // The routes of an address, and what becomes of a packet to it.
 nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation,
                                 const PacketAnswer& packet, const PersistControl& persist);
+// mtu.cpp. What carries how long packets; the way to an address, where one is asked about.
+struct MtuPath {
+  const Explanation& explanation;
+  const PacketAnswer& packet;
+};
+nlohmann::json show_mtu(const InterfaceTable& interfaces, const Routing& routing,
+                        const ForwardingPlane& plane, const MtuPath* path);
 // `offload`: null without a device; `found`: devices, or why there is none.
 nlohmann::json show_offload(const std::string& found, const Offload* offload,
                             const Dataplane& dataplane);

@@ -44,6 +44,9 @@ Result<void> Port::describe() {
   driver_ = device.driver_name != nullptr ? device.driver_name : "unknown";
   max_rx_queues_ = device.max_rx_queues;
   max_tx_queues_ = device.max_tx_queues;
+  // Memory drivers carry what their mbufs hold, whatever they say.
+  const bool nic = config_.kind == config::DeviceKind::kPci;
+  if (nic && device.max_mtu != 0) driver_mtu_ = device.max_mtu;
   gives_plain_mbufs_ = receives_plain_mbufs(driver_, device.tx_offload_capa);
   if (config_.kind == config::DeviceKind::kPci) socket_ = rte_eth_dev_socket_id(id_);
   if (kernel_) socket_ = kernel_->numa_node();

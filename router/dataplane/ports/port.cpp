@@ -280,7 +280,7 @@ uint32_t Port::longest_frame() const {
 uint16_t Port::largest_mtu() const {
   const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
   const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead_bytes;
-  return static_cast<uint16_t>(std::min<uint32_t>(fits, most_mtu_));
+  return static_cast<uint16_t>(std::min<uint32_t>({fits, most_mtu_, driver_mtu_}));
 }
 
 Result<void> Port::set_mtu(uint16_t mtu) {

@@ -176,7 +176,8 @@ class Port {
   uint16_t max_rx_queues_ = 0, max_tx_queues_ = 0;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
   uint16_t mtu_ = 1500;
-  uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
+  uint16_t most_mtu_ = 65535;    // that the frames of a kernel interface's driver hold
+  uint16_t driver_mtu_ = 65535;  // that the driver says is its largest
   bool sends_segments_ = false, checks_ipv4_ = false;
   std::vector<bool> plain_;      // by transmit queue: promised so
   bool plain_by_queue_ = false;  // each queue is told, not the port

@@ -47,6 +47,18 @@ TEST(ApiServer, KnowsEveryNoun) {
   EXPECT_EQ(json::parse(ask(backend, "GET /v1/version").body)["name"], "hectod");
 }
 
+TEST(ApiServer, AsksForTheMtuOfAWay) {
+  FakeBackend backend;
+  EXPECT_EQ(ask(backend, "GET /v1/mtu").status, 200);
+  EXPECT_EQ(backend.asked(), "mtu");
+  EXPECT_EQ(ask(backend, "GET /v1/mtu?address=2001:db8::1&from=2001:db8::2").status, 200);
+  EXPECT_EQ(backend.asked(), "mtu 2001:db8::1 from 2001:db8::2");
+  EXPECT_EQ(ask(backend, "POST /v1/mtu").status, 405);
+  for (const char* query :
+       {"address=wan0", "from=10.0.0.1", "address=10.0.0.1&from=2001:db8::1", "prefix=10.0.0.0/8"})
+    EXPECT_EQ(ask(backend, std::string("GET /v1/mtu?") + query).status, 400) << query;
+}
+
 TEST(ApiServer, PassesTheBackendsErrorsOn) {
   FakeBackend backend;
   const HttpAnswer stopping = ask(backend, "GET /v1/plan");

@@ -32,6 +32,11 @@ class DocumentedBackend : public router::test::FakeBackend {
                                   "punt",     "pools",   "config",     "plan"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
+  ApiResult mtu(const std::optional<lookup::IpAddress>& to,
+                const std::optional<lookup::IpAddress>& from) override {
+    FakeBackend::mtu(to, from);
+    return test::documented("mtu");
+  }
   // Three pages of one prefix each.
   ApiResult routes(const router::RoutesQuery& query) override {
     FakeBackend::routes(query);

@@ -334,6 +334,31 @@ pool_0_2176       0  65,535   8,200  13%     57,335    2,176 B          0  wan0
 )");
 }
 
+TEST(Render, MtuOfInterfacesAndOnTheWayToAnAddress) {
+  EXPECT_EQ(render_mtu(documented("mtu"), {}),
+            R"(interface   mtu  file  port  at most  device  linux  mss
+wan0       1500  9000  1500     1766    1500   1500
+wan0.7     1400        1500     1766    1500   1400  clamped
+
+wan0: the file says 9000, it has 1500: driver and buffers take 1766 at most as they were set up
+wan0.7: twin wan0.7 has 1400, the port's interface 1500: Linux and the fast path send at most 1400
+
+to 203.0.113.9 (203.0.113.0/24): 1338 bytes at most
+  via 192.0.2.9 on wan0: 1480 by its route, the interface takes 1500
+  SPI 0x00001001 to 198.51.100.1: 1338 inside, the next hop takes 1500, the path told 1400
+  the route says mtu 1480, wan0 has 1500
+  a router on the way to 198.51.100.1 has told 1400 (ICMP), the next hop takes 1500
+  as ESP to 198.51.100.1 1338 bytes become 1400 at most
+)");
+  json answer = documented("mtu");
+  answer["path"]["mtu"] = nullptr;
+  answer["path"]["tunnel"] = nullptr;
+  EXPECT_NE(render_mtu(answer, {}).find("to 203.0.113.9 (203.0.113.0/24): nothing goes there\n"),
+            std::string::npos);
+  answer["path"] = nullptr;
+  EXPECT_EQ(render_mtu(answer, {}).find("to 203"), std::string::npos);
+}
+
 TEST(Render, ConfigIsAFileThatCanBeLoaded) {
   EXPECT_EQ(render_config(documented("config"), {}),
             "# auto: workers: {0: [2, 3]}\nworkers: {0: [2, 3]}\nports:\n  …\n");
@@ -361,13 +386,21 @@ TEST(Render, Trace) {
 TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   using Render = std::string (*)(const json&, Style);
   const std::pair<const char*, Render> renders[] = {
-      {"summary", render_summary},       {"ports", render_ports},
-      {"interfaces", render_interfaces}, {"neighbors", render_neighbors},
-      {"rules", render_rules},           {"nexthops", render_nexthops},
-      {"workers", render_workers},       {"drops", render_drops},
-      {"pools", render_pools},           {"punt", render_punt},
-      {"config", render_config},         {"plan", render_plan},
-      {kWalk, render_route_counts},      {kWalk, render_route_page},
+      {"summary", render_summary},
+      {"ports", render_ports},
+      {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors},
+      {"rules", render_rules},
+      {"nexthops", render_nexthops},
+      {"workers", render_workers},
+      {"drops", render_drops},
+      {"pools", render_pools},
+      {"punt", render_punt},
+      {"config", render_config},
+      {"plan", render_plan},
+      {"mtu", render_mtu},
+      {kWalk, render_route_counts},
+      {kWalk, render_route_page},
       {kAddress, render_explanation},
   };
   for (const auto& [heading, render] : renders) {
