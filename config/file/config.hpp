@@ -29,12 +29,16 @@ enum class DeviceKind : uint8_t {
 
 using hecto::IdleMode;
 
+// Whether the MSS of TCP that is forwarded through an interface is lowered to what its ways carry.
+enum class MssClamp : uint8_t { kOff, kAuto };
+
 // A VLAN sub-interface of a port; its interface is named "<port>.<id>".
 struct VlanConfig {
   uint16_t id = 0;  // 1 to 4094
   std::vector<IpPrefix> addresses;
   std::optional<uint16_t> mtu;  // default: the port's
   UrpfMode urpf = UrpfMode::kOff;
+  MssClamp mss_clamp = MssClamp::kOff;
   bool operator==(const VlanConfig&) const = default;
 };
 
@@ -55,6 +59,7 @@ struct PortConfig {
   std::optional<MacAddress> mac;
   bool promiscuous = false;
   UrpfMode urpf = UrpfMode::kOff;
+  MssClamp mss_clamp = MssClamp::kOff;
   bool counters = false;  // per-interface packet and byte counters
   SpreadMode spread = SpreadMode::kNever;
   std::vector<VlanConfig> vlans;

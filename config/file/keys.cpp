@@ -103,6 +103,9 @@ constexpr Key<PortConfig> kPorts[] = {
   word<&PortConfig::urpf>("urpf", kReload,
       "Reverse path filter (RFC 3704): drop packets whose source has no route (loose), or not "
       "through this interface (strict)."),
+  word<&PortConfig::mss_clamp>("mss_clamp", kReload,
+      "auto: the MSS of TCP that is forwarded through this interface, either way, is lowered to what "
+      "the MTUs of both its interfaces, and its route's, carry."),
   boolean<&PortConfig::counters>("counters", kReload,
       "Count packets and bytes per interface."),
   word<&PortConfig::spread>("spread", kRestart,
@@ -120,6 +123,7 @@ constexpr Key<VlanConfig> kVlans[] = {
   integer<&VlanConfig::mtu>("mtu", {576, 9000, "{low} to the port's mtu (from 1280 with IPv6)"},
       kReload, "Longest IP packet, bytes.").otherwise("the port's"),
   word<&VlanConfig::urpf>("urpf", kReload, "As of the port."),
+  word<&VlanConfig::mss_clamp>("mss_clamp", kReload, "As of the port."),
 };
 
 constexpr Key<LinuxConfig> kLinux[] = {

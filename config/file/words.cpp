@@ -9,6 +9,10 @@
 
 namespace hecto::config {
 
+const char* to_string(MssClamp clamp) noexcept {
+  return clamp == MssClamp::kAuto ? "auto" : "off";
+}
+
 const char* to_string(Ipv4Engine engine) noexcept {
   switch (engine) {
     case Ipv4Engine::kDirect:

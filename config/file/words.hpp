@@ -24,6 +24,10 @@ struct LegalValues<UrpfMode> {
   static constexpr std::array kAll = {UrpfMode::kOff, UrpfMode::kLoose, UrpfMode::kStrict};
 };
 template <>
+struct LegalValues<MssClamp> {
+  static constexpr std::array kAll = {MssClamp::kOff, MssClamp::kAuto};
+};
+template <>
 struct LegalValues<RouteType> {
   static constexpr std::array kAll = {RouteType::kUnicast, RouteType::kBlackhole,
                                       RouteType::kUnreachable, RouteType::kProhibit};
@@ -71,6 +75,7 @@ struct LegalValues<StuckWorker> {
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 
+const char* to_string(MssClamp clamp) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(OffloadMode mode) noexcept;
 const char* to_string(SpreadMode mode) noexcept;

@@ -147,6 +147,8 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.redirects4 = interface.switches.redirects4;
   setup.redirects6 = interface.switches.redirects6;
   setup.accept_local = interface.switches.accept_local;
+  setup.mtu = interface.mtu;
+  setup.clamps_mss = interface.clamps_mss;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;

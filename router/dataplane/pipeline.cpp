@@ -6,6 +6,7 @@
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
+#include "router/dataplane/stages/mss_clamp.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
@@ -153,6 +154,10 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureUrpf) {
     check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
     check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
+    if (snapshot_->clamps_mss) [[unlikely]] {
+      clamp_mss(chunk.v4, options_.tables.next_hops, *snapshot_);
+      clamp_mss(chunk.v6, options_.tables.next_hops, *snapshot_);
+    }
   }
   if (rules_ != nullptr) [[unlikely]] {
     apply_rules(chunk.v4, chunk, options_.tables, *rules_);

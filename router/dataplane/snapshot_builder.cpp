@@ -80,6 +80,9 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.forwards6 = interface.forwards6;
   view.redirects4 = interface.redirects4;
   view.redirects6 = interface.redirects6;
+  view.mtu = interface.mtu;
+  view.clamps_mss = interface.clamps_mss;
+  snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);
   const bool checks_sources =
       interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
@@ -105,6 +108,12 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   for (unsigned i = 0; i < kMaxPorts; ++i) {
     snapshot_->ports[i].vlans = std::move(vlans_[i]);
     snapshot_->ports[i].down = std::move(down_[i]);
+  }
+  // What leaves by the interface that clamps may come in by any.
+  if (snapshot_->clamps_mss) {
+    snapshot_->features |= kFeatureUrpf;
+    for (PortView& port : snapshot_->ports)
+      if (port.present) port.features |= kFeatureUrpf;
   }
   snapshot_->generation = generation;
   snapshot_->linux_side = linux_side;

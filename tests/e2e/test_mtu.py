@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from scapy.layers.inet import IP, UDP, IPOption
+from scapy.layers.inet import IP, TCP, UDP, IPOption, in4_chksum
+from scapy.layers.inet6 import IPv6, in6_chksum
 from scapy.layers.l2 import Dot1Q, Ether
 
 from conftest import PORTS, make_pair
@@ -26,6 +27,12 @@ s.bind(("", 9999))
 s.settimeout(10)
 print("ready", flush=True)
 print(json.dumps([s.recv(65536).hex() for _ in range(int(sys.argv[1]))]), flush=True)
+"""
+ACCEPT = """
+import socket, sys
+s = socket.create_server((sys.argv[1], 8080), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+while True:
+    s.accept()[0].close()
 """
 
 SMALL = {name: {**port, "mtu": 1400} if name == "b0" else port for name, port in PORTS.items()}
@@ -172,6 +179,41 @@ def test_show_mtu_names_what_differs(lab):
     pair.router.linux_sh("ip link set a0.9 mtu 1280 up")
     wait_for(lambda: "a0.9" in rows() and rows()["a0.9"]["mismatches"], 5, "the VLAN")
     assert rows()["a0.9"]["mtu"] == 1280 and "twin a0.9 has 1280" in rows()["a0.9"]["mismatches"][0], rows()["a0.9"]
+
+
+@pytest.mark.parametrize("far, headers", [("10.2.0.1", 40), ("fd00:2::1", 60)], ids=["v4", "v6"])
+def test_mss_is_clamped(lab, far, headers):
+    """The option of SYNs both ways as the hosts see it; a reload turns it on and off."""
+    ports = {name: dict(each) for name, each in PORTS.items()}
+    ports["b0"]["mtu"] = 1400
+    pair = make_pair(lab, ports=ports)
+    wait_for(lambda: " 1 received" in pair.a.ping(far, count=1, timeout=1, ok=False), 10, "b is known")
+    pair.b.start([sys.executable, "-c", ACCEPT, far])
+
+    def seen():
+        """MSS of the SYN as it comes to b, and of the answer as it comes to a."""
+        family = IPv6 if ":" in far else IP
+        with Wire(pair.a) as at_a, Wire(pair.b) as at_b:
+            pair.a.sh([sys.executable, "-c", f"import socket; socket.create_connection(('{far}', 8080), 5)"])
+            def mss(wire):
+                syn = wire.receive(lambda p: TCP in p and p[TCP].flags.S, 1, 3)[0]
+                assert in4_chksum(6, syn[IP], bytes(syn[TCP])) == 0 if family is IP else \
+                    in6_chksum(6, syn[IPv6], bytes(syn[TCP])) == 0, syn
+                return dict(syn[TCP].options)["MSS"]
+            return mss(at_b), mss(at_a)
+
+    wait_for(lambda: seen(), 10, "b accepts")
+    assert seen() == (1500 - headers, 1500 - headers)
+    pair.config["ports"]["a0"]["mss_clamp"] = "auto"
+    pair.router.write(pair.config)
+    assert pair.router.request("POST", "/v1/reload")[0] == 200
+    wait_for(lambda: seen() == (1400 - headers, 1400 - headers), 5, "it is clamped by b0's MTU both ways")
+    assert {row["name"]: row["mss_clamp"] for row in pair.router.get("/v1/mtu")["interfaces"]} == {
+        "a0": "auto", "b0": "off"}
+    del pair.config["ports"]["a0"]["mss_clamp"]
+    pair.router.write(pair.config)
+    assert pair.router.request("POST", "/v1/reload")[0] == 200
+    wait_for(lambda: seen() == (1500 - headers, 1500 - headers), 5, "it is not any more")
 
 
 @pytest.mark.parametrize("far, payload", [("10.2.0.1", 8972), ("fd00:2::1", 8952)],

@@ -26,8 +26,10 @@ class Wakeup;
 // Features a pipeline is compiled for. The first three are those of the port that packets come in
 // by; a snapshot's are those of all ports.
 enum Feature : unsigned {
-  kFeatureVlan = 1,      // it has tagged interfaces
-  kFeatureUrpf = 2,      // some interface checks the way back to the source, or does not forward
+  kFeatureVlan = 1,  // it has tagged interfaces
+  // Some interface checks the way back to the source, does not forward, or clamps MSS; packets that
+  // leave by one that clamps come in by any port.
+  kFeatureUrpf = 2,
   kFeatureCounters = 4,  // some interface counts packets and bytes
   kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
   kFeatureIpsec = 16,    // there is an SA or a policy
@@ -45,6 +47,8 @@ struct InterfaceView {
   // By accept_local: our own IPv4 addresses there, which uRPF takes as sources; loose any of ours.
   bool accepts_own = false;
   std::vector<uint32_t> own4 = {};  // host order
+  uint16_t mtu = 0;                 // bytes of L3 packet
+  bool clamps_mss = false;          // of TCP that comes in or leaves here
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
   lookup::Ipv6Address address6{};
@@ -133,9 +137,10 @@ struct Snapshot {
   uint64_t generation = 0;
   unsigned features = 0;
   bool linux_side = false;
-  bool closed = false;     // nothing is forwarded: not all routes and policies are known
-  bool observed = false;   // somebody traces or captures
-  bool seals_esp = false;  // some port's NIC does
+  bool closed = false;      // nothing is forwarded: not all routes and policies are known
+  bool observed = false;    // somebody traces or captures
+  bool seals_esp = false;   // some port's NIC does
+  bool clamps_mss = false;  // some interface does
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;  // the longest
   uint32_t ecmp_seed = 0;       // of the flow hash

@@ -107,6 +107,7 @@ class RandomConfig {
     p.counters = flip();
     p.spread = static_cast<SpreadMode>(below(3));
     p.urpf = static_cast<UrpfMode>(below(3));
+    p.mss_clamp = static_cast<MssClamp>(below(2));
     for (uint16_t id : {5, 4094}) {
       if (flip()) continue;
       VlanConfig v;
@@ -115,6 +116,7 @@ class RandomConfig {
           *IpPrefix::parse_interface("172." + std::to_string(id % 200) + "." + n + ".1/24")};
       if (flip()) v.mtu = static_cast<uint16_t>(576 + below(p.mtu - 575u));
       v.urpf = static_cast<UrpfMode>(below(3));
+      v.mss_clamp = static_cast<MssClamp>(below(2));
       p.vlans.push_back(v);
     }
     return p;
