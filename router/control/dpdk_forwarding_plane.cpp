@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "config/file/load_bond.hpp"
 #include "router/control/ecmp_seed.hpp"
 #include "router/control/instance.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/idle_policy.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/punt/sessions.hpp"
 #include "router/ipsec/ipsec.hpp"
 
@@ -41,28 +43,47 @@ Result<void> DpdkForwardingPlane::take_device(const config::PortConfig& config) 
   return interface.empty() ? Result<void>{} : xdp_.clear_way(config.name, interface, lock->key);
 }
 
+// All members of a bond, or none.
+Result<void> DpdkForwardingPlane::take_devices(const config::PortConfig& config) {
+  for (const config::PortConfig& part : parts_of(config))
+    if (auto taken = take_device(part); !taken) {
+      release_device(config);
+      return taken;
+    }
+  return {};
+}
+
+bool DpdkForwardingPlane::uses_device(const std::string& key) const {
+  if (!dataplane_) return false;
+  for (const auto& [name, port] : dataplane_->ports())
+    for (const config::PortConfig& part : parts_of(port->config()))
+      if (const auto other = device_lock(part); other && other->key == key) return true;
+  return false;
+}
+
 void DpdkForwardingPlane::release_device(const config::PortConfig& config) {
   xdp_.stopped(config.name);
-  const auto lock = device_lock(config);
-  if (!lock || locks_ == nullptr) return;
+  if (locks_ == nullptr) return;
   // One that was refused may name the device of one that runs.
-  if (dataplane_)
-    for (const auto& [name, port] : dataplane_->ports())
-      if (const auto other = device_lock(port->config()); other && other->key == lock->key) return;
-  locks_->release(lock->key);
+  for (const config::PortConfig& part : parts_of(config))
+    if (const auto lock = device_lock(part); lock && !uses_device(lock->key))
+      locks_->release(lock->key);
 }
 
 Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config) const {
-  const std::string interface = kernel_interface_of(config);
-  if (interface.empty() || KernelInterface(interface).exists()) return {};
-  return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
-                          "those there are",
-                          config.name, config.device),
-              ENODEV);
+  for (const config::PortConfig& part : parts_of(config)) {
+    const std::string interface = kernel_interface_of(part);
+    if (interface.empty() || KernelInterface(interface).exists()) continue;
+    return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
+                            "those there are",
+                            part.name, part.device),
+                ENODEV);
+  }
+  return {};
 }
 
 Result<config::PortCapability> DpdkForwardingPlane::probe(const config::PortConfig& config) {
-  if (auto taken = take_device(config); !taken) return tl::unexpected(taken.error());
+  if (auto taken = take_devices(config); !taken) return tl::unexpected(taken.error());
   auto port = Port::probe(config);
   if (!port) {
     release_device(config);
@@ -113,6 +134,17 @@ Result<void> DpdkForwardingPlane::set_mtu(const std::string& port, uint16_t mtu)
 Result<void> DpdkForwardingPlane::set_promiscuous(const std::string& port, bool on) {
   Port* const found = dataplane_->port(port);
   return found == nullptr ? fail("there is no port " + port) : found->set_promiscuous(on);
+}
+
+bool DpdkForwardingPlane::follow_members() {
+  return dataplane_->follow_members();
+}
+
+std::vector<BondStatus> DpdkForwardingPlane::bonds() const {
+  std::vector<BondStatus> all;
+  for (const auto& [name, port] : dataplane_->ports())
+    if (port->bond() != nullptr) all.push_back(port->bond()->status());
+  return all;
 }
 
 bool DpdkForwardingPlane::spread(const std::string& port, QueueId queue, const SpreadCosts& costs) {

@@ -32,6 +32,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   Result<void> set_mtu(const std::string& port, uint16_t mtu) override;
   Result<void> set_promiscuous(const std::string& port, bool on) override;
   void update_config(const config::PortConfig& config) override;
+  bool follow_members() override;
+  std::vector<BondStatus> bonds() const override;
   bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override;
   std::vector<std::string> mend_ports() override { return xdp_.check(); }
 
@@ -73,7 +75,9 @@ class DpdkForwardingPlane final : public ForwardingPlane {
 
  private:
   PortStatus status(const Port& port) const;
+  Result<void> take_devices(const config::PortConfig& config);
   Result<void> take_device(const config::PortConfig& config);
+  bool uses_device(const std::string& key) const;
   void release_device(const config::PortConfig& config);
 
   InstanceLocks* const locks_;

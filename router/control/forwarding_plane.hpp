@@ -18,6 +18,7 @@
 #include "config/placement/placement.hpp"
 #include "router/control/interface_table.hpp"
 #include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/ports/bond_status.hpp"
 #include "router/dataplane/ports/port.hpp"
 
 namespace hecto::router {
@@ -95,6 +96,9 @@ class ForwardingPlane {
   // The queue goes over the workers of its socket from now on; takes its turn at once. False: it does not
   // wait for that.
   virtual bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) = 0;
+  // Members of bonds whose link or device came or went, in or out. True: some did.
+  virtual bool follow_members() { return false; }
+  virtual std::vector<BondStatus> bonds() const { return {}; }  // by name
   // Once a second: what somebody did to the ports' devices, a line each, mended where it can be.
   virtual std::vector<std::string> mend_ports() = 0;
 

@@ -233,6 +233,7 @@ void InterfaceControl::note_refusals(const std::vector<std::string>& lines) {
 }
 
 void InterfaceControl::poll_links() {
+  (void)plane_.follow_members();
   for (const PortStatus& port : plane_.ports()) {
     const bool up = port.up();
     for (auto& [id, interface] : table_.all()) {

@@ -33,6 +33,7 @@
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/ports/carrier_news.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/ports/port_news.hpp"
@@ -132,6 +133,9 @@ void Router::turn(int timeout_ms) {
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
     } else if (fd == PortNews::of_process().fd()) {
       PortNews::of_process().take();
+      interfaces_->poll_links();
+    } else if (fd == carriers_->fd()) {
+      carriers_->take();
       interfaces_->poll_links();
     } else if (linux_ && fd == linux_->fd()) {
       times_.reads_routes();

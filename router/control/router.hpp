@@ -32,6 +32,7 @@ struct Topology;
 namespace hecto::router {
 
 class CaptureControl;
+class CarrierNews;
 class Dataplane;
 class DpdkForwardingPlane;
 class Eal;
@@ -150,6 +151,7 @@ class Router {
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;
+  std::unique_ptr<CarrierNews> carriers_;
   bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
   bool ran_ = false;

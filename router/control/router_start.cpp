@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "config/file/words.hpp"
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
@@ -33,6 +34,7 @@
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/ports/carrier_news.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/ports/port_news.hpp"
@@ -119,6 +121,8 @@ Result<void> Router::start_environment() {
   watch(commands_.fd());
   watch(timer_.get());
   watch(PortNews::of_process().fd());
+  carriers_ = std::make_unique<CarrierNews>();
+  if (carriers_->fd() >= 0) watch(carriers_->fd());
   return {};
 }
 
@@ -233,7 +237,7 @@ void Router::log_start() {
                  idle_words(running_->config.idle_of(worker.cpu)));
   for (const PortStatus& port : plane_->ports()) {
     spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
-                 port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
+                 device_words(port.config), port.driver, port.rx_queues, port.tx_queues, port.mtu);
     for (const std::string& sentence : port.refused)
       spdlog::info("port {}: {}", port.name(), sentence);
   }

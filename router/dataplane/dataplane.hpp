@@ -56,6 +56,8 @@ class Dataplane {
   Result<void> add_port(std::unique_ptr<Port> port, const config::Placement& placement);
   // Publishes without it, waits for readers, then stops and closes it.
   void remove_port(const std::string& name);
+  // Members of bonds whose link or device came or went, in or out. True: some did.
+  bool follow_members();
   // While running. A refusal leaves the port as it was.
   Result<void> set_mtu(const std::string& name, uint16_t mtu);
   void set_interface(const InterfaceSetup& interface) { interfaces_[interface.id] = interface; }

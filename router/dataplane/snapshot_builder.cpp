@@ -43,6 +43,13 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   }
   for (size_t i = 0; i < workers.size(); ++i) workers[i].transmit[port.id] = port.transmit[i];
   snapshot_->slow_path[port.id] = port.transmit[workers.size()];
+  // Sent by who receives from it, where that has a transmit queue of its own; those have the first.
+  if (port.sends_lacp)
+    for (const unsigned worker : port.queue_workers)
+      if (const TransmitPath& path = port.transmit[worker]; path.handoff == nullptr) {
+        workers[worker].lacp.push_back({port.id, path.queue});
+        break;
+      }
   for (const auto& [ring, owner] : port.handoffs)
     workers[owner].handoffs.push_back({ring, port.id});
   for (QueueId queue = 0; queue < port.spreads.size(); ++queue)

@@ -53,6 +53,7 @@ class SnapshotBuilder {
     MacAddress mac{};
     bool kernel_interface = false;
     bool opens_esp = false, seals_esp = false;  // by its NIC
+    bool sends_lacp = false;                    // a bond's LACPDUs leave by a transmit queue
     bool checks_ipv4 = false;                   // its NIC, and says so
     std::vector<unsigned> queue_workers;        // by receive queue
     std::vector<TransmitPath> transmit;         // by worker, the slow path's behind them

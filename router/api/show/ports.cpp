@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/file/words.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"
@@ -24,7 +25,7 @@ json direction(const Sampler& sampler, uint64_t packets, uint64_t packets_before
 // What somebody else did to its device and to its interfaces' twins, and is not mended.
 std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& interfaces) {
   std::vector<std::string> sentences;
-  if (!port.present) sentences.push_back(port.config.device + " is gone");
+  if (!port.present) sentences.push_back(device_words(port.config) + " is gone");
   if (!port.trouble.empty()) sentences.push_back(port.trouble);
   for (const auto& [id, interface] : interfaces.all())
     if (interface.port_name == port.name() && !interface.trouble.empty())
@@ -39,7 +40,7 @@ json path(const std::string& words) {
 json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx, json tx) {
   const uint32_t speed = port.link.speed_mbps;
   return {{"name", port.name()},
-          {"device", port.config.device},
+          {"device", device_words(port.config)},
           {"driver", port.driver},
           {"socket", port.socket},
           {"link", {{"up", port.up()}, {"speed_mbps", speed == 0 ? json() : json(speed)}}},

@@ -112,10 +112,17 @@ struct HandoffQueue {
   PortId port = 0;
 };
 
+// A transmit queue of a bond with LACP, whose LACPDUs leave with a burst, be it an empty one.
+struct LacpQueue {
+  PortId port = 0;
+  QueueId queue = 0;
+};
+
 struct WorkerView {
   std::vector<ReceiveQueue> queues;
   std::vector<HandoffQueue> handoffs;
   std::vector<SpreadQueue> spreads;
+  std::vector<LacpQueue> lacp;
   std::array<TransmitPath, kMaxPorts> transmit{};
   IdleMode idle = IdleMode::kSleep;
   bool can_wait = true;  // each of its queues says when something came

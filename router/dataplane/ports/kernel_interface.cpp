@@ -5,6 +5,7 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -118,6 +119,34 @@ Result<void> KernelInterface::set_promiscuous(bool on) {
     if (r.call(SIOCSIFFLAGS)) return {};
   }
   return fail(fmt::format("{}: cannot change promiscuous mode: {}", name_, strerror(errno)), errno);
+}
+
+Result<MacAddress> KernelInterface::mac() const {
+  Request r(name_);
+  if (!r.call(SIOCGIFHWADDR))
+    return fail(fmt::format("{}: cannot read its MAC: {}", name_, strerror(errno)), errno);
+  MacAddress mac;
+  std::memcpy(mac.data(), r.request.ifr_hwaddr.sa_data, mac.size());
+  return mac;
+}
+
+Result<void> KernelInterface::set_mac(const MacAddress& mac) {
+  Request r(name_);
+  r.request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  std::memcpy(r.request.ifr_hwaddr.sa_data, mac.data(), mac.size());
+  if (r.call(SIOCSIFHWADDR)) return {};
+  return fail(fmt::format("{}: cannot set MAC {}: {}", name_, to_string(mac), strerror(errno)),
+              errno);
+}
+
+// Of this process's namespace, which /sys may not be.
+uint32_t KernelInterface::speed_mbps() const {
+  ::ethtool_cmd link{};
+  link.cmd = ETHTOOL_GSET;
+  Request r(name_);
+  r.request.ifr_data = reinterpret_cast<char*>(&link);
+  const uint32_t speed = r.call(SIOCETHTOOL) ? ethtool_cmd_speed(&link) : 0;
+  return speed == static_cast<uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
 }
 
 int KernelInterface::numa_node() const {

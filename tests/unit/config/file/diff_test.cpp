@@ -48,6 +48,24 @@ TEST(Diff, FindsAddedAndRemovedPorts) {
   EXPECT_EQ(d.lines, (Lines{"- port lan0", "+ port lan1"}));
 }
 
+TEST(Diff, RefusesOtherMembersOfABondThatRuns) {
+  const std::string before = "ports: {a: {bond: {members: [e, f]}}}";
+  const auto other = diff(read(before), read("ports: {a: {bond: {members: [e, g]}}}"));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error(),
+            Lines{"ports.a.bond: {mode: lacp, members: [e, f], hash: layer3+4, lacp_rate: slow, "
+                  "min_links: 1} runs, {mode: lacp, members: [e, g], hash: layer3+4, lacp_rate: "
+                  "slow, min_links: 1} is wanted, and this cannot change while running; restart "
+                  "hectod, or reload once without a and then with it"});
+  const auto taken = diff(read(before), read("ports: {b: {device: f}}"));
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(
+      taken.error(),
+      Lines{"ports.b.device: f is held by port a, and a port cannot be renamed while running; "
+            "reload once without it"});
+  EXPECT_TRUE(applied(before, before).empty());
+}
+
 TEST(Diff, TellsWhatChangesOnAPort) {
   auto d = applied(kBase, replaced(kBase, "lan0: {device: eth2}",
                                    "lan0: {device: eth2, mtu: 9000, counters: true, urpf: loose, "
