@@ -39,6 +39,7 @@ inline tl::unexpected<ApiError> api_fail(int status, std::string message,
 enum class Noun : uint8_t {
   kSummary,
   kPorts,
+  kBonds,
   kInterfaces,
   kNeighbors,
   kRules,

@@ -212,19 +212,13 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},
-    {"/v1/ports", Noun::kPorts},
-    {"/v1/interfaces", Noun::kInterfaces},
-    {"/v1/neighbors", Noun::kNeighbors},
-    {"/v1/rules", Noun::kRules},
-    {"/v1/nexthops", Noun::kNextHops},
-    {"/v1/workers", Noun::kWorkers},
-    {"/v1/offload", Noun::kOffload},
-    {"/v1/ipsec", Noun::kIpsec},
-    {"/v1/drops", Noun::kDrops},
-    {"/v1/pools", Noun::kPools},
-    {"/v1/config", Noun::kConfig},
-    {"/v1/plan", Noun::kPlan},
+    {"/v1/summary", Noun::kSummary},     {"/v1/ports", Noun::kPorts},
+    {"/v1/bonds", Noun::kBonds},         {"/v1/interfaces", Noun::kInterfaces},
+    {"/v1/neighbors", Noun::kNeighbors}, {"/v1/rules", Noun::kRules},
+    {"/v1/nexthops", Noun::kNextHops},   {"/v1/workers", Noun::kWorkers},
+    {"/v1/offload", Noun::kOffload},     {"/v1/ipsec", Noun::kIpsec},
+    {"/v1/drops", Noun::kDrops},         {"/v1/pools", Noun::kPools},
+    {"/v1/config", Noun::kConfig},       {"/v1/plan", Noun::kPlan},
     {"/v1/punt", Noun::kPunt},
 };
 

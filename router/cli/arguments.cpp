@@ -41,6 +41,8 @@ constexpr Noun kNouns[] = {
     {"summary", {{{"", "version, tables, rates, and what the operator should know"}}}},
     {"ports",
      {{{"[NAME]", "link, rates and losses; offloads asked and given; what the driver refused"}}}},
+    {"bonds",
+     {{{"[NAME]", "members, who is at their other end, packets, and what is wrong with them"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",

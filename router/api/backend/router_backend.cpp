@@ -99,6 +99,8 @@ json RouterBackend::answer(Noun noun) {
                            r.linux_side(), r.uptime(), r.warnings()});
     case Noun::kPorts:
       return show_ports(r.plane(), r.sampler(), interfaces, r.interfaces().lost_ports());
+    case Noun::kBonds:
+      return show_bonds(r.plane());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:

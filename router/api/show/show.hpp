@@ -51,6 +51,8 @@ struct Summary {
 nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
+// bonds.cpp
+nlohmann::json show_bonds(const ForwardingPlane& plane);
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,

@@ -339,6 +339,18 @@ TEST(Render, ConfigIsAFileThatCanBeLoaded) {
             "# auto: workers: {0: [2, 3]}\nworkers: {0: [2, 3]}\nports:\n  …\n");
 }
 
+TEST(Render, Bonds) {
+  EXPECT_EQ(
+      render_bonds(documented("bonds"), {}),
+      R"(uplink: lacp, layer3+4, LACPDUs fast, up, 1 of 2 active (min_links 1), 02:00:00:00:00:05
+member  state     speed  partner            key  port  we                  rx      tx  lost  changes
+eth1    active  25 Gb/s  02:00:00:00:99:01    7    11  sync coll dist  90,211  71,042
+eth2    waits   25 Gb/s                                -                   12      31     3        4
+! eth2: no LACP heard: is its other end a member of a bond with LACP?
+)");
+  EXPECT_EQ(render_bonds({{"bonds", json::array()}}, {}), "no port is a bond\n");
+}
+
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");
@@ -361,14 +373,14 @@ TEST(Render, Trace) {
 TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   using Render = std::string (*)(const json&, Style);
   const std::pair<const char*, Render> renders[] = {
-      {"summary", render_summary},       {"ports", render_ports},
-      {"interfaces", render_interfaces}, {"neighbors", render_neighbors},
-      {"rules", render_rules},           {"nexthops", render_nexthops},
-      {"workers", render_workers},       {"drops", render_drops},
-      {"pools", render_pools},           {"punt", render_punt},
-      {"config", render_config},         {"plan", render_plan},
-      {kWalk, render_route_counts},      {kWalk, render_route_page},
-      {kAddress, render_explanation},
+      {"summary", render_summary},     {"ports", render_ports},
+      {"bonds", render_bonds},         {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors}, {"rules", render_rules},
+      {"nexthops", render_nexthops},   {"workers", render_workers},
+      {"drops", render_drops},         {"pools", render_pools},
+      {"punt", render_punt},           {"config", render_config},
+      {"plan", render_plan},           {kWalk, render_route_counts},
+      {kWalk, render_route_page},      {kAddress, render_explanation},
   };
   for (const auto& [heading, render] : renders) {
     for (const json& top : {json(), json::array(), json(5), json::object()}) {
