@@ -118,6 +118,11 @@ TEST(Spread, WarnsOfOneSaOverSeveralWorkers) {
 TEST(Bonds, HaveQueuesOnTheFirstMembersSocketAndBuffersForAllMembers) {
   const std::string one = "ports: {up: {bond: {members: [\"0000:17:00.0\"]}}}";
   const std::string both = "ports: {up: {bond: {members: [\"0000:17:00.0\", \"0000:98:00.0\"]}}}";
+  const auto read = [](const std::string& yaml) {
+    Config config = hecto::config::read(yaml);
+    config.ports[0].rx_descriptors = 32768;
+    return config;
+  };
   const Placement alone = placed(read(one), box("two_socket_smt.xml"));
   const Placement p = placed(read(both), box("two_socket_smt.xml"));
   ASSERT_EQ(p.ports.size(), 1u);
@@ -126,6 +131,7 @@ TEST(Bonds, HaveQueuesOnTheFirstMembersSocketAndBuffersForAllMembers) {
   EXPECT_GT(p.pools[0].mbufs, alone.pools[0].mbufs);
   EXPECT_TRUE(warns(p, "its members are on sockets 0 and 1"));
   EXPECT_FALSE(warns(alone, "its members are on sockets"));
+  EXPECT_GT(lacp_bytes(read(both).ports[0], p.ports[0]), 0u);
   EXPECT_EQ(lacp_bytes(read("ports: {a: {device: e}}").ports[0], p.ports[0]), 0u);
 }
 
