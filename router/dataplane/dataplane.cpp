@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestHold{5};
 constexpr std::chrono::microseconds kHoldPoll{20};
+constexpr std::chrono::microseconds kStopPoll{100};
 
 using RingPointer = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
 
@@ -133,7 +134,13 @@ void Dataplane::stop() {
   if (!running_) return;
   running_ = false;
   for (const auto& worker : workers_) worker->stop();
-  for (size_t i = 0; i < workers_.size(); ++i) rte_eal_wait_lcore(static_cast<unsigned>(i + 1));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const auto lcore = static_cast<unsigned>(i + 1);
+    // DPDK waits in a loop that never sleeps: under a real-time scheduler the worker would not come
+    // to its end where it has to do so on this thread's core.
+    while (rte_eal_get_lcore_state(lcore) == RUNNING) std::this_thread::sleep_for(kStopPoll);
+    rte_eal_wait_lcore(lcore);
+  }
   slow_path_->stop();
 }
 
