@@ -41,6 +41,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"no_linux", Stage::kPunt, false, 0, "for Linux, but there is no Linux side"},
     {"punt_queue_full", Stage::kPunt, false, 0, "the slow path does not keep up"},
     {"tap_full", Stage::kPunt, false, 0, "Linux did not take the packet from the TAP"},
+    {"bad_fragment", Stage::kRewrite, false, 0, "to be cut, but it would end beyond 65,535 bytes"},
+    {"fragment_mbuf", Stage::kRewrite, false, 0, "to be cut, but the pool had no buffers"},
     {"transmit_full", Stage::kTransmit, false, 0, "the port's transmit queue is full"},
     {"spread_full", Stage::kReceive, false, 0, "the worker its flow is spread to does not keep up"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},

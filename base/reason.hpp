@@ -32,7 +32,7 @@ enum class Reason : uint8_t {
   kLinkLocal,      // 169.254.0.0/16 and fe80::/10 are never forwarded (RFC 3927, RFC 4291)
   kOptions,        // IPv4 options, IPv6 hop-by-hop header
   kTtlExpired,     // RFC 1812 §5.3.1, RFC 8200 §3
-  kTooBig,         // does not fit the egress MTU: fragment, or ICMP to the sender
+  kTooBig,         // does not fit the egress MTU and is not cut here: ICMP to the sender
   kGlean,          // on-link, neighbor not resolved yet
   kNoRoute,        // Linux answers "network unreachable"
   kUnreachable,    // a route of type unreachable
@@ -59,6 +59,8 @@ enum class Reason : uint8_t {
   kNoLinux,        // to be punted, but there is no Linux side
   kPuntQueueFull,  // the slow path does not keep up
   kTapFull,        // Linux did not take the packet from the TAP
+  kBadFragment,    // to be cut, and its last byte would lie beyond 65,535 (RFC 791 §3.2)
+  kFragmentMbuf,   // to be cut, and the pool had no buffers for its fragments
   kTransmitFull,   // the port's transmit queue is full
   kSpreadFull,     // the worker that its flow is spread to does not keep up
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.

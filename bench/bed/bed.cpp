@@ -68,7 +68,8 @@ config::Config make_config(const BedOptions& options) {
   if (options.spread) c.ports.front().spread = config::SpreadMode::kAuto;
   for (size_t side = 0; side < 2; ++side) {
     const auto device = fmt::format("net_null{},{},no-rx=1", receivers + side, size);
-    c.ports.push_back(make_port(fmt::format("out{}", side), device, mtu,
+    const uint16_t out_mtu = options.egress_mtu == 0 ? mtu : options.egress_mtu;
+    c.ports.push_back(make_port(fmt::format("out{}", side), device, out_mtu,
                                 fmt::format("100.64.{}.254/24", side),
                                 fmt::format("2001:db8:{}::fe/64", side)));
   }

@@ -29,6 +29,7 @@ struct BedOptions {
   unsigned destinations = 65536;                  // of each family, a power of two
   unsigned burst = 64;                            // the largest
   uint16_t mtu = 1500;                            // of all ports, or what the frames need
+  uint16_t egress_mtu = 0;                        // of the egress ports; 0: that
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
   bool counters = false;                          // of interfaces: packets and bytes

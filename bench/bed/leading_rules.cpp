@@ -8,7 +8,7 @@ namespace {
 
 Result<void> copy_routes(Routing& routing, const RouteTable& table, uint32_t number) {
   for (const RouteTable::Entry& entry : table.entries) {
-    Route route;
+    router::Route route;
     route.prefix = entry.prefix;
     route.origin = RouteOrigin::kFile;
     route.table = number;

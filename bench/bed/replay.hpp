@@ -100,6 +100,10 @@ class Replay {
   // The next packet's headers, for who sends instead of receiving. `frame` has room for the
   // largest.
   uint16_t write(uint8_t* frame);
+  // And what lies in the cache that the kind of frames says, instead of what was just written.
+  void exchange(rte_mbuf** packets, uint16_t count) noexcept {
+    if (!ring_.empty()) ring_.exchange(packets, count);
+  }
 
  private:
   static constexpr unsigned kHeader_bytes = 64;

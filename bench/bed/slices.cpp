@@ -37,6 +37,7 @@ unsigned Slices::transmit() {
     packets[i]->data_len = bytes;
     packets[i]->pkt_len = bytes;
   }
+  bed_.replay(0).exchange(packets, burst_);
   return send(packets, burst_);
 }
 

@@ -73,8 +73,41 @@ void Verifier::blame(std::string what) {
   if (wrong_++ == 0) first_wrong_ = std::move(what);
 }
 
+// Fragments of a packet leave one behind the other. True: the last has come, and partial_ is the packet as
+// it would be whole.
+bool Verifier::joined(unsigned side, std::span<const uint8_t> fragment) {
+  constexpr size_t kHeaders = kEthernetBytes + kIpv4Bytes;
+  std::vector<uint8_t>& whole = partial_[side];
+  const uint8_t* const ip = &fragment[kEthernetBytes];
+  const unsigned offset = (load16_be(ip + 6) & 0x1fff) * 8u;
+  if (checksum_by_definition({ip, kIpv4Bytes}) != 0 ||
+      fragment.size() != load16_be(ip + 2) + kEthernetBytes)
+    blame("a fragment came out with a wrong length or checksum");
+  if (offset == 0) {
+    whole.assign(fragment.begin(), fragment.end());
+  } else if (whole.size() != kHeaders + offset ||
+             load16_be(ip + 4) != load16_be(&whole[kEthernetBytes + 4])) {
+    blame("a fragment came out of turn");
+    return false;
+  } else {
+    whole.insert(whole.end(), fragment.begin() + kHeaders, fragment.end());
+  }
+  if ((ip[6] & 0x20) != 0) return false;
+  uint8_t* const header = &whole[kEthernetBytes];
+  store16_be(header + 2, static_cast<uint16_t>(whole.size() - kEthernetBytes));
+  store16_be(header + 6, 0);
+  store16_be(header + 10, 0);
+  store16_be(header + 10, checksum_by_definition({header, kIpv4Bytes}));
+  return true;
+}
+
 void Verifier::leave(unsigned side, rte_mbuf* packet) {
-  const std::span<const uint8_t> got = bytes_of(packet);
+  std::span<const uint8_t> got = bytes_of(packet);
+  if (got.size() > kEthernetBytes + kIpv4Bytes && got[kEthernetBytes] == 0x45 &&
+      (load16_be(&got[kEthernetBytes + 6]) & 0x3fff) != 0) {
+    if (!joined(side, got)) return;
+    got = partial_[side];
+  }
   const auto at = in_flight_.find(number_of(got));
   if (at == in_flight_.end()) return blame("a packet came out that never went in, or twice");
   const std::vector<uint8_t> sent = std::move(at->second);

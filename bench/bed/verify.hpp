@@ -32,11 +32,13 @@ class Verifier {
  private:
   void enter(rte_mbuf* packet);
   void leave(unsigned side, rte_mbuf* packet);
+  bool joined(unsigned side, std::span<const uint8_t> fragment);
   void blame(std::string what);
 
   ExpectedHops hops_;
   std::array<MacAddress, 2> port_macs_;
   std::unordered_map<uint32_t, std::vector<uint8_t>> in_flight_;  // by number
+  std::array<std::vector<uint8_t>, 2> partial_;                   // of fragments, by side
   uint32_t next_ = 0;
   uint64_t verified_ = 0, wrong_ = 0;
   std::string first_wrong_;

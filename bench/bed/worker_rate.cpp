@@ -1,5 +1,9 @@
 #include "bench/bed/worker_rate.hpp"
 
+#include <fmt/format.h>
+#include <sched.h>
+#include <string.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -25,6 +29,31 @@ Work sum(Bed& bed) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<RunningWorkers>> RunningWorkers::start(Bed& bed) {
+  const int policy = sched_getscheduler(0);
+  const bool real_time = policy == SCHED_FIFO || policy == SCHED_RR;
+  sched_param priority{};
+  sched_getparam(0, &priority);
+  if (real_time && --priority.sched_priority < sched_get_priority_min(policy))
+    return fail("several workers under the least real-time priority: use chrt -f 2, or more");
+  for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(false);
+  Dataplane& dataplane = bed.router().dataplane();
+  dataplane.start();
+  std::unique_ptr<RunningWorkers> running(new RunningWorkers(bed));
+  for (unsigned i = 0; real_time && i < bed.workers(); ++i) {
+    while (dataplane.worker(i).thread_id() == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (sched_setscheduler(dataplane.worker(i).thread_id(), policy, &priority) != 0)
+      return fail(
+          fmt::format("worker {}: no priority below this thread's: {}", i, strerror(errno)));
+  }
+  return running;
+}
+
+RunningWorkers::~RunningWorkers() {
+  bed_.router().dataplane().stop();
+}
 
 WorkersRate rate_of_workers(Bed& bed, unsigned workers, unsigned milliseconds) {
   for (unsigned i = 0; i < bed.workers(); ++i) bed.replay(i).set_active(i < workers);

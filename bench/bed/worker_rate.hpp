@@ -1,12 +1,30 @@
 // What several workers of a bed forward together, each on a core of its own.
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "bench/bed/bed.hpp"
 
 namespace hecto::bench {
+
+// A bed's workers, on their cores as long as this lives, at first at rest.
+//
+// Under a real-time scheduler (chrt -f) they run a priority below the caller, whose core may be that
+// of one of them: of the same priority it would never be its turn again. Refuses where there is none
+// below.
+class RunningWorkers {
+ public:
+  static Result<std::unique_ptr<RunningWorkers>> start(Bed& bed);
+  ~RunningWorkers();
+  RunningWorkers(const RunningWorkers&) = delete;
+  RunningWorkers& operator=(const RunningWorkers&) = delete;
+
+ private:
+  explicit RunningWorkers(Bed& bed) : bed_(bed) {}
+  Bed& bed_;
+};
 
 struct WorkersRate {
   double mpps = 0;

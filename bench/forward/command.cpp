@@ -34,11 +34,17 @@ void describe(CLI::App& command, ForwardOptions& options) {
   static const std::map<std::string, LookUpBy> kBy = {
       {"main", LookUpBy::kMain}, {"vrf", LookUpBy::kVrf}, {"rule", LookUpBy::kRule}};
   command
-      .add_option("--look-up", bed.by,
-                  "main; vrf: ports in a VRF with the same routes; rule: a policy rule leads to a "
-                  "table with them")
-      ->transform(CLI::CheckedTransformer(kBy))
+      .add_option_function<std::string>(
+          "--look-up", [&bed](const std::string& word) { bed.by = kBy.at(word); },
+          "main; vrf: ports in a VRF with the same routes; rule: a policy rule leads to a table "
+          "with them")
+      ->check(CLI::IsMember({"main", "vrf", "rule"}))
       ->excludes("--rules");
+  command
+      .add_option(
+          "--egress-mtu", bed.egress_mtu,
+          "MTU of the ports that packets leave by; longer ones are cut, IPv4 alone is measured")
+      ->check(CLI::Range(68u, 9000u));
   command.add_flag("!--no-counters", bed.counters, "without interface counters");
   command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
       ->delimiter(',')

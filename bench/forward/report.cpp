@@ -32,6 +32,9 @@ void print_head(const ForwardReport& report) {
       options.bed.frames[0].copied ? " copied in and out" : "", report.bed.routes(),
       report.bed.table_name(), options.bed.next_hops, options.bed.rules, to_string(options.bed.by),
       options.bed.counters ? "on" : "off");
+  if (options.bed.egress_mtu != 0)
+    fmt::print("egress MTU {}: {} fragments made; packets and bytes below are those that came in\n",
+               options.bed.egress_mtu, report.bed.router().dataplane().fragments_made());
   fmt::print(
       "{}, TSC {:.1f} GHz, {}, look-up {}; routes programmed in {:.2f} s; {} packets "
       "verified\n\n",

@@ -23,6 +23,11 @@ void describe(CLI::App& command, IpsecBenchOptions& options) {
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
   command
+      .add_option("--shapes", options.shapes,
+                  "of the policies' selectors: prefix lengths, 1 to 8 in turn, of one priority")
+      ->check(CLI::Range(1u, 8u))
+      ->capture_default_str();
+  command
       .add_option("--workers", options.workers,
                   "how many, as in 1,2; default: 1, and as many as there are cores")
       ->delimiter(',')

@@ -64,7 +64,9 @@ class Bench {
   Result<void> verify(const Size& size, size_t kind, const Tunnels& tunnels, IpsecReport& report);
   void measure(Size& size, size_t kind, const Tunnels& tunnels);
   double streamed(IMB_CIPHER_DIRECTION direction);
-  void scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report);
+  // What goes its way in the clear, by size: nanoseconds a packet.
+  std::vector<double> clear_ipv6();
+  Result<void> scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report);
   double ns(const Slice& slice) const {
     return slice.cycles * 1e9 / static_cast<double>(rte_get_tsc_hz());
   }
@@ -144,18 +146,19 @@ IpsecRow row_of(IpsecRow row, const char* direction, const Series& series) {
 }
 
 // Numbers of workers take turns; what they share is the SAs and the egress ports.
-void Bench::scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report) {
+Result<void> Bench::scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report) {
   bed_.select_frames(kind);
   for (const char* direction : kDirections) {
     like.direction = direction;
     for (unsigned i = 0; i < bed_.workers(); ++i)
       bed_.replay(i).select_whole(direction == kDirections[1] ? &size.frames : nullptr);
     std::vector<std::vector<double>> mpps(options_.workers.size());  // by number, by round
-    bed_.router().dataplane().start();
+    auto running = RunningWorkers::start(bed_);
+    if (!running) return tl::unexpected(running.error());
     for (unsigned round = 0; round < options_.rounds; ++round)
       for (size_t i = 0; i < options_.workers.size(); ++i)
         mpps[i].push_back(rate_of_workers(bed_, options_.workers[i], options_.round_ms).mpps);
-    bed_.router().dataplane().stop();
+    running->reset();
     for (size_t i = 1; i < options_.workers.size(); ++i) {
       std::vector<double> of_one, ns;
       for (unsigned round = 0; round < options_.rounds; ++round) {
@@ -173,6 +176,7 @@ void Bench::scale(Size& size, size_t kind, IpsecRow like, IpsecReport& report) {
     bed_.replay(i).select_whole(nullptr);
     bed_.replay(i).set_active(i == 0);
   }
+  return {};
 }
 
 uint64_t Bench::through_workers() {
@@ -185,7 +189,9 @@ uint64_t Bench::through_workers() {
 Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecReport& report) {
   const auto transform = ipsec_transform(algorithm);
   if (!transform) return tl::unexpected(transform.error());
-  auto tunnels = Tunnels::create(bed_, *transform, std::span(ends_).first(count));
+  const bool beside = report.rows.empty() || report.rows[0].algorithm == algorithm;
+  const std::vector<double> without = beside ? clear_ipv6() : std::vector<double>();
+  auto tunnels = Tunnels::create(bed_, *transform, std::span(ends_).first(count), options_.shapes);
   if (!tunnels) return tl::unexpected(tunnels.error());
   auto hosts = hosts_behind(count, bed_.destinations().ipv4.size());
   bed_.set_destinations(replay_destinations(hosts, bed_.destinations().ipv6));
@@ -211,13 +217,31 @@ Result<void> Bench::measure(const std::string& algorithm, unsigned count, IpsecR
     for (const auto& [direction, series] :
          {std::pair{kDirections[0], &size.encap}, {kDirections[1], &size.decap}})
       report.rows.push_back(row_of(row, direction, *series));
-    if (options_.workers.size() > 1) scale(size, kind, row, report);
+    if (options_.workers.size() > 1)
+      if (auto done = scale(size, kind, row, report); !done) return done;
   }
   const uint64_t packets = through_workers() - before, carried = (*tunnels)->carried();
   if (packets != carried)
     return fail(fmt::format("{}, {} tunnels: {} packets came, SAs carried {}", algorithm, count,
                             packets, carried));
+  if (!beside) return {};
+  const std::vector<double> with = clear_ipv6();
+  for (size_t kind = 0; kind < sizes_.size(); ++kind)
+    report.beside.push_back({sizes_[kind].name, count, without[kind], with[kind]});
   return {};
+}
+
+std::vector<double> Bench::clear_ipv6() {
+  std::vector<std::vector<double>> rounds(sizes_.size());
+  for (unsigned round = 0; round < options_.rounds; ++round) {
+    for (size_t kind = 0; kind < sizes_.size(); ++kind) {
+      bed_.select_frames(kind);
+      rounds[kind].push_back(ns(slices_.measure(BedWork::kIpv6, options_.round_ms)));
+    }
+  }
+  std::vector<double> medians;
+  for (auto& of_size : rounds) medians.push_back(median(of_size));
+  return medians;
 }
 
 Result<void> Bench::measure_alone(const std::string& algorithm, IpsecReport& report) {
@@ -391,6 +415,7 @@ int ipsec(const IpsecBenchOptions& wanted) {
   out["routes"] = (*bed)->routes();
   out["burst"] = options.bed.burst;
   out["cache"] = to_string(options.cache);
+  out["shapes"] = options.shapes;
   out["crypto"] = esp::describe(esp::best_crypto());
   if (auto done = write_json(options.json, out); !done) return complain(done.error());
   return (*bed)->all_forwarded() && (!report->control || report->control->lost == 0) ? 0 : 1;

@@ -18,6 +18,7 @@ struct IpsecBenchOptions {
   std::vector<std::string> algorithms;  // see ipsec_algorithms(); empty: all
   std::vector<std::string> sizes = {"64", "imix", "1400", "9000"};  // of the packet inside
   std::vector<unsigned> tunnels = {1, 1000, 10000};
+  unsigned shapes = 1;                   // of the policies' selectors
   std::vector<unsigned> workers;         // how many; empty: one, and as many as there are cores
   PacketCache cache = PacketCache::kL2;  // where packets lie when they are received
   unsigned rounds = 7;

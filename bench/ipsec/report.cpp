@@ -49,6 +49,15 @@ std::string alone_text(const IpsecReport& report) {
   return '\n' + align_columns(lines, 1);
 }
 
+std::string beside_text(const IpsecReport& report) {
+  std::string text = report.beside.empty() ? "" : "\n";
+  for (const IpsecBeside& row : report.beside)
+    text += fmt::format(
+        "IPv6 in the clear, {} bytes: {:.1f} ns a packet beside {} IPv4 tunnels, {:.1f} without\n",
+        row.size, row.ns, row.tunnels, row.without_ns);
+  return text;
+}
+
 }  // namespace
 
 json to_json(const IpsecReport& report) {
@@ -79,6 +88,11 @@ json to_json(const IpsecReport& report) {
                             {"raw_ns", row.raw_ns},
                             {"own_ns", row.own_ns},
                             {"librte_ipsec_ns", row.librte_ns}});
+  for (const IpsecBeside& row : report.beside)
+    out["beside"].push_back({{"size", row.size},
+                             {"tunnels", row.tunnels},
+                             {"ipv6_without_ns", row.without_ns},
+                             {"ipv6_ns", row.ns}});
   for (const IpsecPeer& peer : report.peers)
     out["peers"].push_back({{"program", peer.program},
                             {"algorithm", peer.algorithm},
@@ -91,6 +105,7 @@ json to_json(const IpsecReport& report) {
                     {"pairs_alone_per_s", control.pairs_alone_per_s},
                     {"bulk_pairs_per_s", control.bulk_pairs_per_s},
                     {"rekeys", control.rekeys},
+                    {"own_core", control.own_core},
                     {"sent", control.sent},
                     {"lost", control.lost},
                     {"leaked", control.leaked}};
@@ -119,14 +134,16 @@ std::string to_text(const IpsecReport& report) {
   }
   std::string text = report.rows.empty() ? "" : align_columns(lines, 3);
   text += alone_text(report);
+  text += beside_text(report);
   if (report.control) {
     const IpsecControl& control = *report.control;
     text += fmt::format(
         "\ncontrol, beside 10,000 SAs and policies: {:.0f} SAs/s each committed alone, {:.0f} SAs "
         "with a policy/s\nin batches of 64, {:.0f}/s each committed alone; the first 10,000 pairs "
-        "at once: {:.0f}/s\nrekeys under load: {} in both directions, {} of {} packets lost, {} of "
-        "them in clear\n",
+        "at once: {:.0f}/s\nrekeys under load, {}: {} in both directions, {} of {} packets lost, "
+        "{} of them in clear\n",
         control.sas_per_s, control.pairs_per_s, control.pairs_alone_per_s, control.bulk_pairs_per_s,
+        control.own_core ? "the worker on a core of its own" : "worker and control in turn",
         control.rekeys, control.lost, control.sent, control.leaked);
   }
   for (const IpsecPeer& peer : report.peers)

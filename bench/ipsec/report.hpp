@@ -40,6 +40,14 @@ struct IpsecAlone {
   double librte_ns = 0;  // librte_ipsec, CPU crypto
 };
 
+// IPv6 in the clear through a router whose tunnels are IPv4's: medians of nanoseconds a packet.
+struct IpsecBeside {
+  std::string size;
+  unsigned tunnels = 0;
+  double without_ns = 0;  // before there were any
+  double ns = 0;
+};
+
 // Another program that does a part of the same.
 struct IpsecPeer {
   std::string program;
@@ -55,6 +63,7 @@ struct IpsecControl {
   double pairs_alone_per_s = 0;  // SA and policy, each pair committed alone
   double bulk_pairs_per_s = 0;   // the first 10,000, committed at once
   unsigned rekeys = 0;           // of a running tunnel, both directions
+  bool own_core = false;         // on which the worker ran; else control and it took turns
   uint64_t sent = 0, lost = 0;   // packets meanwhile
   uint64_t leaked = 0;           // of those lost, what left in clear
 };
@@ -63,6 +72,7 @@ struct IpsecReport {
   std::vector<IpsecRow> rows;
   uint64_t verified = 0;  // packets, before anything was timed
   std::vector<IpsecAlone> alone;
+  std::vector<IpsecBeside> beside;
   std::vector<IpsecPeer> peers;
   std::optional<IpsecControl> control;
   std::vector<std::string> not_measured;  // one line each, with the reason

@@ -74,6 +74,8 @@ IpsecPolicy Tunnel::policy(PolicyDirection direction) const {
   policy.direction = direction;
   policy.origin = RouteOrigin::kApi;
   (out ? policy.selector.destination : policy.selector.source) = network_behind(n);
+  (out ? policy.selector.source : policy.selector.destination) =
+      IpPrefix{out ? router : address(kOurs), our_bits}.network();
   policy.protection = PolicyTemplate{
       out ? router : far_end, out ? far_end : router, n + 1, 0, IpsecMode::kTunnel, false};
   return policy;
@@ -160,10 +162,11 @@ void FarEnd::send(esp::Sa& sa, std::span<const uint8_t> inner, WholeFrames& to) 
 }
 
 Result<std::unique_ptr<Tunnels>> Tunnels::create(Bed& bed, const esp::Transform& transform,
-                                                 std::span<const IpAddress> ends) {
+                                                 std::span<const IpAddress> ends, unsigned shapes) {
   std::unique_ptr<Tunnels> tunnels(new Tunnels(bed));
   for (unsigned n = 0; n < ends.size(); ++n)
-    tunnels->tunnels_.push_back({n, Spi(kFirstSpi + 2 * n), ends[n], transform});
+    tunnels->tunnels_.push_back(
+        {n, Spi(kFirstSpi + 2 * n), ends[n], transform, 0, static_cast<uint8_t>(n % shapes)});
   for (const Tunnel& tunnel : tunnels->tunnels_) {
     auto twin = esp::Sa::create(tunnel.inbound());
     if (!twin) return tl::unexpected(twin.error());

@@ -25,6 +25,7 @@ struct Tunnel {
   router::IpAddress far_end;
   router::esp::Transform transform;
   uint32_t replay_window = 0;
+  uint8_t our_bits = 0;  // that its policies ask of the address at our end
 
   router::SaState outbound() const;
   router::SaState inbound() const;
@@ -61,9 +62,10 @@ class FarEnd {
 
 class Tunnels {
  public:
-  // One for each end.
+  // One for each end; their policies' selectors have so many shapes in turn, all of one priority.
   static Result<std::unique_ptr<Tunnels>> create(Bed& bed, const router::esp::Transform& transform,
-                                                 std::span<const router::IpAddress> ends);
+                                                 std::span<const router::IpAddress> ends,
+                                                 unsigned shapes = 1);
   ~Tunnels();  // takes them away again
   Tunnels(const Tunnels&) = delete;
   Tunnels& operator=(const Tunnels&) = delete;

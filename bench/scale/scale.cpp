@@ -132,14 +132,15 @@ int scale(const ScaleOptions& wanted) {
     (*bed)->replay(i).settle();
   }
   std::vector<Series> all = make_series(*steps, cores);
-  (*bed)->router().dataplane().start();
+  auto running = RunningWorkers::start(**bed);
+  if (!running) return complain(running.error());
   for (unsigned round = 0; round < options.rounds; ++round)
     for (Series& series : all) {
       const WorkersRate rate = rate_of_workers(**bed, series.workers, options.round_ms);
       series.mpps.push_back(rate.mpps);
       series.cycles.push_back(rate.cycles);
     }
-  (*bed)->router().dataplane().stop();
+  running->reset();
   if (options.json != "-") print(options, **bed, all);
   if (auto done = write_json(options.json, to_json(options, **bed, all)); !done)
     return complain(done.error());

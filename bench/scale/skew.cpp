@@ -191,7 +191,8 @@ int scale_skewed(const ScaleOptions& wanted, const WorkerCores& cores) {
   }
   SkewedBed skewed(**bed, options);
   Figures figures;
-  dataplane.start();
+  auto running = RunningWorkers::start(**bed);
+  if (!running) return complain(running.error());
   for (unsigned round = 0; round < options.rounds; ++round) figures.one.push_back(skewed.one());
   auto begun = skewed.begin_spread();
   for (unsigned round = 0; begun && round < options.rounds; ++round) {
@@ -199,7 +200,7 @@ int scale_skewed(const ScaleOptions& wanted, const WorkerCores& cores) {
     figures.times.push_back(figures.all.back() / median(figures.one));
   }
   skewed.stop();
-  dataplane.stop();
+  running->reset();
   if (!begun) return complain(begun.error());
   const Totals totals = collect(dataplane);
   if (options.json != "-") print(options, **bed, figures, skewed.description());

@@ -8,6 +8,7 @@
 #include "base/imix.hpp"
 #include "config/box/cpu_families.hpp"
 #include "config/capacity/loads.hpp"
+#include "config/file/load_bond.hpp"
 #include "config/placement/placement_parts.hpp"
 
 namespace hecto::config {
@@ -162,7 +163,9 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
   for (size_t i = 0; i < config.ports.size(); ++i) {
     UsedPort port;
     port.name = config.ports[i].name;
-    port.kernel = config.ports[i].kind == DeviceKind::kKernel;
+    const std::vector<PortConfig> parts = parts_of(config.ports[i]);
+    port.kernel = std::ranges::any_of(
+        parts, [](const PortConfig& part) { return part.kind == DeviceKind::kKernel; });
     port.socket = position(box.sockets, placement.ports[i].socket);
     double sum = 0;
     for (const auto& [socket, count] : queues[port.name]) sum += count;
@@ -175,6 +178,9 @@ Setup setup_of(const Box& box, const Config& config, const Topology& topology,
       port.nic = n;
       port.gbit_s = box.nics[n].gbit_s;
     }
+    // A bond carries what its members' wires do; of their PCIe links the first one's is counted.
+    if (const auto& bond = config.ports[i].bond; bond && bond->mode != BondMode::kActiveBackup)
+      port.gbit_s *= static_cast<double>(bond->members.size());
     setup.ports.push_back(std::move(port));
   }
   share_cards(box, setup);

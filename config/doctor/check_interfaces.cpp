@@ -107,11 +107,11 @@ void check_owner(const Place& place, const Machine& machine, Findings& findings)
 
 void check_interfaces(const Machine& machine, Findings& findings) {
   const bool running = runs(machine.files, "hectod");
+  const std::vector<PortConfig> ports = devices(machine);
   for (const auto& [interface, facts] : machine.facts) {
     const PortConfig* port = nullptr;
-    if (machine.config)
-      for (const PortConfig& each : machine.config->ports)
-        if (each.kind == DeviceKind::kKernel && each.device == interface) port = &each;
+    for (const PortConfig& each : ports)
+      if (each.kind == DeviceKind::kKernel && each.device == interface) port = &each;
     const Place place{interface, facts, port};
     check_merging(place, running, findings);
     check_pause(place, findings);

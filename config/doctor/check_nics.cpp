@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "config/box/pcie.hpp"
 #include "config/doctor/checks.hpp"
@@ -10,24 +11,24 @@ namespace hecto::config {
 namespace {
 
 struct PortNic {
-  std::string name;                  // the port's, else the interface's
-  const PortConfig* port = nullptr;  // none without a configuration
-  const Nic* nic = nullptr;          // none: not on PCI
+  std::string name;                // the port's, else the interface's
+  std::optional<PortConfig> port;  // none without a configuration; of a bond a member
+  const Nic* nic = nullptr;        // none: not on PCI
 };
 
 std::vector<PortNic> port_nics(const Machine& machine) {
   std::vector<PortNic> out;
   if (!machine.config)
     for (const Nic& nic : machine.topology.nics)
-      out.push_back({nic.interface.empty() ? nic.pci : nic.interface, nullptr, &nic});
+      out.push_back({nic.interface.empty() ? nic.pci : nic.interface, std::nullopt, &nic});
   else
-    for (const PortConfig& port : machine.config->ports)
-      if (port.kind != DeviceKind::kVdev) out.push_back({port.name, &port, nic_of(machine, port)});
+    for (const PortConfig& port : devices(machine))
+      if (port.kind != DeviceKind::kVdev) out.push_back({port.name, port, nic_of(machine, port)});
   return out;
 }
 
 void check_there(const PortNic& each, const MachineFiles& files, Findings& findings) {
-  if (each.port == nullptr) return;
+  if (!each.port) return;
   const bool pci = each.port->kind == DeviceKind::kPci;
   const std::string& device = each.port->device;
   if (!files.exists(pci ? device_folder(device) : "/sys/class/net/" + device)) {
@@ -71,7 +72,7 @@ void check_link(const PortNic& each, Findings& findings) {
 }
 
 void check_socket(const PortNic& each, const Machine& machine, Findings& findings) {
-  if (each.port == nullptr || each.nic->socket < 0 || !machine.placement) return;
+  if (!each.port || each.nic->socket < 0 || !machine.placement) return;
   std::set<int> pollers;
   for (const WorkerPlacement& worker : machine.placement->workers)
     for (const QueuePlacement& queue : worker.queues)

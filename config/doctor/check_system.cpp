@@ -107,7 +107,7 @@ void check_features(const Machine& machine, Findings& findings) {
           "no SA or policy comes from Linux: IPsec is the file's alone",
           "a kernel with CONFIG_XFRM_USER and CONFIG_INET_ESP");
   const bool kernel_port = std::ranges::any_of(
-      config.ports, [](const PortConfig& port) { return port.kind == DeviceKind::kKernel; });
+      devices(machine), [](const PortConfig& port) { return port.kind == DeviceKind::kKernel; });
   const auto protocols = files.text("/proc/net/protocols");
   if (kernel_port && protocols && protocols->find("\nXDP ") == std::string::npos)
     lacks(Severity::kAdvice, "af_xdp", "the kernel has no AF_XDP",

@@ -30,6 +30,8 @@ std::string cpu_braces(const std::set<unsigned>& cpus);
 std::set<unsigned> worker_cpus(const Machine& machine);  // none without a configuration
 
 // The NIC of a port, where the box has it.
+// What the file's ports are made of, members of bonds one by one.
+std::vector<PortConfig> devices(const Machine& machine);
 const Nic* nic_of(const Machine& machine, const PortConfig& port);
 bool has_pci_port(const Machine& machine);  // one that needs VFIO
 

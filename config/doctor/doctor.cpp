@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/doctor/checks.hpp"
+#include "config/file/load_bond.hpp"
 
 namespace hecto::config {
 namespace {
@@ -59,11 +60,19 @@ const Nic* nic_of(const Machine& machine, const PortConfig& port) {
   return nullptr;
 }
 
+std::vector<PortConfig> devices(const Machine& machine) {
+  std::vector<PortConfig> out;
+  if (!machine.config) return out;
+  for (const PortConfig& port : machine.config->ports)
+    for (PortConfig& part : parts_of(port)) out.push_back(std::move(part));
+  return out;
+}
+
 bool has_pci_port(const Machine& machine) {
-  return machine.config && std::ranges::any_of(machine.config->ports, [&](const PortConfig& port) {
-           return port.kind == DeviceKind::kPci &&
-                  !keeps_kernel_driver(driver_of(machine.files, port.device));
-         });
+  return std::ranges::any_of(devices(machine), [&](const PortConfig& port) {
+    return port.kind == DeviceKind::kPci &&
+           !keeps_kernel_driver(driver_of(machine.files, port.device));
+  });
 }
 
 std::vector<std::string> interfaces(const Machine& machine) {
@@ -74,7 +83,7 @@ std::vector<std::string> interfaces(const Machine& machine) {
   if (!machine.config)
     for (const Nic& nic : machine.topology.nics) add(nic.interface);
   else
-    for (const PortConfig& port : machine.config->ports)
+    for (const PortConfig& port : devices(machine))
       if (port.kind == DeviceKind::kKernel)
         add(port.device);
       else if (const Nic* nic = nic_of(machine, port); nic != nullptr)

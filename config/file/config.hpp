@@ -25,9 +25,13 @@ enum class DeviceKind : uint8_t {
   kPci,     // "0000:17:00.0", or 17:00.0
   kVdev,    // "net_memif0,role=server,...": a DPDK vdev string, starts with net_ or eth_
   kKernel,  // "eth1": a kernel interface, AF_XDP where it works, else AF_PACKET
+  kBond,    // PortConfig::bond: several of the above, but vdevs, that carry one port
 };
 
 using hecto::IdleMode;
+
+// Whether the MSS of TCP that is forwarded through an interface is lowered to what its ways carry.
+enum class MssClamp : uint8_t { kOff, kAuto };
 
 // A VLAN sub-interface of a port; its interface is named "<port>.<id>".
 struct VlanConfig {
@@ -35,6 +39,7 @@ struct VlanConfig {
   std::vector<IpPrefix> addresses;
   std::optional<uint16_t> mtu;  // default: the port's
   UrpfMode urpf = UrpfMode::kOff;
+  MssClamp mss_clamp = MssClamp::kOff;
   bool operator==(const VlanConfig&) const = default;
 };
 
@@ -43,10 +48,36 @@ struct VlanConfig {
 enum class SpreadMode : uint8_t { kNever, kAuto, kAlways };
 inline constexpr uint32_t kSpreadRing = 2048;  // packets that wait for one of these workers
 
+// How the members of a bond share its packets.
+enum class BondMode : uint8_t { kLacp, kActiveBackup, kBalanceXor, kRoundRobin };
+// What of a packet chooses the member that sends it, in modes lacp and balance-xor.
+enum class BondHash : uint8_t { kLayer2, kLayer23, kLayer34 };
+// How often the other end is asked for LACPDUs: each 30 s or each second. Three lost ones end a member.
+enum class LacpRate : uint8_t { kSlow, kFast };
+
+struct BondMember {
+  std::string device;
+  DeviceKind kind = DeviceKind::kKernel;  // or kPci
+  bool operator==(const BondMember&) const = default;
+};
+
+inline constexpr size_t kMostBondMembers = 16;
+
+struct BondConfig {
+  BondMode mode = BondMode::kLacp;
+  std::vector<BondMember> members;  // in the file's order; the first gives the MAC
+  BondHash hash = BondHash::kLayer34;
+  LacpRate lacp_rate = LacpRate::kSlow;
+  uint16_t min_links = 1;  // members that carry packets; with fewer the port has no link
+  std::string primary;     // of active-backup: a member's device; empty: the first
+  bool operator==(const BondConfig&) const = default;
+};
+
 struct PortConfig {
   std::string name;
-  std::string device;
+  std::string device;  // empty: a bond
   DeviceKind kind = DeviceKind::kKernel;
+  std::optional<BondConfig> bond;     // of kBond
   uint16_t mtu = 1500;                // bytes of L3 packet, 576 (1280 with IPv6) to 9000
   std::vector<IpPrefix> addresses;    // host bits kept
   std::optional<uint16_t> rx_queues;  // default: one per worker of the port's socket
@@ -55,6 +86,7 @@ struct PortConfig {
   std::optional<MacAddress> mac;
   bool promiscuous = false;
   UrpfMode urpf = UrpfMode::kOff;
+  MssClamp mss_clamp = MssClamp::kOff;
   bool counters = false;  // per-interface packet and byte counters
   SpreadMode spread = SpreadMode::kNever;
   std::vector<VlanConfig> vlans;

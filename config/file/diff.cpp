@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "config/file/keys.hpp"
+#include "config/file/load_ports.hpp"
 
 namespace hecto::config {
 namespace {
@@ -165,11 +166,13 @@ void diff_ports(const Config& running, const Config& wanted, Difference& out, Li
   for (const PortConfig& port : out.ports_added) {
     lines.push_back("+ port " + port.name);
     for (const auto& [name, removed] : old_ports)
-      if (removed->device == port.device)
-        refused.push_back(
-            fmt::format("ports.{}.device: {} is held by port {}, and a port cannot be renamed "
-                        "while running; reload once without it",
-                        port.name, port.device, name));
+      for (const std::string& device : devices_of(port))
+        if (const auto held = devices_of(*removed);
+            std::find(held.begin(), held.end(), device) != held.end())
+          refused.push_back(
+              fmt::format("ports.{}.{}: {} is held by port {}, and a port cannot be renamed while "
+                          "running; reload once without it",
+                          port.name, port.bond ? "bond" : "device", device, name));
   }
   out.lines.insert(out.lines.begin(), lines.begin(), lines.end());
 }

@@ -80,8 +80,10 @@ constexpr Key<Config> kFile[] = {
 constexpr Key<PortConfig> kPorts[] = {
   text<&PortConfig::device>("device",
       {0, 1024, "a PCI address, a DPDK vdev (net_...), or a kernel interface"}, kRestart,
-      "What the port is made of.").otherwise("none")
-      .needed("a PCI address, vdev or kernel interface"),
+      "What the port is made of; or it has `bond`.").otherwise("none"),
+  structure<PortConfig>("bond", "map", "none", {0, 0, kKeysBelow}, kRestart,
+      "Several devices that carry one port, in place of `device`.")
+      .printed(bond_text),
   integer<&PortConfig::mtu>("mtu",  // RFC 791: what every IPv4 host must take; RFC 8200 §5
       {576, 9000, "{low} to {high} (from 1280 with IPv6 addresses)"}, kReload,
       "Longest IP packet, bytes."),
@@ -103,6 +105,9 @@ constexpr Key<PortConfig> kPorts[] = {
   word<&PortConfig::urpf>("urpf", kReload,
       "Reverse path filter (RFC 3704): drop packets whose source has no route (loose), or not "
       "through this interface (strict)."),
+  word<&PortConfig::mss_clamp>("mss_clamp", kReload,
+      "auto: the MSS of TCP that is forwarded through this interface, either way, is lowered to what "
+      "the MTUs of both its interfaces, and its route's, carry."),
   boolean<&PortConfig::counters>("counters", kReload,
       "Count packets and bytes per interface."),
   word<&PortConfig::spread>("spread", kRestart,
@@ -113,6 +118,26 @@ constexpr Key<PortConfig> kPorts[] = {
       "802.1Q sub-interfaces, named PORT.ID."),
 };
 
+constexpr Key<BondConfig> kBonds[] = {
+  word<&BondConfig::mode>("mode", kRestart,
+      "lacp: IEEE 802.3ad. active-backup: one member at a time. balance-xor: by flow, without a "
+      "protocol. round-robin: packet by packet, which reorders flows."),
+  structure<BondConfig>("members", "list", "none",
+      {1, kMostBondMembers, "{low} to {high} PCI addresses and kernel interfaces"}, kRestart,
+      "The devices; the first one's MAC is the port's, unless it has `mac`.")
+      .printed([](const BondConfig& b) { return members_text(b); })
+      .needed("a list of devices, as [eth1, eth2]"),
+  word<&BondConfig::hash>("hash", kRestart,
+      "With lacp and balance-xor: what of a packet chooses the member that sends it."),
+  word<&BondConfig::lacp_rate>("lacp_rate", kRestart,
+      "With lacp: how often the other end is asked for LACPDUs, each 30 s or each second; three lost "
+      "ones take a member out."),
+  integer<&BondConfig::min_links>("min_links", {1, kMostBondMembers}, kRestart,
+      "With fewer members that carry packets the port has no link, and its routes go."),
+  text<&BondConfig::primary>("primary", {0, 0, "one of the members"}, kRestart,
+      "With active-backup: the member that is used while it has a link.").otherwise("the first"),
+};
+
 constexpr Key<VlanConfig> kVlans[] = {
   structure<VlanConfig>("addresses", "list", "[]", {0, 0, kInterfaceAddresses}, kReload,
       "The router's own addresses on this VLAN.")
@@ -120,6 +145,7 @@ constexpr Key<VlanConfig> kVlans[] = {
   integer<&VlanConfig::mtu>("mtu", {576, 9000, "{low} to the port's mtu (from 1280 with IPv6)"},
       kReload, "Longest IP packet, bytes.").otherwise("the port's"),
   word<&VlanConfig::urpf>("urpf", kReload, "As of the port."),
+  word<&VlanConfig::mss_clamp>("mss_clamp", kReload, "As of the port."),
 };
 
 constexpr Key<LinuxConfig> kLinux[] = {
@@ -246,6 +272,7 @@ constexpr Key<Config> kWatchdog[] = {
 
 constinit const Section<Config> file_keys = section<kFile>("");
 constinit const Section<PortConfig> port_keys = section<kPorts>("ports.*");
+constinit const Section<BondConfig> bond_keys = section<kBonds>("ports.*.bond");
 constinit const Section<VlanConfig> vlan_keys = section<kVlans>("ports.*.vlans.*");
 constinit const Section<LinuxConfig> linux_keys = section<kLinux>("linux");
 constinit const Section<RouteConfig> route_keys = section<kRoutes>("routes.*");
@@ -307,9 +334,10 @@ class Walk {
 }  // namespace
 
 std::vector<KeyText> all_keys() {
-  return Walk(file_keys, port_keys, vlan_keys, linux_keys, route_keys, next_hop_keys, neighbor_keys,
-              punt_keys, table_keys, offload_keys, ipsec_keys, sa_keys, encapsulation_keys,
-              lifetime_keys, policy_keys, template_keys, api_keys, log_keys, watchdog_keys)
+  return Walk(file_keys, port_keys, bond_keys, vlan_keys, linux_keys, route_keys, next_hop_keys,
+              neighbor_keys, punt_keys, table_keys, offload_keys, ipsec_keys, sa_keys,
+              encapsulation_keys, lifetime_keys, policy_keys, template_keys, api_keys, log_keys,
+              watchdog_keys)
       .take();
 }
 

@@ -12,6 +12,7 @@ namespace hecto::config {
 
 extern const Section<Config> file_keys;  // of the file itself
 extern const Section<PortConfig> port_keys;
+extern const Section<BondConfig> bond_keys;
 extern const Section<VlanConfig> vlan_keys;
 extern const Section<LinuxConfig> linux_keys;
 extern const Section<RouteConfig> route_keys;

@@ -8,6 +8,7 @@
 
 #include "config/file/addresses.hpp"
 #include "config/file/keys.hpp"
+#include "config/file/load_bond.hpp"
 
 namespace hecto::config {
 namespace {
@@ -88,6 +89,15 @@ void read_device(const Value& value, PortConfig& port) {
   }
 }
 
+// A vdev is named by what comes before its first comma.
+std::vector<std::string> devices_of(const PortConfig& port) {
+  std::vector<std::string> devices;
+  if (!port.device.empty()) devices.push_back(port.device.substr(0, port.device.find(',')));
+  if (port.bond)
+    for (const BondMember& member : port.bond->members) devices.push_back(member.device);
+  return devices;
+}
+
 namespace {
 
 void read_addresses(const Value& value, const std::string& interface,
@@ -153,6 +163,11 @@ void load_port(const Value::Entry& entry, Loading& loading) {
   const Value* vlans = fields.get("vlans");
   if (vlans != nullptr && vlans->kind() == NodeKind::kNull) vlans = nullptr;
   if (!check_port_name(entry, vlans != nullptr)) return;
+  const Value *device = fields.get("device"), *bond = fields.get("bond");
+  if (device != nullptr && bond != nullptr)
+    bond->complain("stands beside device; use one of them");
+  else if (bond == nullptr)
+    (void)fields.need("device", "a PCI address, vdev or kernel interface");
   auto read_own_addresses = [&](const Value& list) {
     read_addresses(list, port.name, port.addresses, loading);
     check_ipv6_mtu(entry.value, fields.get("mtu"), port.mtu, port.addresses);
@@ -165,6 +180,7 @@ void load_port(const Value::Entry& entry, Loading& loading) {
                 if (const auto why_not = loading.limits.device(port.device); !why_not.empty())
                   device.refuse(why_not);
               }},
+             {"bond", [&](const Value& members) { read_bond(members, port); }},
              {"addresses", read_own_addresses},
              {"vlans", [&](const Value&) {
                 if (vlans != nullptr) read_vlans(*vlans, port, loading);
@@ -185,12 +201,12 @@ void load_ports(const Value& value, Loading& loading) {
     load_port(entry, loading);
     if (loading.config.ports.size() == before) continue;
     const PortConfig& port = loading.config.ports.back();
-    // A vdev is named by what comes before its first comma.
-    std::string device = port.device.substr(0, port.device.find(','));
-    auto [other, fresh] = by_device.emplace(device, port.name);
-    if (!fresh && !device.empty())
-      entry.value.complain(
-          fmt::format("device {} is already port {}; name another", device, other->second));
+    for (const std::string& device : devices_of(port)) {
+      auto [other, fresh] = by_device.emplace(device, port.name);
+      if (!fresh && other->second != port.name)
+        entry.value.complain(
+            fmt::format("device {} is already port {}; name another", device, other->second));
+    }
   }
   size_t interfaces = 0;
   for (const PortConfig& port : loading.config.ports) interfaces += 1 + port.vlans.size();

@@ -5,7 +5,9 @@
 
 namespace hecto::config {
 
+void read_device(const Value& value, PortConfig& port);  // its device and kind
+// What the port takes of the machine, by name: its device, or the members of its bond.
+std::vector<std::string> devices_of(const PortConfig& port);
 void load_ports(const Value& value, Loading& loading);
-void read_device(const Value& value, PortConfig& port);  // device and kind
 
 }  // namespace hecto::config

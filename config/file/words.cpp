@@ -6,8 +6,13 @@
 #include <cctype>
 
 #include "config/file/keys.hpp"
+#include "config/file/load_bond.hpp"
 
 namespace hecto::config {
+
+const char* to_string(MssClamp clamp) noexcept {
+  return clamp == MssClamp::kAuto ? "auto" : "off";
+}
 
 const char* to_string(Ipv4Engine engine) noexcept {
   switch (engine) {
@@ -47,6 +52,62 @@ const char* to_string(SpreadMode mode) noexcept {
 
 const char* to_string(StuckWorker stuck_worker) noexcept {
   return stuck_worker == StuckWorker::kRestart ? "restart" : "report";
+}
+
+const char* to_string(BondMode mode) noexcept {
+  switch (mode) {
+    case BondMode::kActiveBackup:
+      return "active-backup";
+    case BondMode::kBalanceXor:
+      return "balance-xor";
+    case BondMode::kRoundRobin:
+      return "round-robin";
+    case BondMode::kLacp:
+      break;
+  }
+  return "lacp";
+}
+
+const char* to_string(BondHash hash) noexcept {
+  switch (hash) {
+    case BondHash::kLayer2:
+      return "layer2";
+    case BondHash::kLayer23:
+      return "layer2+3";
+    case BondHash::kLayer34:
+      break;
+  }
+  return "layer3+4";
+}
+
+const char* to_string(LacpRate rate) noexcept {
+  return rate == LacpRate::kFast ? "fast" : "slow";
+}
+
+std::string members_text(const BondConfig& bond) {
+  std::vector<std::string> devices;
+  for (const BondMember& member : bond.members) devices.push_back(quoted(member.device));
+  return fmt::format("[{}]", fmt::join(devices, ", "));
+}
+
+// Keys that the mode has none of are left out, as a file that has them is refused.
+std::string bond_text(const PortConfig& port) {
+  if (!port.bond) return {};
+  const BondConfig& bond = *port.bond;
+  std::string text = "{";
+  for (const Key<BondConfig>& key : bond_keys.keys) {
+    if (!belongs(key.name, bond.mode)) continue;
+    const auto value = written(key, bond);
+    if (value) text += fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", key.name, *value);
+  }
+  return text + "}";
+}
+
+std::string device_words(const PortConfig& port) {
+  if (!port.bond) return port.device;
+  std::vector<std::string> devices;
+  for (const BondMember& member : port.bond->members) devices.push_back(member.device);
+  return fmt::format("bond of {}", fmt::join(devices, ", "));
 }
 
 std::string to_string(const RouteConfig& route) {

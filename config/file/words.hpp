@@ -24,6 +24,10 @@ struct LegalValues<UrpfMode> {
   static constexpr std::array kAll = {UrpfMode::kOff, UrpfMode::kLoose, UrpfMode::kStrict};
 };
 template <>
+struct LegalValues<MssClamp> {
+  static constexpr std::array kAll = {MssClamp::kOff, MssClamp::kAuto};
+};
+template <>
 struct LegalValues<RouteType> {
   static constexpr std::array kAll = {RouteType::kUnicast, RouteType::kBlackhole,
                                       RouteType::kUnreachable, RouteType::kProhibit};
@@ -40,6 +44,19 @@ struct LegalValues<OffloadMode> {
 template <>
 struct LegalValues<SpreadMode> {
   static constexpr std::array kAll = {SpreadMode::kNever, SpreadMode::kAuto, SpreadMode::kAlways};
+};
+template <>
+struct LegalValues<BondMode> {
+  static constexpr std::array kAll = {BondMode::kLacp, BondMode::kActiveBackup,
+                                      BondMode::kBalanceXor, BondMode::kRoundRobin};
+};
+template <>
+struct LegalValues<BondHash> {
+  static constexpr std::array kAll = {BondHash::kLayer2, BondHash::kLayer23, BondHash::kLayer34};
+};
+template <>
+struct LegalValues<LacpRate> {
+  static constexpr std::array kAll = {LacpRate::kSlow, LacpRate::kFast};
 };
 template <>
 struct LegalValues<IpsecCrypto> {
@@ -71,10 +88,19 @@ struct LegalValues<StuckWorker> {
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 
+const char* to_string(MssClamp clamp) noexcept;
 const char* to_string(Ipv4Engine engine) noexcept;
 const char* to_string(OffloadMode mode) noexcept;
 const char* to_string(SpreadMode mode) noexcept;
 const char* to_string(StuckWorker stuck_worker) noexcept;
+const char* to_string(BondMode mode) noexcept;
+const char* to_string(BondHash hash) noexcept;
+const char* to_string(LacpRate rate) noexcept;
+std::string members_text(const BondConfig& bond);  // [eth1, eth2]
+// Empty, or {mode: lacp, members: [eth1, eth2], ...}
+std::string bond_text(const PortConfig& port);
+// What the port is made of: its device, or "bond of eth1, eth2".
+std::string device_words(const PortConfig& port);
 std::string to_string(const RouteConfig& route);        // {to: 203.0.113.0/24, via: 192.0.2.9}
 std::string to_string(const NeighborConfig& neighbor);  // {address: ..., interface: ..., mac: ...}
 // [2-5, 8]

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "config/file/load_bond.hpp"
 #include "config/machine/binding.hpp"
 #include "config/machine/hugepages.hpp"
 
@@ -43,7 +44,8 @@ Prepared prepare(MachineFiles& files, KernelCalls& kernel, const Config& config,
     reserve(files, need, out);
   std::vector<std::string> devices;
   for (const PortConfig& port : config.ports)
-    if (port.kind == DeviceKind::kPci) devices.push_back(port.device);
+    for (const PortConfig& part : parts_of(port))
+      if (part.kind == DeviceKind::kPci) devices.push_back(part.device);
   if (devices.empty()) return out;
   if (auto lines = bind_devices(files, kernel, devices, options); !lines)
     out.failed.push_back(lines.error().message);

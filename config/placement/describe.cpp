@@ -56,7 +56,7 @@ std::string port_table(const Placement& placement, const Config& config,
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < config.ports.size(); ++i) {
     const PortPlacement& placed = placement.ports[i];
-    rows.push_back({config.ports[i].name, cut(config.ports[i].device, kDeviceColumns),
+    rows.push_back({config.ports[i].name, cut(device_words(config.ports[i]), kDeviceColumns),
                     fmt::format("{}socket {}", placed.socket_known ? "" : "(", placed.socket) +
                         (placed.socket_known ? "" : ")"),
                     link_text(located[i]), queues_text(placed.port, placement)});

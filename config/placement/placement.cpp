@@ -307,15 +307,36 @@ const Core* core_of(const Topology& topology, unsigned cpu) {
   return nullptr;
 }
 
+namespace {
+
+const Nic* nic_of(const Topology& topology, const std::string& device, DeviceKind kind) {
+  for (const Nic& nic : topology.nics)
+    if (device == (kind == DeviceKind::kPci ? nic.pci : nic.interface)) return &nic;
+  return nullptr;
+}
+
+bool is_hardware(const PortConfig& port) {
+  if (!port.bond) return port.kind == DeviceKind::kPci;
+  return std::all_of(port.bond->members.begin(), port.bond->members.end(),
+                     [](const BondMember& member) { return member.kind == DeviceKind::kPci; });
+}
+
+}  // namespace
+
 std::vector<Located> locate(const Config& config, const Topology& topology,
                             const std::vector<PortCapability>& capabilities) {
   std::vector<Located> out;
   for (size_t i = 0; i < config.ports.size(); ++i) {
     Located located;
     located.port = &config.ports[i];
-    located.hardware = located.port->kind == DeviceKind::kPci;
-    for (const Nic& nic : topology.nics)
-      if (located.port->device == (located.hardware ? nic.pci : nic.interface)) located.nic = &nic;
+    located.hardware = is_hardware(*located.port);
+    if (located.port->bond)
+      for (const BondMember& member : located.port->bond->members)
+        located.members.push_back(nic_of(topology, member.device, member.kind));
+    else
+      located.nic = nic_of(topology, located.port->device, located.port->kind);
+    for (const Nic* member : located.members)
+      if (located.nic == nullptr) located.nic = member;
     if (located.nic != nullptr) located.socket = located.nic->socket;
     if (i < capabilities.size()) {
       located.max_queues = capabilities[i].max_rx_queues;

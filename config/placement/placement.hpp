@@ -90,6 +90,9 @@ size_t spread_rings(const PortPlacement& port, const Placement& placement);
 // Data room of the mbufs that a port of this MTU receives into, RTE_PKTMBUF_HEADROOM included.
 uint32_t data_room_bytes(uint16_t mtu) noexcept;
 
+// What net_bonding takes for buffers of LACPDUs, beside the pools.
+uint64_t lacp_bytes(const PortConfig& port, const PortPlacement& placed);
+
 // The text of `hecto plan`.
 std::string describe(const Placement& placement, const Config& config, const Topology& topology);
 

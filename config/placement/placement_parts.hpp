@@ -12,10 +12,12 @@ namespace hecto::config {
 // A port as the box sees it.
 struct Located {
   const PortConfig* port = nullptr;
-  const Nic* nic = nullptr;  // null when the box has none of this name
-  int socket = -1;           // of the NIC; -1: none, or not known
-  uint16_t max_queues = 0;   // 0: not known
-  bool hardware = false;     // a NIC bound to DPDK: its queues follow the workers
+  const Nic* nic = nullptr;  // null when the box has none of this name; of a bond its first one
+  // Of a bond, by member; null where the box has none of this name.
+  std::vector<const Nic*> members{};
+  int socket = -1;          // of the NIC; -1: none, or not known
+  uint16_t max_queues = 0;  // 0: not known
+  bool hardware = false;    // a NIC bound to DPDK: its queues follow the workers
 };
 
 std::vector<Located> locate(const Config& config, const Topology& topology,

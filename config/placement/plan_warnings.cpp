@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config/box/pcie.hpp"
+#include "config/file/words.hpp"
 #include "config/placement/hugepage_margin.hpp"
 #include "config/placement/placement_parts.hpp"
 
@@ -51,13 +52,14 @@ void warn_workers(const Config& config, const Topology& topology, const Placemen
 void warn_place(const Located& located, const PortPlacement& placed, const Topology& topology,
                 const Placement& placement, Lines& lines) {
   const std::string& name = located.port->name;
-  if (located.hardware && located.nic == nullptr)
+  const bool bond = !located.members.empty();
+  if (located.hardware && located.nic == nullptr && !bond)
     lines.push_back(fmt::format("{}: {} has no network device {}.", name, topology.source,
                                 located.port->device));
   if (located.socket < 0) {
     if (located.hardware)
       lines.push_back(fmt::format("{}: the socket of {} is not known; taken as {}.", name,
-                                  located.port->device, placed.socket));
+                                  device_words(*located.port), placed.socket));
     return;
   }
   std::set<int> pollers;
@@ -71,6 +73,33 @@ void warn_place(const Located& located, const PortPlacement& placed, const Topol
         fmt::format("{} is on socket {}, which has no worker: its queues are polled "
                     "across sockets, from {}.",
                     name, located.socket, fmt::join(pollers, " and ")));
+}
+
+// A bond has its buffers and workers on one socket, and members of one speed.
+void warn_members(const Located& located, const Topology& topology, Lines& lines) {
+  const std::string& name = located.port->name;
+  std::set<int> sockets;
+  std::map<double, std::string> speeds;
+  for (size_t i = 0; i < located.members.size(); ++i) {
+    const std::string& device = located.port->bond->members[i].device;
+    const Nic* const nic = located.members[i];
+    if (nic == nullptr && located.port->bond->members[i].kind == DeviceKind::kPci)
+      lines.push_back(
+          fmt::format("{}: {} has no network device {}.", name, topology.source, device));
+    if (nic == nullptr) continue;
+    if (nic->socket >= 0) sockets.insert(nic->socket);
+    if (nic->gbit_s) speeds.emplace(*nic->gbit_s, device);
+  }
+  if (sockets.size() > 1)
+    lines.push_back(fmt::format(
+        "{}: its members are on sockets {}: packets of some cross sockets. Take members of one.",
+        name, fmt::join(sockets, " and ")));
+  if (speeds.size() > 1)
+    lines.push_back(fmt::format(
+        "{}: {} has {:.0f} Gb/s, {} {:.0f}: members of one bond have one speed{}.", name,
+        speeds.begin()->second, speeds.begin()->first, speeds.rbegin()->second,
+        speeds.rbegin()->first,
+        located.port->bond->mode == BondMode::kLacp ? ", and LACP uses those of one" : ""));
 }
 
 void warn_queues(const Located& located, const PortPlacement& placed, const Placement& placement,
@@ -183,6 +212,7 @@ void add_warnings(const Config& config, const Topology& topology,
   warn_workers(config, topology, placement, lines);
   for (size_t i = 0; i < located.size(); ++i) {
     warn_place(located[i], placement.ports[i], topology, placement, lines);
+    warn_members(located[i], topology, lines);
     warn_queues(located[i], placement.ports[i], placement, lines);
     warn_pcie(located[i], lines);
   }

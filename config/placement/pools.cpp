@@ -25,6 +25,7 @@ constexpr uint32_t kFromLinux = 1024;    // frames of Linux on their way to tran
 constexpr uint32_t kReassembly = 1280;   // fragments of ESP that a worker holds
 constexpr uint64_t kMbufOverhead_bytes = 128 + 64 + 8;  // rte_mbuf, object header, ring slot
 constexpr uint64_t kDescriptor_bytes = 64;              // hardware's and software's
+constexpr uint64_t kLacpBuffer_bytes = 640;             // net_bonding's, one a transmit descriptor
 constexpr uint64_t kBase_bytes = 64ull << 20;           // DPDK itself, rings, counters
 
 // Arenas grow: room for half more than a full table (900,000 IPv4 and 160,000 IPv6 prefixes take
@@ -48,6 +49,11 @@ const PortPlacement& placed(const Placement& placement, const std::string& port)
                        [&](const PortPlacement& p) { return p.port == port; });
 }
 
+// Each has the port's queues.
+uint64_t wires_of(const PortConfig& port) {
+  return port.bond ? std::max<uint64_t>(port.bond->members.size(), 1) : 1;
+}
+
 // Of one worker, on their way to a device and back: batches of IPv4, of IPv6, and of ESP.
 uint64_t offload_mbufs(const Config& config, const Placement& placement) {
   const uint64_t lookups = placement.offload_lookup ? 2 * kOffloadBatches : 0;
@@ -63,10 +69,10 @@ uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placeme
   std::vector<const PortPlacement*> placed_members;
   std::set<std::string> members(pool.ports.begin(), pool.ports.end());
   for (const PortConfig& port : config.ports) {
-    transmit_per_user += port.tx_descriptors;
+    transmit_per_user += wires_of(port) * port.tx_descriptors;
     if (!members.contains(port.name)) continue;
     const PortPlacement& here = placed(placement, port.name);
-    receive += uint64_t{here.rx_queues} * port.rx_descriptors +
+    receive += wires_of(port) * here.rx_queues * port.rx_descriptors +
                spread_rings(here, placement) * kSpreadRing;
     placed_members.push_back(&here);
   }
@@ -88,6 +94,11 @@ uint32_t mbufs_of(const PoolPlacement& pool, const Config& config, const Placeme
 uint32_t data_room_bytes(uint16_t mtu) noexcept {
   if (mtu <= kStandardMtu) return kStandardRoom;
   return mtu <= kPageMtu ? kPageRoom : kJumboRoom;
+}
+
+uint64_t lacp_bytes(const PortConfig& port, const PortPlacement& placed) {
+  if (!port.bond || port.bond->mode != BondMode::kLacp) return 0;
+  return wires_of(port) * placed.tx_queues * port.tx_descriptors * kLacpBuffer_bytes;
 }
 
 void size_memory(const Config& config, Placement& placement) {
@@ -118,8 +129,10 @@ void size_memory(const Config& config, Placement& placement) {
   for (const PortPlacement& port : placement.ports) {
     const auto same = [&](const PortConfig& p) { return p.name == port.port; };
     const PortConfig& c = *std::find_if(config.ports.begin(), config.ports.end(), same);
-    memory[port.socket].bytes += kDescriptor_bytes * (uint64_t{port.rx_queues} * c.rx_descriptors +
-                                                      uint64_t{port.tx_queues} * c.tx_descriptors);
+    const uint64_t descriptors =
+        uint64_t{port.rx_queues} * c.rx_descriptors + uint64_t{port.tx_queues} * c.tx_descriptors;
+    memory[port.socket].bytes += kDescriptor_bytes * wires_of(c) * descriptors;
+    memory[port.socket].bytes += lacp_bytes(c, port);
   }
   if (!sockets.empty()) memory[*sockets.begin()].bytes += kBase_bytes;
   for (auto& [socket, need] : memory) {

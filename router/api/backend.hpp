@@ -39,6 +39,7 @@ inline tl::unexpected<ApiError> api_fail(int status, std::string message,
 enum class Noun : uint8_t {
   kSummary,
   kPorts,
+  kBonds,
   kInterfaces,
   kNeighbors,
   kRules,
@@ -119,6 +120,9 @@ class ApiBackend {
   // All of it as metrics, in that format.
   virtual tl::expected<std::string, ApiError> metrics(MetricsFormat format) = 0;
   virtual ApiResult routes(const RoutesQuery& query) = 0;
+  // Of all interfaces, and of the way to an address, of packets of `from` where it is given.
+  virtual ApiResult mtu(const std::optional<lookup::IpAddress>& to,
+                        const std::optional<lookup::IpAddress>& from) = 0;
   // No file: the running one again. The path is absolute. With `confirm_s` the configuration before
   // it comes back unless confirm() comes within so many seconds.
   virtual ApiResult reload(const std::optional<std::string>& file,

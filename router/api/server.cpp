@@ -69,6 +69,15 @@ ApiResult get_routes(ApiBackend& backend, const HttpRequest& request) {
   return backend.routes(query);
 }
 
+ApiResult get_mtu(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"address", "from"});
+  const auto to = address_of(parameters, "address");
+  const auto from = address_of(parameters, "from");
+  if (from && !to) throw Wrong{400, "from: goes with address"};
+  if (from && from->family != to->family) throw Wrong{400, "from: is not of the address's family"};
+  return backend.mtu(to, from);
+}
+
 ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
   bool persist = false;
@@ -214,21 +223,14 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},
-    {"/v1/ports", Noun::kPorts},
-    {"/v1/interfaces", Noun::kInterfaces},
-    {"/v1/neighbors", Noun::kNeighbors},
-    {"/v1/rules", Noun::kRules},
-    {"/v1/tables", Noun::kTables},
-    {"/v1/nexthops", Noun::kNextHops},
-    {"/v1/workers", Noun::kWorkers},
-    {"/v1/offload", Noun::kOffload},
-    {"/v1/ipsec", Noun::kIpsec},
-    {"/v1/drops", Noun::kDrops},
-    {"/v1/pools", Noun::kPools},
-    {"/v1/config", Noun::kConfig},
-    {"/v1/plan", Noun::kPlan},
-    {"/v1/punt", Noun::kPunt},
+    {"/v1/summary", Noun::kSummary},     {"/v1/ports", Noun::kPorts},
+    {"/v1/bonds", Noun::kBonds},         {"/v1/interfaces", Noun::kInterfaces},
+    {"/v1/neighbors", Noun::kNeighbors}, {"/v1/rules", Noun::kRules},
+    {"/v1/tables", Noun::kTables},       {"/v1/nexthops", Noun::kNextHops},
+    {"/v1/workers", Noun::kWorkers},     {"/v1/offload", Noun::kOffload},
+    {"/v1/ipsec", Noun::kIpsec},         {"/v1/drops", Noun::kDrops},
+    {"/v1/pools", Noun::kPools},         {"/v1/config", Noun::kConfig},
+    {"/v1/plan", Noun::kPlan},           {"/v1/punt", Noun::kPunt},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
@@ -244,6 +246,10 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
     if (method != "GET") throw no_such(request, "GET");
     const Parameters none(request, {});
     return path == "/v1/version" ? backend.version() : json{{"ok", true}};
+  }
+  if (path == "/v1/mtu") {
+    if (method != "GET") throw no_such(request, "GET");
+    return get_mtu(backend, request);
   }
   if (path == "/v1/routes") {
     if (method == "GET") return get_routes(backend, request);

@@ -41,18 +41,22 @@ constexpr Noun kNouns[] = {
     {"summary", {{{"", "version, tables, rates, and what the operator should know"}}}},
     {"ports",
      {{{"[NAME]", "link, rates and losses; offloads asked and given; what the driver refused"}}}},
+    {"bonds",
+     {{{"[NAME]", "members, who is at their other end, packets, and what is wrong with them"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",
      {{{"", "the first 100 prefixes; --limit N for more, --all for every one"},
        {"PREFIX", "it and all inside"},
        {"ADDRESS", "what happens to packets to it: route, why, next hop, neighbor, rewrite"}}}},
+    {"mtu",
+     {{{"", "how long packets may be on each interface, and where two ends differ"},
+       {"ADDRESS", "on the way to it: interface, route, tunnel, what the path has told"}}}},
     {"ipsec",
      {{{"", "SAs with rates, lifetimes and replay windows; policies and what protects them"}}}},
     {"neighbors", {{{"", "addresses and MACs on the links, the unusable ones first"}}}},
     {"rules", {{{"", "Linux's policy rules, and who does what they say: hecto or Linux"}}}},
-    {"tables",
-     {{{"", "Linux's routing tables: prefixes, VRFs and their interfaces, rules that name them"}}}},
+    {"tables", {{{"", "Linux's tables and VRFs: interfaces, rules that name them, prefixes"}}}},
     {"nexthops", {{{"", "next-hop groups, those with most routes first"}}}},
     {"workers", {{{"", "load, Mpps, cycles per packet and stage, burst fill; the busiest first"}}}},
     {"offload",
@@ -354,7 +358,8 @@ tl::expected<void, Ending> check_noun(Arguments& a) {
                                                     {"--length", a.length > 0},
                                                     {"--ttl", a.ttl > 0}};
   for (const auto& [option, given] : of_routes)
-    if (given && a.object != "routes")
+    if (given && a.object != "routes" &&
+        !(a.object == "mtu" && std::string_view(option) == "--from"))
       return tl::unexpected<Ending>(
           wrong(fmt::format("show {}: {} goes with routes", a.object, option), "show"));
   return {};

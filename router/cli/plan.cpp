@@ -10,6 +10,7 @@
 #include "config/box/collected.hpp"
 #include "config/box/what_if.hpp"
 #include "config/capacity/capacity.hpp"
+#include "config/file/load_ports.hpp"
 #include "config/machine/collect.hpp"
 #include "router/api/capacity_json.hpp"
 #include "router/api/plan_json.hpp"
@@ -39,7 +40,9 @@ int told(const Session& session, const config::Problems& problems) {
 void keep_configured(const config::Config& config, config::Topology& topology) {
   std::erase_if(topology.nics, [&](const config::Nic& nic) {
     return std::ranges::none_of(config.ports, [&](const config::PortConfig& port) {
-      return port.device == nic.pci || port.device == nic.interface;
+      return std::ranges::any_of(config::devices_of(port), [&](const std::string& device) {
+        return device == nic.pci || device == nic.interface;
+      });
     });
   });
 }

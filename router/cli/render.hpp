@@ -14,12 +14,14 @@ using nlohmann::json;
 
 std::string render_summary(const json& answer, Style style);
 std::string render_ports(const json& answer, Style style);
+std::string render_bonds(const json& answer, Style style);
 std::string render_interfaces(const json& answer, Style style);
 std::string render_neighbors(const json& answer, Style style);
 std::string render_rules(const json& answer, Style style);
 std::string render_tables(const json& answer, Style style);
 std::string render_nexthops(const json& answer, Style style);
 std::string render_workers(const json& answer, Style style);
+std::string render_mtu(const json& answer, Style style);
 std::string render_ipsec(const json& answer, Style style);
 std::string render_offload(const json& answer, Style style);
 std::string render_drops(const json& answer, Style style);

@@ -52,7 +52,7 @@ std::string render_tables(const json& answer, Style style) {
   for (const json& each : list(answer, "tables")) {
     std::string interfaces;
     for (const json& name : list(each, "interfaces"))
-      interfaces += (interfaces.empty() ? "" : ", ") + name.get<std::string>();
+      interfaces += (interfaces.empty() ? "" : ", ") + plain(name);
     const uint64_t incomplete = whole(each, "incomplete");
     table.row({text(each, "name"), has(each, "vrf") ? text(each, "vrf") : std::string(), interfaces,
                count(whole(each, "rules")), count(whole(each, "ipv4_prefixes")),

@@ -28,6 +28,16 @@ std::string lost_words(const json& port) {
   return words;
 }
 
+// What offloads did to it.
+std::string flawed_words(const json& rx) {
+  std::string words;
+  if (const uint64_t packets = whole(rx, "coalesced"); packets > 0)
+    words = count(packets) + " coalesced: longer than a frame of its MTU";
+  if (const uint64_t packets = whole(rx, "unfinished"); packets > 0)
+    words += (words.empty() ? "" : ", ") + count(packets) + " sampled with unfinished checksums";
+  return words;
+}
+
 std::string total_words(const json& way) {
   return fmt::format("{} packets, {}", count(whole(way, "packets")), bytes(number(way, "bytes")));
 }
@@ -75,6 +85,7 @@ std::string details(const json& port) {
   for (const json& sentence : list(port, "refused")) line("refused", plain(sentence));
   for (const json& sentence : list(port, "trouble")) line("trouble", plain(sentence));
   line("lost", lost_words(port));
+  line("came", flawed_words(at(port, "rx")));
   return out;
 }
 

@@ -19,21 +19,14 @@ using Render = std::string (*)(const json&, Style);
 
 Render renderer(const std::string& noun) {
   static const std::pair<const char*, Render> table[] = {
-      {"summary", render_summary},
-      {"ports", render_ports},
-      {"interfaces", render_interfaces},
-      {"neighbors", render_neighbors},
-      {"rules", render_rules},
-      {"tables", render_tables},
-      {"nexthops", render_nexthops},
-      {"workers", render_workers},
-      {"offload", render_offload},
-      {"ipsec", render_ipsec},
-      {"drops", render_drops},
-      {"pools", render_pools},
-      {"config", render_config},
-      {"plan", render_plan},
-      {"punt", render_punt},
+      {"summary", render_summary},     {"ports", render_ports},
+      {"bonds", render_bonds},         {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors}, {"rules", render_rules},
+      {"tables", render_tables},       {"nexthops", render_nexthops},
+      {"workers", render_workers},     {"offload", render_offload},
+      {"ipsec", render_ipsec},         {"drops", render_drops},
+      {"pools", render_pools},         {"config", render_config},
+      {"plan", render_plan},           {"punt", render_punt},
   };
   for (const auto& [name, render] : table) {
     if (noun == name) return render;
@@ -152,6 +145,19 @@ int walk(const Session& session, const std::string& prefix) {
   return kDone;
 }
 
+int show_mtu(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  std::map<std::string, std::string> query;
+  if (!arguments.filter.empty() && !lookup::IpAddress::parse(arguments.filter))
+    return session.wrong_usage(
+        fmt::format("mtu: \"{}\" is no address; use one like 203.0.113.9", arguments.filter));
+  if (arguments.filter.empty() && !arguments.from.empty())
+    return session.wrong_usage("mtu: --from goes with an ADDRESS");
+  if (!arguments.filter.empty()) query["address"] = arguments.filter;
+  if (!arguments.from.empty()) query["from"] = arguments.from;
+  return session.show(session.get("/v1/mtu", query), render_mtu);
+}
+
 int show_routes(const Session& session) {
   const std::string& filter = session.arguments().filter;
   const bool address = lookup::IpAddress::parse(filter).has_value();
@@ -178,6 +184,7 @@ int show(const Session& session) {
   const Arguments& arguments = session.arguments();
   const auto once = [&] {
     if (arguments.object == "routes") return show_routes(session);
+    if (arguments.object == "mtu") return show_mtu(session);
     const Render render = renderer(arguments.object);
     return arguments.filter.empty() ? show_all(session, render) : show_named(session, render);
   };

@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "config/file/load_bond.hpp"
 #include "router/control/ecmp_seed.hpp"
 #include "router/control/instance.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/idle_policy.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/punt/sessions.hpp"
 #include "router/ipsec/ipsec.hpp"
 
 namespace hecto::router {
 
-DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks) : locks_(locks), xdp_(locks) {}
+DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks)
+    : locks_(locks), xdp_(locks), receive_offloads_(locks) {}
 
 // The devices are let go once their ports are closed.
 DpdkForwardingPlane::~DpdkForwardingPlane() {
@@ -41,33 +44,64 @@ Result<void> DpdkForwardingPlane::take_device(const config::PortConfig& config) 
   return interface.empty() ? Result<void>{} : xdp_.clear_way(config.name, interface, lock->key);
 }
 
+// All members of a bond, or none.
+Result<void> DpdkForwardingPlane::take_devices(const config::PortConfig& config) {
+  for (const config::PortConfig& part : parts_of(config))
+    if (auto taken = take_device(part); !taken) {
+      release_device(config);
+      return taken;
+    }
+  return {};
+}
+
+bool DpdkForwardingPlane::uses_device(const std::string& key) const {
+  if (!dataplane_) return false;
+  for (const auto& [name, port] : dataplane_->ports())
+    for (const config::PortConfig& part : parts_of(port->config()))
+      if (const auto other = device_lock(part); other && other->key == key) return true;
+  return false;
+}
+
 void DpdkForwardingPlane::release_device(const config::PortConfig& config) {
   xdp_.stopped(config.name);
-  const auto lock = device_lock(config);
-  if (!lock || locks_ == nullptr) return;
   // One that was refused may name the device of one that runs.
-  if (dataplane_)
-    for (const auto& [name, port] : dataplane_->ports())
-      if (const auto other = device_lock(port->config()); other && other->key == lock->key) return;
-  locks_->release(lock->key);
+  for (const config::PortConfig& part : parts_of(config)) {
+    const auto lock = device_lock(part);
+    if (!lock || uses_device(lock->key)) continue;
+    receive_offloads_.put_back(kernel_interface_of(part), lock->key);
+    if (locks_ != nullptr) locks_->release(lock->key);
+  }
 }
 
 Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config) const {
-  const std::string interface = kernel_interface_of(config);
-  if (interface.empty() || KernelInterface(interface).exists()) return {};
-  return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
-                          "those there are",
-                          config.name, config.device),
-              ENODEV);
+  for (const config::PortConfig& part : parts_of(config)) {
+    const std::string interface = kernel_interface_of(part);
+    if (interface.empty() || KernelInterface(interface).exists()) continue;
+    return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
+                            "those there are",
+                            part.name, part.device),
+                ENODEV);
+  }
+  return {};
 }
 
 Result<config::PortCapability> DpdkForwardingPlane::probe(const config::PortConfig& config) {
-  if (auto taken = take_device(config); !taken) return tl::unexpected(taken.error());
+  if (auto taken = take_devices(config); !taken) return tl::unexpected(taken.error());
+  std::vector<std::string> stays_on;
+  for (const config::PortConfig& part : parts_of(config))
+    if (const std::string interface = kernel_interface_of(part);
+        !interface.empty() && KernelInterface(interface).exists())
+      for (std::string& sentence :
+           receive_offloads_.turn_off(config.name, interface, device_lock(part)->key))
+        stays_on.push_back(std::move(sentence));
   auto port = Port::probe(config);
   if (!port) {
     release_device(config);
     return tl::unexpected(port.error());
   }
+  // A kernel interface by its own name has seen to it itself.
+  if (config.kind == config::DeviceKind::kVdev)
+    for (std::string& sentence : stays_on) (*port)->refuse(std::move(sentence));
   const config::PortCapability capability{(*port)->max_rx_queues(), (*port)->socket()};
   probed_[config.name] = std::move(*port);
   return capability;
@@ -115,6 +149,17 @@ Result<void> DpdkForwardingPlane::set_promiscuous(const std::string& port, bool 
   return found == nullptr ? fail("there is no port " + port) : found->set_promiscuous(on);
 }
 
+bool DpdkForwardingPlane::follow_members() {
+  return dataplane_->follow_members();
+}
+
+std::vector<BondStatus> DpdkForwardingPlane::bonds() const {
+  std::vector<BondStatus> all;
+  for (const auto& [name, port] : dataplane_->ports())
+    if (port->bond() != nullptr) all.push_back(port->bond()->status());
+  return all;
+}
+
 bool DpdkForwardingPlane::spread(const std::string& port, QueueId queue, const SpreadCosts& costs) {
   return dataplane_->spread(port, queue, costs);
 }
@@ -138,6 +183,8 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.redirects4 = interface.switches.redirects4;
   setup.redirects6 = interface.switches.redirects6;
   setup.accept_local = interface.switches.accept_local;
+  setup.mtu = interface.mtu;
+  setup.clamps_mss = interface.clamps_mss;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;
@@ -236,6 +283,9 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.link = port.link();
   s.mac = port.mac();
   s.mtu = port.mtu();
+  s.largest_mtu = port.largest_mtu();
+  if (const std::string device = kernel_interface_of(port.config()); !device.empty())
+    s.device_mtu = KernelInterface(device).mtu().value_or(0);
   s.rx_queues = port.rx_queues();
   s.tx_queues = port.tx_queues();
   s.asked = port.asked();
@@ -364,13 +414,6 @@ unsigned DpdkForwardingPlane::in_flight() const {
 
 uint64_t DpdkForwardingPlane::fragments_made() const {
   return dataplane_->fragments_made();
-}
-
-uint64_t DpdkForwardingPlane::unfinished_checksums() const {
-  uint64_t packets = 0;
-  for (const auto& worker : dataplane_->workers())
-    packets += worker->counters().unfinished_checksums.get();
-  return packets;
 }
 
 }  // namespace hecto::router

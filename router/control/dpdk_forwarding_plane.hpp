@@ -5,6 +5,7 @@
 #include <map>
 
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/receive_offloads.hpp"
 #include "router/control/xdp_watch.hpp"
 
 namespace hecto::router {
@@ -32,6 +33,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   Result<void> set_mtu(const std::string& port, uint16_t mtu) override;
   Result<void> set_promiscuous(const std::string& port, bool on) override;
   void update_config(const config::PortConfig& config) override;
+  bool follow_members() override;
+  std::vector<BondStatus> bonds() const override;
   bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override;
   std::vector<std::string> mend_ports() override { return xdp_.check(); }
 
@@ -69,15 +72,17 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   std::optional<ExamplePacket> example(Reason reason) const override;
   unsigned in_flight() const override;
   uint64_t fragments_made() const override;
-  uint64_t unfinished_checksums() const override;
 
  private:
   PortStatus status(const Port& port) const;
+  Result<void> take_devices(const config::PortConfig& config);
   Result<void> take_device(const config::PortConfig& config);
+  bool uses_device(const std::string& key) const;
   void release_device(const config::PortConfig& config);
 
   InstanceLocks* const locks_;
   XdpWatch xdp_;
+  ReceiveOffloads receive_offloads_;
   std::map<std::string, std::unique_ptr<Port>> probed_;  // and not added yet
   std::unique_ptr<Dataplane> dataplane_;
   Ipsec* ipsec_ = nullptr;

@@ -19,8 +19,12 @@ bool uses_memif(const config::Config& config) {
 constexpr uint64_t kOwn_bytes = 64u << 20;  // rings, queues, DPDK's own
 
 // Buffers and what DPDK itself needs; the tables have memory of their own.
-uint64_t pool_bytes(const config::Placement& placement, bool hugepages) {
+uint64_t pool_bytes(const config::Config& config, const config::Placement& placement,
+                    bool hugepages) {
   uint64_t bytes = kOwn_bytes;
+  for (const config::PortPlacement& placed : placement.ports)
+    for (const config::PortConfig& port : config.ports)
+      if (port.name == placed.port) bytes += config::lacp_bytes(port, placed);
   for (const config::PoolPlacement& pool : placement.pools)
     bytes += hugepages ? uint64_t{pool.mbufs} * (pool.data_room_bytes + sizeof(rte_mbuf) + 128)
                        : Mempool::ordinary_page_bytes(pool.mbufs, pool.data_room_bytes);
@@ -34,14 +38,18 @@ EalOptions eal_options(const config::Config& config, const config::Placement& pl
   options.control_cpu = placement.control_cpu;
   for (const config::WorkerPlacement& worker : placement.workers)
     options.worker_cpus.push_back(worker.cpu);
-  options.memory_bytes = config.memory_bytes.value_or(pool_bytes(placement, true));
-  options.ordinary_bytes = config.memory_bytes.value_or(pool_bytes(placement, false));
+  options.memory_bytes = config.memory_bytes.value_or(pool_bytes(config, placement, true));
+  options.ordinary_bytes = config.memory_bytes.value_or(pool_bytes(config, placement, false));
   options.memory_key = config.memory_line.number == 0
                            ? fmt::format("{}: memory: auto", config.file)
                            : fmt::format("{}:{}: memory", config.file, config.memory_line.number);
   options.shared_memory = uses_memif(config);
-  for (const config::PortConfig& port : config.ports)
+  for (const config::PortConfig& port : config.ports) {
     if (port.kind == config::DeviceKind::kPci) options.pci.push_back(port.device);
+    if (!port.bond) continue;
+    for (const config::BondMember& member : port.bond->members)
+      if (member.kind == config::DeviceKind::kPci) options.pci.push_back(member.device);
+  }
   return options;
 }
 

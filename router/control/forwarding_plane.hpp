@@ -18,6 +18,7 @@
 #include "config/placement/placement.hpp"
 #include "router/control/interface_table.hpp"
 #include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/ports/bond_status.hpp"
 #include "router/dataplane/ports/port.hpp"
 
 namespace hecto::router {
@@ -39,6 +40,8 @@ struct PortStatus {
   LinkState link;
   MacAddress mac{};
   uint16_t mtu = 1500;
+  uint16_t largest_mtu = 9000;  // that driver and buffers take as they were set up
+  uint16_t device_mtu = 0;      // of a kernel interface, as the kernel has it; 0: it is none
   uint16_t rx_queues = 1, tx_queues = 1;
   std::vector<std::string> asked, given, refused;  // offloads, and what became of them
   std::string receive_path, transmit_path;         // the driver's words for its loops; empty: none
@@ -95,6 +98,9 @@ class ForwardingPlane {
   // The queue goes over the workers of its socket from now on; takes its turn at once. False: it does not
   // wait for that.
   virtual bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) = 0;
+  // Members of bonds whose link or device came or went, in or out. True: some did.
+  virtual bool follow_members() { return false; }
+  virtual std::vector<BondStatus> bonds() const { return {}; }  // by name
   // Once a second: what somebody did to the ports' devices, a line each, mended where it can be.
   virtual std::vector<std::string> mend_ports() = 0;
 
@@ -137,7 +143,6 @@ class ForwardingPlane {
   virtual std::optional<ExamplePacket> example(Reason reason) const = 0;
   virtual unsigned in_flight() const = 0;
   virtual uint64_t fragments_made() const = 0;
-  virtual uint64_t unfinished_checksums() const = 0;  // of packets received, sampled
 };
 
 }  // namespace hecto::router

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "config/file/load_bond.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -64,7 +66,8 @@ Result<std::unique_ptr<InstanceLocks>> lock_instance(const config::Config& confi
   InstanceLocks& locks = **opened;
   std::vector<LockName> wanted{api_lock(config.api_socket)};
   for (const config::PortConfig& port : config.ports)
-    if (auto lock = device_lock(port)) wanted.push_back(std::move(*lock));
+    for (const config::PortConfig& part : parts_of(port))
+      if (auto lock = device_lock(part)) wanted.push_back(std::move(*lock));
   if (config.linux_side.enabled)
     for (LockName& lock : namespace_locks(config.linux_side.name_space))
       wanted.push_back(std::move(lock));

@@ -37,6 +37,7 @@ Result<void> InterfaceControl::add_interfaces(const PortStatus& port,
   untagged.mtu = port.mtu;
   untagged.up = port.link.up;
   untagged.urpf = config.urpf;
+  untagged.clamps_mss = config.mss_clamp == config::MssClamp::kAuto;
   untagged.counters = config.counters;
   untagged.addresses = config.addresses;
   if (auto added = add(untagged); !added) return added;
@@ -53,6 +54,7 @@ Interface InterfaceControl::tagged(Interface untagged, const PortStatus& port,
   tagged.vlan = vlan.id;
   tagged.mtu = std::min(vlan.mtu.value_or(port.mtu), port.mtu);
   tagged.urpf = vlan.urpf;
+  tagged.clamps_mss = vlan.mss_clamp == config::MssClamp::kAuto;
   tagged.addresses = vlan.addresses;
   tagged.ifindex = 0;
   tagged.has_twin = tagged.twin_gone = false;
@@ -122,7 +124,9 @@ void InterfaceControl::update_twins() {
 
 void InterfaceControl::refresh(const Interface& interface) {
   const Interfaces& known = routing_.interfaces();
-  plane_.set_interface(interface, known.up(interface), known.addresses(interface));
+  Interface seen = interface;
+  seen.mtu = known.mtu(interface);
+  plane_.set_interface(seen, known.up(interface), known.addresses(interface));
 }
 
 Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
@@ -181,6 +185,8 @@ void InterfaceControl::change(Interface& interface, const PortStatus& port,
         (void)linux_->remove_address(interface.ifindex, address);
   interface.addresses = addresses;
   interface.urpf = untagged ? wanted.urpf : vlan->urpf;
+  const config::MssClamp clamp = untagged ? wanted.mss_clamp : vlan->mss_clamp;
+  interface.clamps_mss = clamp == config::MssClamp::kAuto;
   interface.counters = wanted.counters;
   const uint16_t mtu = untagged ? port.mtu : std::min(vlan->mtu.value_or(port.mtu), port.mtu);
   if (mtu != interface.mtu && interface.has_twin) linux_->set_twin_mtu(interface.id, mtu);
@@ -233,6 +239,7 @@ void InterfaceControl::note_refusals(const std::vector<std::string>& lines) {
 }
 
 void InterfaceControl::poll_links() {
+  (void)plane_.follow_members();
   for (const PortStatus& port : plane_.ports()) {
     const bool up = port.up();
     for (auto& [id, interface] : table_.all()) {
@@ -339,6 +346,7 @@ void InterfaceControl::update_mtus(const PortStatus& port) {
     interface.mtu = mtu;
     if (interface.has_twin && interface.vlan != 0) linux_->set_twin_mtu(id, mtu);
     (void)routing_.update_interface(interface);
+    refresh(interface);
   }
 }
 

@@ -18,6 +18,7 @@ struct Interface : InterfaceState {
   std::string port_name;
   bool made_by_linux = false;  // a VLAN device on the port's TAP
   UrpfMode urpf = UrpfMode::kOff;
+  bool clamps_mss = false;
   bool counters = false;
   InterfaceSwitches switches;  // of its twin
   bool has_twin = false;       // a TAP of its own

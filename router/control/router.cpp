@@ -21,6 +21,7 @@
 #include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
@@ -33,6 +34,7 @@
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/ports/carrier_news.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/ports/port_news.hpp"
@@ -53,7 +55,6 @@ constexpr unsigned kNeighborTicks = 5 * kTicksPerSecond;  // Linux's table is lo
 constexpr unsigned kRoomTicks = 10 * kTicksPerSecond;     // room for policies that were left out
 constexpr std::chrono::seconds kFirstAnswer{2};           // to the API, where not all is known yet
 constexpr size_t kMirrorBudget = 4096;                    // netlink messages a turn
-constexpr uint64_t kUnfinishedChecksums = 3;              // so many are no accident
 
 }  // namespace
 
@@ -132,6 +133,9 @@ void Router::turn(int timeout_ms) {
       if (read(fd, &expirations, sizeof expirations) > 0) housekeeping();
     } else if (fd == PortNews::of_process().fd()) {
       PortNews::of_process().take();
+      interfaces_->poll_links();
+    } else if (fd == carriers_->fd()) {
+      carriers_->take();
       interfaces_->poll_links();
     } else if (linux_ && fd == linux_->fd()) {
       times_.reads_routes();
@@ -250,11 +254,9 @@ void Router::watch_for_trouble() {
     notes_->add(small_pages_line(small));
   if (interfaces_->watch()) routes_->write_to_linux();
   interfaces_->follow_switches();
-  if (checksums_told_ || plane_->unfinished_checksums() < kUnfinishedChecksums) return;
-  checksums_told_ = true;
-  notes_->add(
-      "packets arrive with unfinished TCP or UDP checksums: a sender on the far end of a veth "
-      "leaves them to its NIC; run \"ethtool -K INTERFACE tx off\" there");
+  for (const std::string& line :
+       offload_watch_->sampled(*plane_, *sampler_, OffloadWatch::Clock::now()))
+    notes_->add(line);
 }
 
 Parts Router::parts() {

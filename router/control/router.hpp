@@ -32,6 +32,7 @@ struct Topology;
 namespace hecto::router {
 
 class CaptureControl;
+class CarrierNews;
 class Dataplane;
 class DpdkForwardingPlane;
 class Eal;
@@ -48,6 +49,7 @@ class MemifGuard;
 class NeighborControl;
 class Notes;
 class Offload;
+class OffloadWatch;
 class PersistControl;
 class PuntControl;
 class ReloadControl;
@@ -109,6 +111,7 @@ class Router {
   const Gate& gate() const { return *gate_; }
   const TurnTimes& times() const { return times_; }
   const Sampler& sampler() const { return *sampler_; }
+  const OffloadWatch& offload_watch() const { return *offload_watch_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
@@ -146,14 +149,16 @@ class Router {
   std::unique_ptr<RestartControl> restart_;
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<LateRouteFiles> late_files_;
+  std::unique_ptr<OffloadWatch> offload_watch_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;
   FileDescriptor poll_, timer_;
+  std::unique_ptr<CarrierNews> carriers_;
   bool mirror_rests_ = false;
   uint64_t ticks_ = 0;
   bool ran_ = false;
-  bool namespace_lost_ = false, checksums_told_ = false, small_pages_told_ = false;
+  bool namespace_lost_ = false, small_pages_told_ = false;
   bool answered_ = false;  // the API, once
   bool swept_ = false;     // Linux, of what an earlier run left
   bool tables_known_ = false;

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "config/file/words.hpp"
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
@@ -20,6 +21,7 @@
 #include "router/control/liveness.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
@@ -33,6 +35,7 @@
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
+#include "router/dataplane/ports/carrier_news.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/memif_guard.hpp"
 #include "router/dataplane/ports/port_news.hpp"
@@ -96,7 +99,8 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
       reloads_(std::make_unique<ReloadControl>()),
       restart_(std::make_unique<RestartControl>(service_, *notes_)),
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)),
-      late_files_(std::make_unique<LateRouteFiles>()) {
+      late_files_(std::make_unique<LateRouteFiles>()),
+      offload_watch_(std::make_unique<OffloadWatch>()) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);
@@ -119,6 +123,8 @@ Result<void> Router::start_environment() {
   watch(commands_.fd());
   watch(timer_.get());
   watch(PortNews::of_process().fd());
+  carriers_ = std::make_unique<CarrierNews>();
+  if (carriers_->fd() >= 0) watch(carriers_->fd());
   return {};
 }
 
@@ -233,7 +239,7 @@ void Router::log_start() {
                  idle_words(running_->config.idle_of(worker.cpu)));
   for (const PortStatus& port : plane_->ports()) {
     spdlog::info("port {}: {} ({}), {} receive and {} transmit queues, MTU {}", port.name(),
-                 port.config.device, port.driver, port.rx_queues, port.tx_queues, port.mtu);
+                 device_words(port.config), port.driver, port.rx_queues, port.tx_queues, port.mtu);
     for (const std::string& sentence : port.refused)
       spdlog::info("port {}: {}", port.name(), sentence);
   }

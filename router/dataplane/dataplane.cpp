@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestHold{5};
 constexpr std::chrono::microseconds kHoldPoll{20};
+constexpr std::chrono::microseconds kStopPoll{100};
 
 using RingPointer = std::unique_ptr<rte_ring, void (*)(rte_ring*)>;
 
@@ -133,7 +134,13 @@ void Dataplane::stop() {
   if (!running_) return;
   running_ = false;
   for (const auto& worker : workers_) worker->stop();
-  for (size_t i = 0; i < workers_.size(); ++i) rte_eal_wait_lcore(static_cast<unsigned>(i + 1));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const auto lcore = static_cast<unsigned>(i + 1);
+    // DPDK waits in a loop that never sleeps: under a real-time scheduler the worker would not come
+    // to its end where it has to do so on this thread's core.
+    while (rte_eal_get_lcore_state(lcore) == RUNNING) std::this_thread::sleep_for(kStopPoll);
+    rte_eal_wait_lcore(lcore);
+  }
   slow_path_->stop();
 }
 
@@ -160,10 +167,11 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     SnapshotBuilder::PortSetup setup;
     setup.id = port->id();
     setup.mac = port->mac();
-    setup.kernel_interface = port->kernel_interface();
+    setup.longest_frame = port->longest_frame();
     setup.opens_esp = port->crypto().opens;
     setup.seals_esp = port->crypto().seals;
     setup.checks_ipv4 = port->checks_ipv4();
+    setup.sends_lacp = port->sends_lacp();
     setup.queue_workers = queue_workers_.at(name);
     setup.transmit = transmit_paths(*port);
     for (const Handoff& handoff : handoffs_.at(name))
@@ -204,6 +212,8 @@ PacketAnswer Dataplane::explain(const PacketQuestion& question) const {
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
   for (const auto& stages : ipsec_) made += stages->encap.fragments_made();
+  for (const auto& worker : workers_) made += worker->counters().reasons.fragments.get();
+  made += slow_path_->counters().reasons.fragments.get();
   return made;
 }
 

@@ -56,6 +56,8 @@ class Dataplane {
   Result<void> add_port(std::unique_ptr<Port> port, const config::Placement& placement);
   // Publishes without it, waits for readers, then stops and closes it.
   void remove_port(const std::string& name);
+  // Members of bonds whose link or device came or went, in or out. True: some did.
+  bool follow_members();
   // While running. A refusal leaves the port as it was.
   Result<void> set_mtu(const std::string& name, uint16_t mtu);
   void set_interface(const InterfaceSetup& interface) { interfaces_[interface.id] = interface; }
@@ -97,7 +99,7 @@ class Dataplane {
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
   PacketAnswer explain(const PacketQuestion& question) const;
   unsigned in_flight() const;       // packets in rings between threads and on devices
-  uint64_t fragments_made() const;  // more packets than came in: cut for a tunnel
+  uint64_t fragments_made() const;  // more packets than came in: cut to fit
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
  private:

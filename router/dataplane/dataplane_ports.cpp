@@ -9,6 +9,7 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/nic_crypto/sessions.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/transmit_queues.hpp"
 
 namespace hecto::router {
@@ -256,6 +257,25 @@ void Dataplane::watch(const Port& port, bool on) {
       else if (!wakeup.watch(fd))
         spdlog::warn("port {}: queue {} wakes nobody: {}", port.name(), queue, strerror(errno));
     }
+}
+
+// A worker may be within a burst of a member that is out: it is closed behind that.
+bool Dataplane::follow_members() {
+  bool moved = false;
+  for (const auto& [name, port] : ports_) {
+    Bond* const bond = port->bond();
+    if (bond == nullptr || port.get() == paused_) continue;
+    const bool others = bond->follow();
+    if (bond->leaving()) {
+      tables_.qsbr().synchronize();
+      bond->close_leavers();  // epoll forgets their sockets with them
+    }
+    if (!others) continue;
+    moved = true;
+    port->find_wakeups();
+    watch(*port, true);
+  }
+  return moved;
 }
 
 // What its NIC can do of ESP. Without memory for sessions it does nothing.

@@ -1,5 +1,6 @@
 #include "router/dataplane/explain_packet.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/ether.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
+#include "router/dataplane/stages/fragment.hpp"
 #include "router/dataplane/stages/link_local.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
@@ -131,7 +133,11 @@ void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
     auto reason = static_cast<Reason>(record->reason);
     if (record->kind == RecordKind::kForward) {
       reason = rewrite_detail::hold_back<Address>(ip, answer.length, *record, snapshot, nullptr);
-      if (reason == Reason::kTooBig) answer.mtu = record->mtu;
+      if (reason == Reason::kTooBig) {
+        answer.mtu = record->mtu;
+        answer.cut = sizeof(Address) == 4 && may_be_cut(ip, answer.length, record->mtu);
+        if (answer.cut) reason = Reason::kNone;
+      }
       if (reason == Reason::kNone) {
         answer.redirects |= redirects(*record, question, snapshot);
         continue;
@@ -158,6 +164,9 @@ void read_tunnel(const esp::Packet& packet, const TableViews& tables, uint32_t n
     answer.reason = Encap::reason_without_next_hop(packet, *record, tables);
     return;
   }
+  const uint32_t path = packet.sa->path_mtu(now_s);
+  const uint32_t outer = path == 0 ? record->mtu : std::min<uint32_t>(record->mtu, path);
+  answer.tunnel = {id.destination, record->mtu, path, packet.sa->inner_mtu(outer)};
   const bool expired = packet.ip[packet.ip[0] >> 4 == 4 ? 8 : 7] <= 1;
   const Encap::Fit fit = Encap::fit_of(packet, *record, now_s);
   if (expired && (fit.fits || packet.sa->mode == IpsecMode::kTunnel)) {
@@ -165,7 +174,7 @@ void read_tunnel(const esp::Packet& packet, const TableViews& tables, uint32_t n
     return;
   }
   answer.mtu = fit.mtu;
-  answer.cut = fit.may_be_cut && fit.mtu >= Encap::Fit::kLeastCut;
+  answer.cut = fit.may_be_cut && fit.mtu >= kLeastCutMtu;
   if (!fit.fits && !answer.cut) answer.reason = Reason::kTunnelTooBig;
   if (expired && answer.cut) answer.reason = Reason::kTtlExpired;
 }

@@ -32,17 +32,26 @@ struct PacketQuestion {
   static constexpr uint16_t kSourcePort = 49152, kDestinationPort = 33434;
 };
 
+// What an SA makes of the MTU on the way to its tunnel's end.
+struct TunnelMtu {
+  lookup::IpAddress end;
+  uint32_t next_hop = 0;  // of the next hop to it
+  uint32_t path = 0;      // that a router between has told; 0: none has
+  uint32_t inner = 0;     // the longest packet that fits; 0: none
+};
+
 struct PacketAnswer {
   lookup::IpAddress source;       // that was asked for
   Reason reason = Reason::kNone;  // kNone: it is forwarded, or leaves as ESP
   Spi spi = 0;                    // of the SA that protects it; 0: none
+  TunnelMtu tunnel = {};          // of that, where its end has a next hop
   // Of several next hops, whose choice its flow makes: those of them, in buckets, that refuse it
   // while others forward it, and the reason of one.
   uint32_t buckets = 1, refusing = 0;
   Reason refused_by = Reason::kNone;
   uint16_t length = 0;                  // that was asked about
   uint32_t mtu = 0;                     // that it does not fit, of next hop or tunnel; 0: it fits
-  bool cut = false;                     // into fragments, each as ESP
+  bool cut = false;                     // into fragments; with an SA each as ESP
   bool redirects = false;               // it goes back: at times Linux tells its sender
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked

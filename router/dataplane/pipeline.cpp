@@ -6,6 +6,7 @@
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
+#include "router/dataplane/stages/mss_clamp.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
@@ -15,7 +16,9 @@
 namespace hecto::router {
 namespace {
 
-constexpr unsigned kSampledChecksums = 1000;
+// Of a kernel interface's bursts the first packet's checksum is looked at: so many, then of one burst
+// in so many.
+constexpr unsigned kSampledChecksums = 1000, kBurstsASample = 64;
 // Of packets that go back by their interface, to Linux: one a second and source.
 constexpr uint32_t kRedirectPps = 1, kRedirectBurst = 0;
 
@@ -60,9 +63,9 @@ unsigned Pipeline::receive(const ReceiveQueue& queue, Chunk& chunk) noexcept {
   const unsigned count = chunk.count;
   PortCounters& port = counters_.ports[queue.port];
   port.rx_packets.add(count);
-  if (snapshot_->ports[queue.port].check_checksums &&
-      counters_.checked_checksums.get() < kSampledChecksums) [[unlikely]]
-    sample_checksum(chunk.packets[0]);
+  if (const uint32_t longest = snapshot_->ports[queue.port].longest_frame; longest != 0)
+      [[unlikely]]
+    watch_offloads(queue, chunk, longest);
   const bool more = queue.spread == nullptr || spread(chunk, queue);
   timer_.end(TimedStage::kReceive);
   if (timer_.active()) counters_.cycles.sampled_packets.add(count);
@@ -155,6 +158,10 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   if constexpr (Features & kFeatureUrpf) {
     check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
     check_forwarding(chunk.v6, chunk, options_.tables.next_hops, *snapshot_);
+    if (snapshot_->clamps_mss) [[unlikely]] {
+      clamp_mss(chunk.v4, options_.tables.next_hops, *snapshot_);
+      clamp_mss(chunk.v6, options_.tables.next_hops, *snapshot_);
+    }
   }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
@@ -347,11 +354,19 @@ void Pipeline::expire_fragments() noexcept {
     options_.ipsec->decap.expire(counters_.reasons);
 }
 
-void Pipeline::sample_checksum(const rte_mbuf* packet) noexcept {
-  const TransportChecksum checksum = transport_checksum(packet);
+// What a kernel interface hands on that its own or its sender's NIC was to work on: several frames
+// in one, checksums that are not finished.
+void Pipeline::watch_offloads(const ReceiveQueue& queue, const Chunk& chunk,
+                              uint32_t longest) noexcept {
+  PortCounters& port = counters_.ports[queue.port];
+  unsigned coalesced = 0;
+  for (unsigned i = 0; i < chunk.count; ++i) coalesced += chunk.packets[i]->pkt_len > longest;
+  if (coalesced > 0) port.rx_coalesced.add(coalesced);
+  if (port.rx_checked.get() >= kSampledChecksums && ++bursts_watched_ % kBurstsASample != 0) return;
+  const TransportChecksum checksum = transport_checksum(chunk.packets[0]);
   if (checksum == TransportChecksum::kNotSeen) return;
-  counters_.checked_checksums.add(1);
-  if (checksum == TransportChecksum::kUnfinished) counters_.unfinished_checksums.add(1);
+  port.rx_checked.add(1);
+  if (checksum == TransportChecksum::kUnfinished) port.rx_unfinished.add(1);
 }
 
 // ---- Which of the compiled ways ----

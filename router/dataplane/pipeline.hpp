@@ -59,7 +59,6 @@ struct PipelineCounters {
   std::array<InterfaceCounters, kMaxInterfaces> interfaces;
   ReasonCounters reasons;
   CycleCounters cycles;
-  Counter unfinished_checksums, checked_checksums;  // of kernel-interface ports, sampled
 };
 
 class Pipeline {
@@ -155,7 +154,7 @@ class Pipeline {
   void encap(Chunk& chunk) noexcept;
   void deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept;
   bool spread(Chunk& chunk, const ReceiveQueue& queue) noexcept;
-  void sample_checksum(const rte_mbuf* packet) noexcept;
+  void watch_offloads(const ReceiveQueue& queue, const Chunk& chunk, uint32_t longest) noexcept;
   Observer* active_observer() noexcept { return observer_.active() ? &observer_ : nullptr; }
 
   Options options_;
@@ -167,6 +166,7 @@ class Pipeline {
   std::array<ReceivedEntry, kMaxPorts> received_{};  // by the port that it came in by
   unsigned delivered_ = 0;                           // packets, by the device's batches
   uint32_t lookups_ = 0;                             // on this core, with a device beside it
+  uint32_t bursts_watched_ = 0;                      // of kernel interfaces
   PipelineCounters counters_;
   AnswerLimit redirects_;
   Spreader spreader_;

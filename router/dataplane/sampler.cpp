@@ -15,10 +15,18 @@ void add(TrafficTotals& totals, const Counters& counters) {
   totals.tx_packets += counters.tx_packets.get();
   totals.tx_bytes += counters.tx_bytes.get();
 }
+void add_port(TrafficTotals& totals, const PortCounters& counters) {
+  add(totals, counters);
+  totals.rx_coalesced += counters.rx_coalesced.get();
+  totals.rx_checked += counters.rx_checked.get();
+  totals.rx_unfinished += counters.rx_unfinished.get();
+}
 
 TrafficTotals minus(const TrafficTotals& a, const TrafficTotals& b) {
-  return {a.rx_packets - b.rx_packets, a.rx_bytes - b.rx_bytes, a.tx_packets - b.tx_packets,
-          a.tx_bytes - b.tx_bytes};
+  return {a.rx_packets - b.rx_packets,      a.rx_bytes - b.rx_bytes,
+          a.tx_packets - b.tx_packets,      a.tx_bytes - b.tx_bytes,
+          a.rx_coalesced - b.rx_coalesced,  a.rx_checked - b.rx_checked,
+          a.rx_unfinished - b.rx_unfinished};
 }
 
 WorkerTotals totals_of(const CycleCounters& cycles) {
@@ -89,13 +97,13 @@ Totals collect(const Dataplane& dataplane) {
     add(t.dropped_at, worker->dropped_at());
     add(t.punt_classes, worker->punt_meter());
     const PipelineCounters& c = worker->counters();
-    for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], c.ports[i]);
+    for (size_t i = 0; i < kMaxPorts; ++i) add_port(t.ports[i], c.ports[i]);
     for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], c.interfaces[i]);
     for (size_t i = 0; i < kReasonCount; ++i) t.dropped[i] += c.reasons.dropped[i].get();
     t.workers.push_back(totals_of(c.cycles));
   }
   const PipelineCounters& slow = dataplane.slow_path().counters();
-  for (size_t i = 0; i < kMaxPorts; ++i) add(t.ports[i], slow.ports[i]);
+  for (size_t i = 0; i < kMaxPorts; ++i) add_port(t.ports[i], slow.ports[i]);
   for (size_t i = 0; i < kMaxInterfaces; ++i) add(t.interfaces[i], slow.interfaces[i]);
   for (size_t i = 0; i < kReasonCount; ++i) {
     t.dropped[i] += slow.reasons.dropped[i].get();

@@ -19,6 +19,7 @@ class Dataplane;
 
 struct TrafficTotals {
   uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+  uint64_t rx_coalesced = 0, rx_checked = 0, rx_unfinished = 0;  // of ports: PortCounters
 };
 
 struct WorkerTotals {

@@ -29,7 +29,7 @@ SnapshotBuilder::SnapshotBuilder(size_t workers) : snapshot_(std::make_unique<Sn
 void SnapshotBuilder::add_port(const PortSetup& port) {
   PortView& view = snapshot_->ports[port.id];
   view.present = true;
-  view.check_checksums = port.kernel_interface;
+  view.longest_frame = port.longest_frame;
   view.opens_esp = port.opens_esp;
   view.trusts_checksums = port.checks_ipv4;
   snapshot_->seals_esp |= port.seals_esp;
@@ -43,6 +43,13 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   }
   for (size_t i = 0; i < workers.size(); ++i) workers[i].transmit[port.id] = port.transmit[i];
   snapshot_->slow_path[port.id] = port.transmit[workers.size()];
+  // Sent by who receives from it, where that has a transmit queue of its own; those have the first.
+  if (port.sends_lacp)
+    for (const unsigned worker : port.queue_workers)
+      if (const TransmitPath& path = port.transmit[worker]; path.handoff == nullptr) {
+        workers[worker].lacp.push_back({port.id, path.queue});
+        break;
+      }
   for (const auto& [ring, owner] : port.handoffs)
     workers[owner].handoffs.push_back({ring, port.id});
   for (QueueId queue = 0; queue < port.spreads.size(); ++queue)
@@ -80,6 +87,9 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.forwards6 = interface.forwards6;
   view.redirects4 = interface.redirects4;
   view.redirects6 = interface.redirects6;
+  view.mtu = interface.mtu;
+  view.clamps_mss = interface.clamps_mss;
+  snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);
   const bool checks_sources =
       interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
@@ -105,6 +115,12 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   for (unsigned i = 0; i < kMaxPorts; ++i) {
     snapshot_->ports[i].vlans = std::move(vlans_[i]);
     snapshot_->ports[i].down = std::move(down_[i]);
+  }
+  // What leaves by the interface that clamps may come in by any.
+  if (snapshot_->clamps_mss) {
+    snapshot_->features |= kFeatureUrpf;
+    for (PortView& port : snapshot_->ports)
+      if (port.present) port.features |= kFeatureUrpf;
   }
   snapshot_->generation = generation;
   snapshot_->linux_side = linux_side;

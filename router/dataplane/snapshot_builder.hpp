@@ -24,6 +24,8 @@ struct InterfaceSetup {
   UrpfMode rp_filter = UrpfMode::kOff;  // and the following: as in InterfaceView
   bool forwards4 = true, forwards6 = true;
   bool redirects4 = false, redirects6 = false, accept_local = false;
+  uint16_t mtu = 0;
+  bool clamps_mss = false;
   std::vector<IpPrefix> addresses;  // our own there, host bits kept
 };
 
@@ -51,8 +53,9 @@ class SnapshotBuilder {
   struct PortSetup {
     PortId id = 0;
     MacAddress mac{};
-    bool kernel_interface = false;
+    uint32_t longest_frame = 0;                 // as in PortView
     bool opens_esp = false, seals_esp = false;  // by its NIC
+    bool sends_lacp = false;                    // a bond's LACPDUs leave by a transmit queue
     bool checks_ipv4 = false;                   // its NIC, and says so
     std::vector<unsigned> queue_workers;        // by receive queue
     std::vector<TransmitPath> transmit;         // by worker, the slow path's behind them

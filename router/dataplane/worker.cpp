@@ -20,6 +20,8 @@ namespace {
 // descriptors in 69. Threads of real-time classes have none.
 constexpr unsigned long kTimerSlack_ns = 1;
 
+constexpr uint64_t kLacpRounds = 50;  // a second
+
 // By port: drivers change a mask that all its queues share (DPDK's l3fwd-power guards it likewise).
 std::array<rte_spinlock_t, kMaxPorts> g_interrupt_masks;
 
@@ -58,7 +60,19 @@ unsigned Worker::poll_once() noexcept {
   pipeline_.poll_offload();
   pipeline_.expire_fragments();
   pipeline_.flush();
+  if (!view_->lacp.empty()) [[unlikely]]
+    send_lacp();
   return packets;
+}
+
+// net_bonding sends a member's LACPDU along with a burst; without one the other end would let go. A
+// worker waits for no longer than `longest_wait`.
+void Worker::send_lacp() noexcept {
+  const uint64_t now = rte_rdtsc();
+  if (now - lacp_sent_ < rte_get_tsc_hz() / kLacpRounds) return;
+  lacp_sent_ = now;
+  for (const LacpQueue& queue : view_->lacp)
+    (void)rte_eth_tx_burst(queue.port, queue.queue, nullptr, 0);
 }
 
 // With packets on a device there is no moment at which this worker holds nothing. A token is

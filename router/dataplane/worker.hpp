@@ -75,6 +75,7 @@ class Worker final : public RefusedSink {
   void drop_held(Reason reason) noexcept;
   bool punt(Refused& refused, uint64_t now) noexcept;
   void keep_example(const Refused& refused) noexcept;
+  void send_lacp() noexcept;
   void report_quiescent() noexcept;
   unsigned rest(unsigned empty_polls) noexcept;
   void sleep(uint32_t us) noexcept;
@@ -90,6 +91,7 @@ class Worker final : public RefusedSink {
   const WorkerView* view_ = nullptr;
   uint64_t quiescent_token_ = 0;  // of the moment marked
   bool quiescence_marked_ = false;
+  uint64_t lacp_sent_ = 0;  // when, by the TSC
   Chunk chunk_;
   Pipeline pipeline_;
   PuntGate gate_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/bpf.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -22,7 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRootFolder = "/run/hecto/locks";
 constexpr const char* kEnd = ".lock";
-constexpr size_t kMostText = 64;  // bytes of a lock file
+constexpr size_t kMostText = 512;  // bytes of a lock file
+constexpr std::string_view kXdp = " xdp ", kOff = " off ";
+constexpr std::string_view kFeatureLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
 constexpr size_t kMostName = 180;
 // Who sweeps holds a lock for an instant: a start that meets it looks again.
 constexpr int kAttempts = 10;
@@ -33,6 +36,23 @@ std::string_view take_number(std::string_view text, uint64_t& number) {
   if (error != std::errc() || text[0] == '0') number = 0;
   if (number == 0) return {};
   return text.substr(static_cast<size_t>(end - text.data()));
+}
+
+// "5 rx-gro,rx-lro"
+bool take_features(std::string_view text, FeaturesOff& off) {
+  uint64_t ifindex = 0;
+  if (text.empty()) return false;
+  text = take_number(text, ifindex);
+  if (ifindex == 0 || ifindex > INT32_MAX || text.size() < 2 || text[0] != ' ') return false;
+  off.ifindex = static_cast<int>(ifindex);
+  for (text.remove_prefix(1);;) {
+    const std::string_view name = text.substr(0, text.find(','));
+    if (name.empty() || name.find_first_not_of(kFeatureLetters) != std::string_view::npos)
+      return false;
+    off.names.emplace_back(name);
+    if (name.size() == text.size()) return true;
+    text.remove_prefix(name.size() + 1);
+  }
 }
 
 std::string read_text(int fd) {
@@ -86,18 +106,21 @@ bool is_of_the_dead(const FileDescriptor& file, const std::string& path) {
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 || !is_file_at(file.get(), path)) return false;
   const auto text = LockText::parse(read_text(file.get()));
-  if (!text || !is_dead(text->pid)) return false;
+  if (!text || !is_dead(text->pid) || !text->off.names.empty()) return false;
   return text->xdp_program == 0 || !program_exists(text->xdp_program);
 }
 
 }  // namespace
 
 std::string LockText::to_string() const {
-  return xdp_program == 0 ? fmt::format("{}\n", pid) : fmt::format("{} xdp {}\n", pid, xdp_program);
+  std::string text = std::to_string(pid);
+  if (xdp_program != 0) text += fmt::format("{}{}", kXdp, xdp_program);
+  if (!off.names.empty())
+    text += fmt::format("{}{} {}", kOff, off.ifindex, fmt::join(off.names, ","));
+  return text + "\n";
 }
 
 std::optional<LockText> LockText::parse(std::string_view text) {
-  constexpr std::string_view kXdp = " xdp ";
   if (text.empty() || text.back() != '\n') return std::nullopt;
   text.remove_suffix(1);
   uint64_t pid = 0, program = 0;
@@ -108,8 +131,11 @@ std::optional<LockText> LockText::parse(std::string_view text) {
     rest = take_number(rest.substr(kXdp.size()), program);
     if (program == 0 || program > UINT32_MAX) return std::nullopt;
   }
-  if (!rest.empty()) return std::nullopt;
-  return LockText{static_cast<pid_t>(pid), static_cast<uint32_t>(program)};
+  LockText read{static_cast<pid_t>(pid), static_cast<uint32_t>(program)};
+  if (rest.empty()) return read;
+  if (!rest.starts_with(kOff) || !take_features(rest.substr(kOff.size()), read.off))
+    return std::nullopt;
+  return read;
 }
 
 std::string lock_file_name(const std::string& key) {
@@ -172,6 +198,7 @@ Result<void> InstanceLocks::take(const std::string& key, const std::string& subj
     if (!said.empty() && !before) return refuse(path, "is not hecto's; remove it", EEXIST);
     Held held{std::move(file), {getpid(), 0}, before ? before->xdp_program : 0};
     held.text.xdp_program = held.inherited_program;  // until it is off: a crash must not forget it
+    if (before) held.text.off = before->off;         // likewise
     write_text(held.file.get(), held.text);
     held_.emplace(key, std::move(held));
     return {};
@@ -185,8 +212,9 @@ Result<void> InstanceLocks::take(const std::string& key, const std::string& subj
 void InstanceLocks::release(const std::string& key) {
   const auto found = held_.find(key);
   if (found == held_.end()) return;
-  // A program that stays behind must not be forgotten, or nobody may take it off.
-  if (found->second.text.xdp_program == 0) unlink(path_of(key).c_str());
+  // A program that stays behind must not be forgotten, or nobody may take it off; nor what is off.
+  const LockText& text = found->second.text;
+  if (text.xdp_program == 0 && text.off.names.empty()) unlink(path_of(key).c_str());
   held_.erase(found);
 }
 
@@ -200,6 +228,18 @@ void InstanceLocks::note_program(const std::string& key, uint32_t program) {
   if (found == held_.end()) return;
   found->second.text.xdp_program = program;
   found->second.inherited_program = 0;
+  write_text(found->second.file.get(), found->second.text);
+}
+
+FeaturesOff InstanceLocks::features_off(const std::string& key) const {
+  const auto found = held_.find(key);
+  return found == held_.end() ? FeaturesOff{} : found->second.text.off;
+}
+
+void InstanceLocks::note_features_off(const std::string& key, const FeaturesOff& off) {
+  const auto found = held_.find(key);
+  if (found == held_.end() || found->second.text.off == off) return;
+  found->second.text.off = off;
   write_text(found->second.file.get(), found->second.text);
 }
 

@@ -163,6 +163,11 @@ bool Interfaces::up(const InterfaceState& state) const {
   return state.up && (link == nullptr || (!link->removed && link->link.up && link->link.carrier));
 }
 
+uint32_t Interfaces::linux_mtu(const InterfaceState& state) const {
+  const Link* const link = link_of(state);
+  return link == nullptr ? 0 : link->link.mtu;
+}
+
 uint16_t Interfaces::mtu(const InterfaceState& state) const {
   const Link* link = link_of(state);
   if (link == nullptr || link->link.mtu < kSmallestMtu) return state.mtu;

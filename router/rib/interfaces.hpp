@@ -55,6 +55,7 @@ class Interfaces {
   InterfaceId covering(const IpAddress& address) const;
   bool up(const InterfaceState& state) const;
   uint16_t mtu(const InterfaceState& state) const;
+  uint32_t linux_mtu(const InterfaceState& state) const;  // of its twin; 0: not known
   // Configured and Linux's, without repetition.
   std::vector<IpPrefix> addresses(const InterfaceState& state) const;
   const std::map<InterfaceId, InterfaceState>& all() const { return interfaces_; }

@@ -142,6 +142,8 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
   if (neighbor == nullptr || !neighbor->usable) {
     resolution.record = verdict(RecordKind::kPunt, Reason::kGlean);
+    resolution.record.interface = interface.id;  // by which Linux will send it
+    resolution.record.mtu = interfaces_.mtu(interface);
     resolution.alive = neighbor == nullptr || !neighbor->silent;
     return resolution;
   }

@@ -34,10 +34,12 @@ inline Topology plain_box(unsigned cores, unsigned threads = 1) {
   return t;
 }
 
+// Everywhere; it must be there.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
 }
 
 inline Config read(const std::string& yaml) {

@@ -116,6 +116,12 @@ class ControlBed {
       lookup::NextHopTable::create(next_hop_options(), lookup::Memory::system(),
                                    lookup::Reclaimer::none())
           .value();
+  std::unique_ptr<lookup::Fib4> further4 =
+      lookup::Fib4::create(further_options(), lookup::Memory::system(), lookup::Reclaimer::none())
+          .value();
+  std::unique_ptr<lookup::Fib6> further6 =
+      lookup::Fib6::create(further_options(), lookup::Memory::system(), lookup::Reclaimer::none())
+          .value();
   Routing routing{*fib4, *fib6, *next_hops, routing_options()};
   InterfaceControl interfaces{running, routing, plane, sampler, notes};
   // The clock of loads and sweeps: so much passes at each look.
@@ -128,6 +134,7 @@ class ControlBed {
   Ipsec ipsec;
 
  private:
+  static constexpr lookup::TableId kFurtherTables = 8;
   RouteControl::Clock::time_point clock_{};
   static Totals empty_totals() {
     Totals totals;
@@ -142,9 +149,18 @@ class ControlBed {
     options.no_route_reason = static_cast<uint8_t>(Reason::kNoRoute);
     return options;
   }
-  static RoutingOptions routing_options() {
+  static lookup::FibOptions further_options() {
+    lookup::FibOptions options;
+    options.engine = lookup::Engine::kTrie;
+    options.tables = kFurtherTables;
+    return options;
+  }
+  RoutingOptions routing_options() const {
     RoutingOptions options;
     options.max_groups = 512;
+    options.further4 = further4.get();
+    options.further6 = further6.get();
+    options.further_tables = kFurtherTables;
     return options;
   }
 };

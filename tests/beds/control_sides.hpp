@@ -154,7 +154,6 @@ class FakePlane final : public ForwardingPlane {
   }
   unsigned in_flight() const override { return 3; }
   uint64_t fragments_made() const override { return 4; }
-  uint64_t unfinished_checksums() const override { return 0; }
 
   std::set<std::string> absent, missing, refused;  // ports
   std::vector<std::string> mended;                 // what mend_ports() has to say

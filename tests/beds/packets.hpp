@@ -33,7 +33,9 @@ struct FrameOptions {
   uint16_t payload_bytes = 26;
   uint16_t vlan = 0;
   uint8_t protocol = 17;
+  uint16_t flags_and_offset = 0;  // of IPv4, as the header has them
 };
+inline constexpr uint16_t kDontFragment = 0x4000, kMoreFragments = 0x2000;
 Frame ipv4_frame(const FrameOptions& options = {});
 Frame ipv6_frame(FrameOptions options = {});
 void fix_checksum(Frame& frame, unsigned l2_length = kEthernetBytes);

@@ -4,6 +4,7 @@ lives, and nothing of the dead stands in the way."""
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -113,6 +114,85 @@ def test_a_program_of_a_dead_router_is_replaced(lab):
     assert not lock_files(dead)
     wait_for(lambda: " 1 received" in pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False), 10,
              "it routes again")
+
+
+def gro(space, interface="va"):
+    line = next(line for line in space.sh(f"ethtool -k {interface}").splitlines() if "generic-receive-offload" in line)
+    return line.split(": ")[1].startswith("on")
+
+
+def test_offloads_of_a_port_are_off_and_come_back(lab):
+    """GRO joins packets, which a router must not have: off while hectod runs, and as it was when it has ended, however
+    it ended. What was off stays off."""
+    pair = make_pair(lab, start=False)
+    space = pair.router.space
+    space.sh("ethtool -K va gro on")
+    space.sh("ethtool -K vb gro off")
+    def now():
+        return gro(space), gro(space, "vb")
+    assert now() == (True, False)
+    pair.router.start(pair.config)
+    assert now() == (False, False)
+    assert "port a0: rx-gro of va off till it ends" in pair.router.log()
+    pair.router.stop()
+    assert now() == (True, False), "an end in order"
+
+    pair.router.start(pair.config)
+    dead = pair.router.process.pid
+    pair.router.process.kill()
+    pair.router.process.wait()
+    assert now() == (False, False), "nobody was there to do it"
+    pair.router.launch()
+    pair.router.wait_ready()
+    assert now() == (False, False) and not lock_files(dead)
+    # A port that a reload takes out gives its device back as it was, and turns it off when it is back.
+    whole = pair.config
+    only_b = dict(whole, ports={"b0": whole["ports"]["b0"]})
+    for config, wanted in ((only_b, (True, False)), (whole, (False, False))):
+        pair.router.write(config)
+        assert pair.router.request("POST", "/v1/reload")[0] == 200
+        assert now() == wanted
+    pair.router.stop()
+    assert now() == (True, False), "the next one knows what the one that was killed had found"
+
+
+def test_a_start_that_fails_leaves_offloads_as_they_were(lab):
+    pair = make_pair(lab, start=False)
+    pair.router.space.sh("ethtool -K va gro on")
+    pair.config["ports"]["c0"] = {"device": "no-such-device", "addresses": ["10.3.0.254/24"]}
+    pair.router.start(pair.config, wait=False)
+    pair.router.stop(code=1)
+    assert "there is no such kernel interface" in pair.router.log()
+    assert gro(pair.router.space)
+
+
+def test_coalesced_packets_are_counted_and_named(lab):
+    """By AF_PACKET, to which the far end's TSO gives segments as one packet; and its unfinished checksums."""
+    pair = make_pair(lab, ports={
+        "a0": {"device": "net_af_packet0,iface=va", "addresses": ["10.1.0.254/24"]},
+        "b0": {"device": "vb", "addresses": ["10.2.0.254/24"]}})
+    wait_for(lambda: " 1 received" in pair.a.ping("10.2.0.1", count=1, timeout=1, ok=False), 10, "b is known")
+    port = next(p for p in pair.router.get("/v1/ports")["ports"] if p["name"] == "a0")
+    assert (port["rx"]["coalesced"], port["rx"]["unfinished"], port["trouble"]) == (0, 0, []), port
+    pair.a.sh("ethtool -K e0 tx on tso on gso on sg on")
+    sender = ("import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+              "s.setsockopt(17, 103, 1200)\n"  # UDP_SEGMENT
+              "t = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+              "for _ in range(50):\n"
+              "  s.sendto(bytes(2400), ('10.2.0.1', 9)); t.sendto(bytes(99), ('10.2.0.1', 9)); time.sleep(0.01)")
+
+    def told():
+        pair.a.sh([sys.executable, "-c", sender])
+        port = next(p for p in pair.router.get("/v1/ports")["ports"] if p["name"] == "a0")
+        return port if len(port["trouble"]) == 2 else None
+    port = wait_for(told, 10, "packets come joined")
+    assert "longer than a frame of its MTU 1500" in port["trouble"][0], port
+    assert "ethtool -K va gro off lro off" in port["trouble"][0], port
+    assert "unfinished TCP or UDP checksums" in port["trouble"][1] and "tx off" in port["trouble"][1], port
+    assert port["rx"]["coalesced"] >= 50 and port["rx"]["unfinished"] >= 3, port
+    assert pair.router.dropped("bad_total_length") >= 50, "cut by the ring's frames"
+    out = pair.router.cli("show", "ports")
+    assert "coalesced" in out and "ethtool -K" in out, out
 
 
 def test_our_program_taken_off_comes_back(pair):

@@ -99,7 +99,10 @@ json RouterBackend::answer(Noun noun) {
       return show_summary({r.running(), r.plane(), r.sampler(), table_use(r.tables()),
                            r.linux_side(), r.uptime(), r.warnings()});
     case Noun::kPorts:
-      return show_ports(r.plane(), r.sampler(), interfaces, r.interfaces().lost_ports());
+      return show_ports(r.plane(), r.sampler(), interfaces, r.offload_watch(),
+                        r.interfaces().lost_ports());
+    case Noun::kBonds:
+      return show_bonds(r.plane());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:
@@ -169,6 +172,18 @@ uint32_t table_of(const Routing& routing, InterfaceId interface) {
 }
 
 }  // namespace
+
+ApiResult RouterBackend::mtu(const std::optional<lookup::IpAddress>& to,
+                             const std::optional<lookup::IpAddress>& from) {
+  return on_control([this, to, from]() -> ApiResult {
+    const InterfaceTable& interfaces = router_.interfaces().table();
+    if (!to) return show_mtu(interfaces, router_.routing(), router_.plane(), nullptr);
+    const Explanation explanation = router_.routing().explain(*to);
+    const PacketAnswer packet = router_.dataplane().explain({*to, from});
+    const MtuPath path{explanation, packet};
+    return show_mtu(interfaces, router_.routing(), router_.plane(), &path);
+  });
+}
 
 ApiResult RouterBackend::routes(const RoutesQuery& query) {
   return on_control([this, query]() -> ApiResult {

@@ -59,6 +59,14 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_queue_transmit_packets", kCounter, "packets", "port,queue", "Likewise."},
   {"hecto_queue_transmit_bytes", kCounter, "bytes", "port,queue", "Likewise."},
 
+  {"hecto_bond_member_active", kGauge, "", "port,member",
+   "1: it carries packets of the bond; of LACP, it distributes."},
+  {"hecto_bond_member_changes", kCounter, "", "port,member", "Times it came or went."},
+  {"hecto_bond_member_receive_packets", kCounter, "packets", "port,member", "By its driver."},
+  {"hecto_bond_member_transmit_packets", kCounter, "packets", "port,member", "Likewise."},
+  {"hecto_bond_member_lost_packets", kCounter, "packets", "port,member",
+   "That its driver lost or refused, in either direction."},
+
   {"hecto_interface_up", kGauge, "", "interface", "1: packets are taken from it."},
   {"hecto_interface_receive_packets", kCounter, "packets", "interface",
    "Of interfaces with counters: true, as the next three."},

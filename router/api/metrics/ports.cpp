@@ -1,4 +1,5 @@
 // Ports, interfaces and pools.
+#include "config/file/words.hpp"
 #include "router/api/metrics/metrics.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
@@ -43,7 +44,9 @@ void write_port_states(MetricsWriter& out, const std::vector<PortSample>& ports,
                        const std::vector<PortStatus>& lost) {
   out.family("hecto_port");
   for (const auto& [port, statistics, traffic] : ports)
-    out.add({port.name(), port.config.device, port.driver, std::to_string(port.socket)}, true);
+    out.add(
+        {port.name(), config::device_words(port.config), port.driver, std::to_string(port.socket)},
+        true);
   out.family("hecto_port_up");
   for (const auto& [port, statistics, traffic] : ports) out.add({port.name()}, port.up());
   for (const PortStatus& port : lost) out.add({port.name()}, false);
@@ -70,6 +73,21 @@ void write_queues(MetricsWriter& out, const std::vector<PortSample>& ports) {
   each("hecto_queue_receive_bytes", &QueueStatistics::rx_bytes);
   each("hecto_queue_transmit_packets", &QueueStatistics::tx_packets);
   each("hecto_queue_transmit_bytes", &QueueStatistics::tx_bytes);
+}
+
+void write_bonds(MetricsWriter& out, const std::vector<BondStatus>& bonds) {
+  const auto each = [&](const char* family, auto number) {
+    out.family(family);
+    for (const BondStatus& bond : bonds)
+      for (const BondMemberStatus& member : bond.members)
+        out.add({bond.name, member.device}, number(member));
+  };
+  using M = const BondMemberStatus&;
+  each("hecto_bond_member_active", [](M m) { return m.active; });
+  each("hecto_bond_member_changes", [](M m) { return m.changes; });
+  each("hecto_bond_member_receive_packets", [](M m) { return m.traffic.rx_packets; });
+  each("hecto_bond_member_transmit_packets", [](M m) { return m.traffic.tx_packets; });
+  each("hecto_bond_member_lost_packets", [](M m) { return m.traffic.lost; });
 }
 
 void write_interfaces(MetricsWriter& out, const MetricsSources& s) {
@@ -101,6 +119,7 @@ void write_ports(MetricsWriter& out, const MetricsSources& s) {
   write_port_states(out, ports, s.lost_ports);
   write_port_counters(out, ports);
   write_queues(out, ports);
+  write_bonds(out, s.plane.bonds());
   write_interfaces(out, s);
 }
 

@@ -46,7 +46,7 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kBadHeaderLength:
       return "Damaged or forged: capture some (--where drop) and look at the sender.";
     case Reason::kBadTotalLength:
-      return "Damaged or forged: capture some (--where drop) and look at the sender.";
+      return "Damaged or forged, or several packets in one: hecto show ports names the ethtool -K.";
     case Reason::kBadChecksum:
       return "Damaged on the way before this router: look at the links and machines there.";
     case Reason::kMartianSource:
@@ -75,6 +75,12 @@ std::string_view advice(Reason reason) noexcept {
       return "More for Linux than its thread carries: lower the rates in punt, or find the flood.";
     case Reason::kTapFull:
       return "Linux is too slow: give the namespace's work more CPU, or lower the rates in punt.";
+    case Reason::kBadFragment:
+      return "Forged: no datagram is that long. Capture some (--where drop) and look at the "
+             "sender.";
+    case Reason::kFragmentMbuf:
+      return "Buffers are used up: see hecto show pools, raise spare_mbufs, or make the MTUs "
+             "equal.";
     case Reason::kTransmitFull:
       return "The egress link is full: more capacity, another path, or ECMP over several.";
     case Reason::kSpreadFull:

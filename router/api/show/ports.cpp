@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/file/words.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/dataplane/sampler.hpp"
 #include "router/rib/routing.hpp"
 
@@ -22,13 +24,15 @@ json direction(const Sampler& sampler, uint64_t packets, uint64_t packets_before
 }
 
 // What somebody else did to its device and to its interfaces' twins, and is not mended.
-std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& interfaces) {
+std::vector<std::string> troubles(const PortStatus& port, const InterfaceTable& interfaces,
+                                  std::vector<std::string> others) {
   std::vector<std::string> sentences;
-  if (!port.present) sentences.push_back(port.config.device + " is gone");
+  if (!port.present) sentences.push_back(device_words(port.config) + " is gone");
   if (!port.trouble.empty()) sentences.push_back(port.trouble);
   for (const auto& [id, interface] : interfaces.all())
     if (interface.port_name == port.name() && !interface.trouble.empty())
       sentences.push_back("interface " + interface.name + ": " + interface.trouble);
+  for (std::string& other : others) sentences.push_back(std::move(other));
   return sentences;
 }
 
@@ -36,10 +40,11 @@ json path(const std::string& words) {
   return words.empty() ? json() : json(words);
 }
 
-json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx, json tx) {
+json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx, json tx,
+               std::vector<std::string> others = {}) {
   const uint32_t speed = port.link.speed_mbps;
   return {{"name", port.name()},
-          {"device", port.config.device},
+          {"device", device_words(port.config)},
           {"driver", port.driver},
           {"socket", port.socket},
           {"link", {{"up", port.up()}, {"speed_mbps", speed == 0 ? json() : json(speed)}}},
@@ -49,7 +54,7 @@ json show_port(const PortStatus& port, const InterfaceTable& interfaces, json rx
           {"offloads", {{"asked", port.asked}, {"given", port.given}}},
           {"paths", {{"rx", path(port.receive_path)}, {"tx", path(port.transmit_path)}}},
           {"refused", port.refused},
-          {"trouble", troubles(port, interfaces)},
+          {"trouble", troubles(port, interfaces, std::move(others))},
           {"rx", std::move(rx)},
           {"tx", std::move(tx)}};
 }
@@ -60,7 +65,7 @@ json show_lost_port(const PortStatus& port, const Sampler& sampler,
   json none = direction(sampler, 0, 0, 0, 0);
   none["errors"] = 0;
   json rx = none;
-  rx["missed"] = rx["no_mbuf"] = 0;
+  rx["missed"] = rx["no_mbuf"] = rx["coalesced"] = rx["unfinished"] = 0;
   return show_port(port, interfaces, std::move(rx), std::move(none));
 }
 
@@ -75,7 +80,8 @@ json switches_json(const InterfaceSwitches& switches) {
 }  // namespace
 
 json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
-                const InterfaceTable& interfaces, const std::vector<PortStatus>& lost) {
+                const InterfaceTable& interfaces, const OffloadWatch& offloads,
+                const std::vector<PortStatus>& lost) {
   const Totals now = sampler.collect();
   json list = json::array();
   for (const PortStatus& port : plane.ports()) {
@@ -92,10 +98,13 @@ json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
     rx["missed"] = stats.missed;
     rx["no_mbuf"] = stats.no_mbuf;
     rx["errors"] = stats.rx_errors;
+    rx["coalesced"] = total.rx_coalesced;
+    rx["unfinished"] = total.rx_unfinished;
     tx["packets"] = total.tx_packets;
     tx["bytes"] = total.tx_bytes;
     tx["errors"] = stats.tx_errors;
-    list.push_back(show_port(port, interfaces, std::move(rx), std::move(tx)));
+    list.push_back(
+        show_port(port, interfaces, std::move(rx), std::move(tx), offloads.troubles(port.name())));
   }
   for (const PortStatus& port : lost) list.push_back(show_lost_port(port, sampler, interfaces));
   return {{"ports", list}};

@@ -122,10 +122,12 @@ std::string size_sentence(const PacketAnswer& packet) {
     return size + (v4 ? "no packet is cut to that"
                       : "its sender is told (ICMPv6 packet too big), as with DF over IPv4");
   }
-  return fmt::format("{} bytes are too big for the MTU {}: {}", packet.length, packet.mtu,
-                     v4 ? "Linux cuts it into fragments; with DF its sender is told (ICMP "
-                          "fragmentation needed)"
-                        : "its sender is told (ICMPv6 packet too big)");
+  return fmt::format(
+      "{} bytes are too big for the MTU {}: {}", packet.length, packet.mtu,
+      packet.cut
+          ? "it is cut into fragments; with DF its sender is told (ICMP fragmentation needed)"
+      : v4 ? "Linux cuts it into fragments; with DF its sender is told (ICMP fragmentation needed)"
+           : "its sender is told (ICMPv6 packet too big)");
 }
 
 // What happens besides the route's own verdict, and what was not asked.

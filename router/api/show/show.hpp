@@ -20,6 +20,7 @@ class Ipsec;
 class LinuxSide;
 class NicSessions;
 class Offload;
+class OffloadWatch;
 class PersistControl;
 class Routing;
 class Sampler;
@@ -51,10 +52,13 @@ struct Summary {
 nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
+// bonds.cpp
+nlohmann::json show_bonds(const ForwardingPlane& plane);
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
-                          const InterfaceTable& interfaces, const std::vector<PortStatus>& lost);
+                          const InterfaceTable& interfaces, const OffloadWatch& offloads,
+                          const std::vector<PortStatus>& lost);
 nlohmann::json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                                const ForwardingPlane& plane, const Sampler& sampler,
                                const LinuxSide* linux_side);
@@ -83,6 +87,13 @@ nlohmann::json show_page(const Routing& routing, const RoutePage& page,
 // The routes of an address, and what becomes of a packet to it.
 nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation,
                                 const PacketAnswer& packet, const PersistControl& persist);
+// mtu.cpp. What carries how long packets; the way to an address, where one is asked about.
+struct MtuPath {
+  const Explanation& explanation;
+  const PacketAnswer& packet;
+};
+nlohmann::json show_mtu(const InterfaceTable& interfaces, const Routing& routing,
+                        const ForwardingPlane& plane, const MtuPath* path);
 // `offload`: null without a device; `found`: devices, or why there is none.
 nlohmann::json show_offload(const std::string& found, const Offload* offload,
                             const Dataplane& dataplane);

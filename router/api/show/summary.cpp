@@ -7,6 +7,7 @@
 
 #include "config/capacity/capacity.hpp"
 #include "config/file/load.hpp"
+#include "config/file/load_ports.hpp"
 #include "config/file/to_yaml.hpp"
 #include "lookup/kernels.hpp"
 #include "router/api/capacity_json.hpp"
@@ -118,7 +119,9 @@ json show_plan(const Running& running) {
   config::Topology used = running.topology;
   std::erase_if(used.nics, [&](const config::Nic& nic) {
     return std::ranges::none_of(running.config.ports, [&](const config::PortConfig& port) {
-      return port.device == nic.pci || port.device == nic.interface;
+      return std::ranges::any_of(config::devices_of(port), [&](const std::string& device) {
+        return device == nic.pci || device == nic.interface;
+      });
     });
   });
   const config::Box box = config::box_of(used);

@@ -27,9 +27,12 @@ inline constexpr unsigned kMaxPorts = 64;
 inline constexpr unsigned kMaxWorkers = 128;
 inline constexpr unsigned kMaxInterfaces = 1024;
 
-struct PortCounters {
+struct alignas(64) PortCounters {
   Counter rx_packets, rx_bytes;
   Counter tx_packets, tx_bytes;
+  // Of a kernel interface: longer than a frame of its MTU, and, sampled, how many TCP and UDP
+  // checksums were looked at and how many of these were unfinished.
+  Counter rx_coalesced, rx_checked, rx_unfinished;
 };
 
 struct InterfaceCounters {
@@ -78,10 +81,11 @@ class Example {
   std::array<std::atomic<uint64_t>, 3> words_{};
 };
 
-// received = transmitted + punted + dropped holds for their sum over all workers and the slow path.
+// received + fragments = transmitted + punted + dropped holds for their sum over all workers and the slow path.
 struct ReasonCounters {
   std::array<Counter, kReasonCount> dropped;
   std::array<Counter, kReasonCount> punted;
+  Counter fragments;  // more packets than came in: cut to fit the egress MTU
   std::array<Example, kReasonCount> examples;
 };
 

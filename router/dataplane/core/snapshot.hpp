@@ -26,8 +26,10 @@ class Wakeup;
 // Features a pipeline is compiled for. The first three are those of the port that packets come in
 // by; a snapshot's are those of all ports.
 enum Feature : unsigned {
-  kFeatureVlan = 1,      // it has tagged interfaces
-  kFeatureUrpf = 2,      // some interface checks the way back to the source, or does not forward
+  kFeatureVlan = 1,  // it has tagged interfaces
+  // Some interface checks the way back to the source, does not forward, or clamps MSS; packets that
+  // leave by one that clamps come in by any port.
+  kFeatureUrpf = 2,
   kFeatureCounters = 4,  // some interface counts packets and bytes
   kFeatureOffload = 8,   // the worker has a device (a worker's own, not a snapshot's)
   kFeatureIpsec = 16,    // there is an SA or a policy
@@ -45,6 +47,8 @@ struct InterfaceView {
   // By accept_local: our own IPv4 addresses there, which uRPF takes as sources; loose any of ours.
   bool accepts_own = false;
   std::vector<uint32_t> own4 = {};  // host order
+  uint16_t mtu = 0;                 // bytes of L3 packet
+  bool clamps_mss = false;          // of TCP that comes in or leaves here
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
   lookup::Ipv6Address address6{};
@@ -54,7 +58,9 @@ struct InterfaceView {
 // little-endian load of its six bytes gives it.
 struct PortView {
   bool present = false;
-  bool check_checksums = false;   // a kernel interface: watch for unfinished checksums
+  // A kernel interface: watched for what its offloads make of packets. Longer frames than this are
+  // no single ones; 0: it is none.
+  uint32_t longest_frame = 0;
   bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
   bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right
   unsigned features = 0;          // of its interfaces
@@ -112,10 +118,17 @@ struct HandoffQueue {
   PortId port = 0;
 };
 
+// A transmit queue of a bond with LACP, whose LACPDUs leave with a burst, be it an empty one.
+struct LacpQueue {
+  PortId port = 0;
+  QueueId queue = 0;
+};
+
 struct WorkerView {
   std::vector<ReceiveQueue> queues;
   std::vector<HandoffQueue> handoffs;
   std::vector<SpreadQueue> spreads;
+  std::vector<LacpQueue> lacp;
   std::array<TransmitPath, kMaxPorts> transmit{};
   IdleMode idle = IdleMode::kSleep;
   bool can_wait = true;  // each of its queues says when something came
@@ -131,9 +144,10 @@ struct Snapshot {
   uint64_t generation = 0;
   unsigned features = 0;
   bool linux_side = false;
-  bool closed = false;     // nothing is forwarded: not all routes and policies are known
-  bool observed = false;   // somebody traces or captures
-  bool seals_esp = false;  // some port's NIC does
+  bool closed = false;      // nothing is forwarded: not all routes and policies are known
+  bool observed = false;    // somebody traces or captures
+  bool seals_esp = false;   // some port's NIC does
+  bool clamps_mss = false;  // some interface does
   uint16_t burst = 64;
   uint32_t idle_sleep_us = 50;  // the longest
   uint32_t ecmp_seed = 0;       // of the flow hash

@@ -3,7 +3,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <cstring>
+
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/packet_fanout.hpp"
 #include "router/dataplane/ports/pci_device.hpp"
@@ -35,6 +38,15 @@ Result<std::unique_ptr<Port>> Port::probe(const config::PortConfig& config) {
   return port;
 }
 
+Result<std::unique_ptr<Port>> Port::probe_member(const config::PortConfig& config) {
+  std::unique_ptr<Port> port(new Port(config));
+  port->member_ = true;
+  if (auto done = port->attach(); !done) return tl::unexpected(done.error());
+  if (auto done = port->describe(); !done) return tl::unexpected(done.error());
+  port->take_bond_mac();
+  return port;
+}
+
 Result<void> Port::describe() {
   rte_eth_dev_info device{};
   if (const int code = rte_eth_dev_info_get(id_, &device); code != 0)
@@ -44,9 +56,17 @@ Result<void> Port::describe() {
   driver_ = device.driver_name != nullptr ? device.driver_name : "unknown";
   max_rx_queues_ = device.max_rx_queues;
   max_tx_queues_ = device.max_tx_queues;
+  // Memory drivers carry what their mbufs hold, whatever they say.
+  const bool nic = config_.kind == config::DeviceKind::kPci;
+  if (nic && device.max_mtu != 0) driver_mtu_ = device.max_mtu;
   gives_plain_mbufs_ = receives_plain_mbufs(driver_, device.tx_offload_capa);
   if (config_.kind == config::DeviceKind::kPci) socket_ = rte_eth_dev_socket_id(id_);
   if (kernel_) socket_ = kernel_->numa_node();
+  if (bond_) {
+    socket_ = bond_->socket();
+    gives_plain_mbufs_ = bond_->gives_plain_mbufs();
+    most_mtu_ = bond_->most_mtu();
+  }
   watch_events(true);
   return {};
 }
@@ -55,6 +75,8 @@ Result<void> Port::attach() {
   switch (config_.kind) {
     case config::DeviceKind::kKernel:
       return attach_kernel_interface();
+    case config::DeviceKind::kBond:
+      return attach_bond();
     case config::DeviceKind::kVdev: {
       const auto comma = config_.device.find(',');
       return create_vdev(config_.device.substr(0, comma),
@@ -119,9 +141,13 @@ Result<void> Port::attach_kernel_interface() {
   if (auto done = kernel.set_up(); !done) return done;
   kernel_ = kernel;
   mtu_ = config_.mtu;
+  // The driver asks for it once, and AF_XDP's cannot be told another, as net_bonding wants.
+  if (member_) take_bond_mac();
 
   std::string why_not;
-  if (config_.mtu > kAfXdpMaxMtu) {
+  if (member_) {
+    why_not = "a member of a bond has the bond's MAC";
+  } else if (config_.mtu > kAfXdpMaxMtu) {
     why_not = fmt::format("MTU {} is above AF_XDP's {}", config_.mtu, kAfXdpMaxMtu);
   } else if (!config_.vlans.empty()) {
     why_not = "AF_XDP does not show VLAN tags that the kernel has taken off";
@@ -139,7 +165,9 @@ Result<void> Port::attach_kernel_interface() {
 }
 
 Result<void> Port::attach_af_packet(const std::string& why) {
-  spdlog::info("port {}: AF_PACKET on {} instead of AF_XDP: {}", config_.name, config_.device, why);
+  if (!member_)
+    spdlog::info("port {}: AF_PACKET on {} instead of AF_XDP: {}", config_.name, config_.device,
+                 why);
   refuse("AF_XDP: " + why);
   most_mtu_ = config_.mtu > kAfXdpMaxMtu          ? kAfPacketMostMtu
               : config_.mtu > kAfPacketDefaultMtu ? kAfXdpMaxMtu
@@ -152,6 +180,61 @@ Result<void> Port::attach_af_packet(const std::string& why) {
   return create_vdev(
       "net_af_packet_" + config_.name,
       fmt::format("iface={},qpairs={}{}", config_.device, config_.rx_queues.value_or(1), frames));
+}
+
+Result<void> Port::attach_bond() {
+  auto bond = Bond::create(config_);
+  if (!bond) return tl::unexpected(bond.error());
+  bond_ = std::move(*bond);
+  id_ = bond_->id();
+  device_ = bond_->device();
+  attached_ = true;
+  for (std::string& sentence : bond_->refused()) refuse(std::move(sentence));
+  return {};
+}
+
+// Of a kernel interface before its driver asks for it, of a NIC once that has it.
+void Port::take_bond_mac() {
+  if (!config_.mac || own_mac_) return;
+  const auto own = kernel_ ? kernel_->mac() : Result<MacAddress>(mac());
+  if (!own || *own == *config_.mac) return;
+  own_mac_ = *own;
+  if (kernel_) {
+    if (auto done = kernel_->set_mac(*config_.mac); !done) refuse(done.error().message);
+    return;
+  }
+  rte_ether_addr address;
+  std::memcpy(address.addr_bytes, config_.mac->data(), 6);
+  if (const int code = rte_eth_dev_default_mac_addr_set(id_, &address); code != 0)
+    refuse(
+        fmt::format("mac: the driver {} says {}: what is sent to the bond's may not come in here",
+                    driver_, dpdk_error(code)));
+}
+
+void Port::give_mac_back() {
+  if (own_mac_ && kernel_ && kernel_->exists()) (void)kernel_->set_mac(*own_mac_);
+  own_mac_.reset();
+}
+
+namespace {
+
+uint16_t name_port(uint16_t port, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t, void*) {
+  for (uint16_t i = 0; i < count; ++i) packets[i]->port = port;
+  return count;
+}
+
+}  // namespace
+
+// Packets of a bond come with the number of the member that they came in by.
+void Port::name_packets(bool on) {
+  if (!bond_) return;
+  for (uint16_t queue = 0; on && queue < rx_queues_; ++queue)
+    naming_.push_back(rte_eth_add_rx_callback(id_, queue, name_port, nullptr));
+  for (uint16_t queue = 0; !on && queue < naming_.size(); ++queue) {
+    rte_eth_remove_rx_callback(id_, queue, naming_[queue]);
+    rte_free(const_cast<rte_eth_rxtx_callback*>(naming_[queue]));  // no worker is in it
+  }
+  if (!on) naming_.clear();
 }
 
 // The kernel says only when the sockets are made whether AF_XDP works on the interface.

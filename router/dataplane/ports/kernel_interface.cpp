@@ -5,6 +5,7 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -13,6 +14,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+
+#include "router/dataplane/ports/interface_features.hpp"
 
 namespace hecto::router {
 namespace {
@@ -36,22 +39,6 @@ class Request {
  private:
   int socket_;
 };
-
-bool set_ethtool(const std::string& name, uint32_t command, uint32_t data) {
-  ::ethtool_value value{command, data};
-  Request r(name);
-  r.request.ifr_data = reinterpret_cast<char*>(&value);
-  return r.call(SIOCETHTOOL);
-}
-
-bool clear_flags(const std::string& name, uint32_t flags) {
-  ::ethtool_value value{ETHTOOL_GFLAGS, 0};
-  Request r(name);
-  r.request.ifr_data = reinterpret_cast<char*>(&value);
-  if (!r.call(SIOCETHTOOL)) return false;
-  if ((value.data & flags) == 0) return true;
-  return set_ethtool(name, ETHTOOL_SFLAGS, value.data & ~flags);
-}
 
 }  // namespace
 
@@ -120,6 +107,34 @@ Result<void> KernelInterface::set_promiscuous(bool on) {
   return fail(fmt::format("{}: cannot change promiscuous mode: {}", name_, strerror(errno)), errno);
 }
 
+Result<MacAddress> KernelInterface::mac() const {
+  Request r(name_);
+  if (!r.call(SIOCGIFHWADDR))
+    return fail(fmt::format("{}: cannot read its MAC: {}", name_, strerror(errno)), errno);
+  MacAddress mac;
+  std::memcpy(mac.data(), r.request.ifr_hwaddr.sa_data, mac.size());
+  return mac;
+}
+
+Result<void> KernelInterface::set_mac(const MacAddress& mac) {
+  Request r(name_);
+  r.request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  std::memcpy(r.request.ifr_hwaddr.sa_data, mac.data(), mac.size());
+  if (r.call(SIOCSIFHWADDR)) return {};
+  return fail(fmt::format("{}: cannot set MAC {}: {}", name_, to_string(mac), strerror(errno)),
+              errno);
+}
+
+// Of this process's namespace, which /sys may not be.
+uint32_t KernelInterface::speed_mbps() const {
+  ::ethtool_cmd link{};
+  link.cmd = ETHTOOL_GSET;
+  Request r(name_);
+  r.request.ifr_data = reinterpret_cast<char*>(&link);
+  const uint32_t speed = r.call(SIOCETHTOOL) ? ethtool_cmd_speed(&link) : 0;
+  return speed == static_cast<uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
+}
+
 int KernelInterface::numa_node() const {
   int node = -1;
   std::ifstream(sysfs("device/numa_node")) >> node;
@@ -127,11 +142,7 @@ int KernelInterface::numa_node() const {
 }
 
 std::vector<std::string> KernelInterface::make_transparent() {
-  std::vector<std::string> refused;
-  if (!set_ethtool(name_, ETHTOOL_SGRO, 0)) refused.emplace_back("GRO could not be turned off");
-  if (!clear_flags(name_, ETH_FLAG_LRO)) refused.emplace_back("LRO could not be turned off");
-  if (!clear_flags(name_, ETH_FLAG_RXVLAN))
-    refused.emplace_back("VLAN stripping could not be turned off");
+  std::vector<std::string> refused = turn_off_receive_offloads(name_);
   std::ofstream ipv6(fmt::format("/proc/sys/net/ipv6/conf/{}/disable_ipv6", name_));
   ipv6 << 1 << std::flush;
   if (!ipv6) refused.emplace_back("the kernel's IPv6 could not be turned off on it");

@@ -22,10 +22,12 @@ class KernelInterface {
   Result<void> set_mtu(uint16_t mtu);
   Result<uint16_t> mtu() const;
   Result<void> set_promiscuous(bool on);
-  int numa_node() const;  // -1: none, or not known
-  // Turns off what a router must not have: GRO, LRO (they merge packets) and VLAN stripping; and
-  // the kernel's own IPv6 on the interface, so that it does not answer beside us. Returns what
-  // could not be turned off, in words.
+  Result<MacAddress> mac() const;
+  Result<void> set_mac(const MacAddress& mac);
+  uint32_t speed_mbps() const;  // 0: none, or not known
+  int numa_node() const;        // -1: none, or not known
+  // Turns off what a router must not have: kReceiveOffloads; and the kernel's own IPv6 on the
+  // interface, so that it does not answer beside us. Returns what could not be turned off, in words.
   std::vector<std::string> make_transparent();
   const std::string& name() const { return name_; }
 

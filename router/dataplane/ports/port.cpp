@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
+#include "config/file/words.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/ports/eal.hpp"
 
 namespace hecto::router {
 namespace {
 
+constexpr std::chrono::milliseconds kLastAlarm{30};  // net_bonding's comes each 10 ms
 constexpr uint32_t kAfXdpFill = 2048;  // mbufs that net_af_xdp gives to a socket that it makes
 
 bool carries_ports(const rte_device* device) {
@@ -59,7 +63,8 @@ Result<void> Port::configure(const PortSetup& setup) {
                     rx_queues_, max_rx_queues_, max_rx_queues_));
   choose_offloads(conf, device, actual);
   choose_interrupts(conf, device, setup);
-  if (!kernel_) conf.rxmode.mtu = config_.mtu;
+  const bool kernel = kernel_ || (bond_ && bond_->has_kernel());
+  if (!kernel) conf.rxmode.mtu = config_.mtu;
   int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
   if (code != 0 && conf.rxmode.mtu != 0) {
     conf.rxmode.mtu = 0;
@@ -75,7 +80,8 @@ Result<void> Port::configure(const PortSetup& setup) {
                             dpdk_error(code), Eal::last_complaint()),
                 -code);
   if (auto done = set_up_queues(setup, device); !done) return done;
-  if (!kernel_) {
+  if (bond_) mtu_ = config_.mtu;
+  if (!kernel) {
     mtu_ = config_.mtu;
     uint16_t now = 0;
     rte_eth_dev_get_mtu(id_, &now);
@@ -89,7 +95,7 @@ Result<void> Port::configure(const PortSetup& setup) {
       }
     }
   }
-  if (config_.mac) {
+  if (config_.mac && !bond_) {
     rte_ether_addr address;
     std::memcpy(address.addr_bytes, config_.mac->data(), 6);
     code = rte_eth_dev_default_mac_addr_set(id_, &address);
@@ -137,7 +143,7 @@ Result<void> Port::set_up_queues(const PortSetup& setup, const rte_eth_dev_info&
 void Port::accept_multicast() {
   const bool all = rte_eth_allmulticast_enable(id_) == 0;
   bool promiscuous = false;
-  if (config_.promiscuous || !all || kernel_) {
+  if (config_.promiscuous || !all || kernel_ || (bond_ && bond_->has_kernel())) {
     promiscuous = rte_eth_promiscuous_enable(id_) == 0;
     if (config_.promiscuous || kernel_)
       want("promiscuous", promiscuous, "what is for other MAC addresses may not come in");
@@ -159,6 +165,8 @@ Result<void> Port::start() {
                 -code);
   started_ = true;
   accept_multicast();
+  if (bond_) bond_->started(pool_);
+  name_packets(true);
   find_wakeups();
   find_paths();
   return {};
@@ -170,10 +178,16 @@ void Port::keep_bpf_files(const std::vector<BpfFile>& before) {
 }
 
 void Port::stop() {
+  if (started_ && bond_) bond_->stopping();
   if (started_) rte_eth_dev_stop(id_);
+  if (started_) name_packets(false);
+  // Its alarm that looks at links is not called off: it ends by itself, and must not find it closed.
+  if (started_ && bond_) std::this_thread::sleep_for(kLastAlarm);
   started_ = false;
   wakeups_.clear();
 }
+
+Port::Port(const config::PortConfig& config) : config_(config) {}
 
 Port::~Port() {
   close();
@@ -192,11 +206,13 @@ void Port::close(bool reopens) {
   if (sockets_) lost_mbufs_ += sockets_->release(pool_, reopens);
   sockets_.reset();
   (void)close_bpf_files(std::exchange(bpf_files_, {}));  // the driver forgets them
+  give_mac_back();
   // A device may carry other ports, and they theirs: the last one takes it off its bus.
-  if (info.device == nullptr || carries_ports(info.device)) return;
-  if (const int code = rte_dev_remove(info.device); code != 0)
-    spdlog::warn("port {} ({}): DPDK keeps the device: {}", config_.name, config_.device,
-                 dpdk_error(code));
+  if (info.device != nullptr && !carries_ports(info.device))
+    if (const int code = rte_dev_remove(info.device); code != 0)
+      spdlog::warn("port {} ({}): DPDK keeps the device: {}", config_.name, device_words(config_),
+                   dpdk_error(code));
+  bond_.reset();
 }
 
 MacAddress Port::mac() const {
@@ -213,6 +229,7 @@ bool Port::present() const {
 
 LinkState Port::link() const {
   if (!started_) return {};
+  if (bond_) return bond_->link();
   rte_eth_link link{};
   if (rte_eth_link_get_nowait(id_, &link) != 0) return {};
   const bool known =
@@ -264,6 +281,7 @@ std::vector<QueueStatistics> queues_of(PortId port, size_t count) {
 }  // namespace
 
 PortStatistics Port::statistics() const {
+  if (bond_) return bond_->statistics();
   rte_eth_stats s{};
   if (rte_eth_stats_get(id_, &s) != 0) return {};
   // The driver forgets those for which the socket's ring had no room.
@@ -272,10 +290,15 @@ PortStatistics Port::statistics() const {
           queues_of(id_, std::max(rx_queues(), tx_queues()))};
 }
 
+uint32_t Port::longest_frame() const {
+  const bool kernel = kernel_ || driver_ == "net_af_packet" || af_xdp();
+  return kernel ? mtu_ + kL2Overhead_bytes - RTE_ETHER_CRC_LEN : 0;
+}
+
 uint16_t Port::largest_mtu() const {
   const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
   const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead_bytes;
-  return static_cast<uint16_t>(std::min<uint32_t>(fits, most_mtu_));
+  return static_cast<uint16_t>(std::min<uint32_t>({fits, most_mtu_, driver_mtu_}));
 }
 
 Result<void> Port::set_mtu(uint16_t mtu) {
@@ -284,7 +307,9 @@ Result<void> Port::set_mtu(uint16_t mtu) {
         fmt::format("port {}: MTU {} is above {}, the most that it takes as it was set up ({}, "
                     "mbufs of {} bytes); restart, or remove the port and add it again",
                     config_.name, mtu, largest_mtu(), driver_, rte_pktmbuf_data_room_size(pool_)));
-  if (kernel_) {
+  if (bond_) {
+    if (auto done = bond_->set_mtu(mtu); !done) return done;
+  } else if (kernel_) {
     if (auto done = kernel_->set_mtu(mtu); !done) return done;
   } else if (const int code = rte_eth_dev_set_mtu(id_, mtu);
              code != 0 && config_.kind == config::DeviceKind::kPci) {
@@ -324,7 +349,7 @@ Result<void> Port::set_mtu_stopped(uint16_t mtu) {
 }
 
 Result<void> Port::set_promiscuous(bool on) {
-  if (kernel_) return {};  // always is
+  if (kernel_ || (bond_ && bond_->has_kernel())) return {};  // always is
   const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
   if (code == 0) return {};
   return fail(fmt::format("port {}: promiscuous mode: the driver {} says {}", config_.name, driver_,

@@ -18,6 +18,7 @@
 struct rte_mempool;
 struct rte_eth_conf;
 struct rte_eth_dev_info;
+struct rte_eth_rxtx_callback;
 
 namespace hecto::router {
 
@@ -65,10 +66,15 @@ struct PortStatistics {
   std::vector<QueueStatistics> queues = {};  // by number, as the driver counts; empty: it does not
 };
 
+class Bond;
+
 class Port {
  public:
   // Finds or creates the device. Nothing is configured yet.
   static Result<std::unique_ptr<Port>> probe(const config::PortConfig& config);
+  // As a member of a bond, with the bond's MAC, where that is known: found or created here, all else is
+  // net_bonding's, but for the end. Its own MAC comes back then.
+  static Result<std::unique_ptr<Port>> probe_member(const config::PortConfig& config);
   ~Port();  // closes
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
@@ -98,7 +104,14 @@ class Port {
   uint16_t tx_queues() const { return tx_queues_; }
   MacAddress mac() const;
   uint16_t mtu() const { return mtu_; }
+  // Of a kernel interface: what is longer is no single frame, or of a larger MTU. 0: it is none.
+  uint32_t longest_frame() const;
   bool kernel_interface() const { return kernel_.has_value(); }
+  const std::optional<KernelInterface>& kernel() const { return kernel_; }
+  const std::vector<int>& packet_sockets() const { return packet_sockets_; }  // AF_PACKET
+  Bond* bond() const { return bond_.get(); }                                  // null: it is none
+  // Its transmit queues are to be served at least each 100 ms, also with nothing to send.
+  bool sends_lacp() const { return config_.bond && config_.bond->mode == config::BondMode::kLacp; }
   bool sends_segments() const { return sends_segments_; }  // a packet in more than one mbuf
   // The driver frees what it has sent as plain mbufs of the port's pool, unlooked at: nothing else
   // may be sent by that queue.
@@ -128,6 +141,7 @@ class Port {
   // While running: what its driver's frames and its mbufs hold. In those of AF_XDP the kernel keeps
   // a headroom of its own.
   uint16_t largest_mtu() const;
+  uint16_t most_mtu() const { return most_mtu_; }  // that its driver's frames hold
   // While running. A refusal leaves the port as it was; EBUSY: the driver wants it stopped.
   Result<void> set_mtu(uint16_t mtu);
   // With nobody at its queues.
@@ -139,12 +153,17 @@ class Port {
   const std::vector<std::string>& given() const { return given_; }
   const std::vector<std::string>& refused() const { return refused_; }
   void refuse(std::string sentence);  // one more
+  void find_wakeups();                // anew, once a bond has other members
 
  private:
-  explicit Port(const config::PortConfig& config) : config_(config) {}
+  explicit Port(const config::PortConfig& config);
   Result<void> attach();
   Result<void> attach_kernel_interface();
   Result<void> attach_af_packet(const std::string& why);
+  Result<void> attach_bond();
+  void take_bond_mac();
+  void give_mac_back();
+  void name_packets(bool on);
   Result<void> describe();
   Result<void> create_vdev(const std::string& name, const std::string& arguments);
   void choose_crypto(rte_eth_conf& conf, const rte_eth_dev_info& device);
@@ -156,7 +175,6 @@ class Port {
                          const PortSetup& setup);
   Result<void> set_up_queues(const PortSetup& setup, const rte_eth_dev_info& device);
   void find_paths();
-  void find_wakeups();
   void find_interrupts();
   void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
@@ -174,7 +192,8 @@ class Port {
   uint16_t max_rx_queues_ = 0, max_tx_queues_ = 0;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
   uint16_t mtu_ = 1500;
-  uint16_t most_mtu_ = 65535;  // that the frames of a kernel interface's driver hold
+  uint16_t most_mtu_ = 65535;    // that the frames of a kernel interface's driver hold
+  uint16_t driver_mtu_ = 65535;  // that the driver says is its largest
   bool sends_segments_ = false, checks_ipv4_ = false;
   std::vector<bool> plain_;      // by transmit queue: promised so
   bool plain_by_queue_ = false;  // each queue is told, not the port
@@ -193,6 +212,10 @@ class Port {
   uint32_t lost_mbufs_ = 0;
   std::atomic<bool> removed_{false};  // set from DPDK's interrupt thread
   std::optional<KernelInterface> kernel_;
+  bool member_ = false;                // of a bond
+  std::optional<MacAddress> own_mac_;  // of a member that has the bond's
+  std::unique_ptr<Bond> bond_;
+  std::vector<const rte_eth_rxtx_callback*> naming_;  // by receive queue
   std::vector<std::string> asked_, given_, refused_;
 };
 

@@ -164,7 +164,7 @@ bool Port::forgo_crypto(const std::string& why) {
 void Port::choose_interrupts(rte_eth_conf& conf, const rte_eth_dev_info& device,
                              const PortSetup& setup) {
   asks_interrupts_ = setup.interrupts;
-  const bool may_ask = !forgoes_interrupts_ && !kernel_;
+  const bool may_ask = !forgoes_interrupts_ && !kernel_ && !bond_;
   conf.intr_conf.rxq = setup.interrupts && may_ask ? 1 : 0;
   const bool tells = (*device.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0 &&
                      std::find(kTelling.begin(), kTelling.end(), driver_) != kTelling.end();

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/port.hpp"
 
@@ -42,7 +43,8 @@ void Port::find_wakeups() {
   interrupts_ = false;
   no_wakeup_.clear();
   if (driver_ == "net_af_packet") wakeups_.assign(rx_queues_, packet_sockets_);
-  const bool by_socket = af_xdp() || driver_ == "net_af_packet";
+  if (bond_ && bond_->all_kernel()) wakeups_.assign(rx_queues_, bond_->sockets());
+  const bool by_socket = af_xdp() || driver_ == "net_af_packet" || bond_;
   if (!by_socket) find_interrupts();
   const bool every = wakeups_.size() == rx_queues_ &&
                      std::none_of(wakeups_.begin(), wakeups_.end(),
@@ -50,6 +52,7 @@ void Port::find_wakeups() {
   if (every) return;
   wakeups_.clear();
   interrupts_ = false;
+  if (bond_) no_wakeup_ = "net_bonding does not pass on its members' receive interrupts";
   if (no_wakeup_.empty()) no_wakeup_ = fmt::format("no socket of {} was found", driver_);
 }
 

@@ -134,7 +134,12 @@ bool Decap::run(Chunk& chunk, const PortView& port, const TableViews& tables,
     for (unsigned i = 0; i < batch_.count; ++i) observer->before_decap(batch_.observed(i));
   if (device_ != nullptr) return start_beside_device(chunk, port, snapshot, observer);
   state_.engine->inbound(batch_.all(), state_.now_s());
-  for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, port, snapshot, observer);
+  if (observer == nullptr) [[likely]]
+    for (unsigned i = 0; i < batch_.count; ++i)
+      deliver(batch_.packets[i], batch_.frames[i], chunk, port, snapshot);
+  else
+    for (unsigned i = 0; i < batch_.count; ++i)
+      deliver_and_show(i, chunk, port, snapshot, observer);
   return true;
 }
 

@@ -175,7 +175,7 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
 bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
                           const Snapshot& snapshot) noexcept {
   const Fit fit = fit_of(batch_.packets[i], outer_mtu);
-  if (fit.may_be_cut && fit.mtu >= Fit::kLeastCut && fragment(i, fit.mtu, chunk)) return true;
+  if (fit.may_be_cut && fit.mtu >= kLeastCutMtu && fragment(i, fit.mtu, chunk)) return true;
   const EspFrame& frame = batch_.frames[i];
   if (fit.may_be_cut)
     chunk.refuse(frame.packet, Reason::kTunnelTooBig, frame.ingress.interface());
@@ -198,17 +198,17 @@ void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
     chunk.refuse(packet, Reason::kTunnelTooBig, ingress.interface());
 }
 
-// An IPv4 packet that may be cut: it becomes its own last fragment, those before it go to the end
+// An IPv4 packet that may be cut: it becomes its own first fragment, those behind it go to the end
 // of the batch. False: there is no room, and it is as it was.
 bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
-  constexpr unsigned kMostFragments = 8;
+  constexpr unsigned kMostForTunnel = 8;
   const Ingress ingress = batch_.frames[i].ingress;
   const unsigned used =
       batch_.count + chunk.v4.count + chunk.v6.count + chunk.refused_count + answer_count_;
-  rte_mbuf* fragments[kMostFragments];
-  const unsigned room = used >= kChunkSize ? 0 : std::min(kMostFragments, kChunkSize - used);
+  rte_mbuf* fragments[kMostForTunnel];
+  const unsigned room = used >= kChunkSize ? 0 : std::min(kMostForTunnel, kChunkSize - used);
   rte_mbuf* packet = batch_.frames[i].packet;
-  const unsigned count = fragment_ipv4(packet, ingress.l2_length(), mtu, {fragments, room});
+  const unsigned count = fragment_ipv4(packet, ingress.l2_length(), mtu, 0, {fragments, room});
   if (count == 0) return false;
   for (unsigned n = 0; n < count; ++n) {
     batch_.frames[batch_.count].group = batch_.frames[i].group;
@@ -224,7 +224,10 @@ bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
 
 void Encap::run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
   state_.engine->outbound(batch_.all(), state_.now_s(), kOuterHops);
-  for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, observer);
+  if (observer == nullptr) [[likely]]
+    for (unsigned i = 0; i < batch_.count; ++i) deliver(batch_.packets[i], batch_.frames[i], chunk);
+  else
+    for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, observer);
   deliver_answers(chunk, tables);
 }
 

@@ -56,7 +56,6 @@ class Encap {
   struct Fit {
     bool fits = true, may_be_cut = false;
     uint32_t mtu = 0;
-    static constexpr uint32_t kLeastCut = 68;  // RFC 791: below that no packet is cut
   };
   static Fit fit_of(const esp::Packet& packet, const lookup::NextHopRecord& next_hop,
                     uint32_t now_s) noexcept;

@@ -77,8 +77,8 @@ void prefetch_sas(std::span<const esp::Policy* const> policies) noexcept {
 
 // The packets of the lane that policies are looked up for, and their keys. Returns how many.
 template <PacketSource Source, typename Address>
-unsigned PolicyCheck::collect(const Lane<Address>& lane,
-                              const lookup::NextHopView& next_hops) noexcept {
+[[gnu::flatten]] unsigned PolicyCheck::collect(const Lane<Address>& lane,
+                                               const lookup::NextHopView& next_hops) noexcept {
   constexpr size_t kWords = sizeof(Address) == 4 ? 3 : 6;
   esp::SpdWords<kWords>* keys = words(lane);
   unsigned count = 0;

@@ -62,9 +62,19 @@ inline constexpr uint16_t kPlainForward =
 static_assert(offsetof(lookup::NextHopRecord, kind) ==
               offsetof(lookup::NextHopRecord, header_length) + 1);
 
+// Whether the sender of a packet that goes back by the interface that it came in by is told of a
+// better first hop: Linux gets one a second and source, forwards it and says what there is to say.
+template <typename Address>
+bool is_told(const uint8_t* ip, const lookup::NextHopRecord& record, const Snapshot& snapshot,
+             AnswerLimit* redirects) noexcept {
+  const InterfaceView& interface = snapshot.interfaces[record.interface];
+  const bool tells = sizeof(Address) == 4 ? interface.redirects4 : interface.redirects6;
+  return tells && redirects != nullptr &&
+         redirects->take(ip, InterfaceId(record.interface), rte_rdtsc());
+}
+
 // What does not fit, or goes back by the interface that it came in by: why it is held back, kNone
-// where it is not. TTL comes first (RFC 1812 §5.2.7): an expired packet is not told about MTUs. Of
-// those that go back Linux gets one a second and source, forwards it and says what there is to say.
+// where it is not. TTL comes first (RFC 1812 §5.2.7): an expired packet is not told about MTUs.
 template <typename Address>
 [[gnu::noinline]] Reason hold_back(const uint8_t* ip, uint32_t bytes,
                                    const lookup::NextHopRecord& record, const Snapshot& snapshot,
@@ -72,11 +82,7 @@ template <typename Address>
   constexpr bool kIpv4 = sizeof(Address) == 4;
   if (ip[kIpv4 ? 8 : 7] <= 1) return Reason::kTtlExpired;
   if (bytes > record.mtu) return Reason::kTooBig;
-  const InterfaceView& interface = snapshot.interfaces[record.interface];
-  const bool tells = kIpv4 ? interface.redirects4 : interface.redirects6;
-  const bool told = tells && redirects != nullptr &&
-                    redirects->take(ip, InterfaceId(record.interface), rte_rdtsc());
-  return told ? Reason::kRedirect : Reason::kNone;
+  return is_told<Address>(ip, record, snapshot, redirects) ? Reason::kRedirect : Reason::kNone;
 }
 
 // Fourteen bytes as two overlapping stores of eight.
@@ -124,6 +130,12 @@ template <typename Address>
       __atomic_load_n(&with.next_hops.buckets[group.bucket_offset + bucket], __ATOMIC_ACQUIRE));
 }
 
+// What does not fit and may be cut (fragment.hpp): each fragment leaves, or the packet is refused.
+// False: it may not, and is as it was.
+[[gnu::noinline]] bool forward_in_fragments(Lane4& lane, unsigned i,
+                                            const lookup::NextHopRecord& record,
+                                            const Rewriting& with) noexcept;
+
 // Any packet.
 template <typename Address>
 inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) noexcept {
@@ -142,6 +154,8 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
     const Reason reason = hold_back<Address>(ip, bytes, *record, with.snapshot, with.redirects);
     if (reason != Reason::kNone) {
+      if constexpr (sizeof(Address) == 4)
+        if (reason == Reason::kTooBig && forward_in_fragments(lane, i, *record, with)) return;
       with.chunk.refuse(packet, reason, interface);
       return;
     }

@@ -52,6 +52,9 @@ class Transmitter {
     enqueue_plain(port, packet, packet->pkt_len);
   }
 
+  // So many more than came in: fragments.
+  void count_fragments(unsigned more) noexcept { reasons_.fragments.add(more); }
+
   void flush_all() noexcept {
     while (pending_ != 0) flush(PortId(__builtin_ctzll(pending_)));
   }

@@ -1,7 +1,8 @@
-// Batches in blocks, and runs of one SA within them.
+// Batches in blocks, runs of one SA within them, and the blocks of its cipher.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "router/ipsec/esp/packet.hpp"
@@ -14,6 +15,12 @@ inline size_t run_of(std::span<const Packet> packets) noexcept {
   size_t n = 1;
   while (n < packets.size() && packets[n].sa == packets[0].sa) ++n;
   return n;
+}
+
+// What of so many bytes fills no block of the cipher. Blocks are powers of two, which the compiler
+// cannot know: a division a packet.
+inline uint32_t beyond_blocks(const Shape& shape, uint32_t bytes) noexcept {
+  return bytes & (shape.block_bytes - 1U);
 }
 
 // A part of a batch whose packets and work stay in the L1 cache between the passes.

@@ -44,7 +44,7 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   const uint32_t around = 8U + shape.iv_bytes + shape.icv_bytes;
   if (esp_bytes < around + shape.block_bytes) return Reason::kEspMalformed;
   work.text_bytes = esp_bytes - around;
-  if (work.text_bytes % shape.block_bytes != 0) return Reason::kEspMalformed;
+  if (beyond_blocks(shape, work.text_bytes) != 0) return Reason::kEspMalformed;
   if (load32_be(work.esp) != sa.id.spi) return Reason::kEspMalformed;
   work.number = sa.replay.extend(load32_be(work.esp + 4), shape.esn);
   if (sa.replay.check(work.number) != ReplayWindow::Verdict::kFresh) return Reason::kEspReplay;
@@ -58,7 +58,8 @@ Reason check_packet(Sa& sa, const Packet& packet, Work& work) {
   return Reason::kNone;
 }
 
-// RFC 4303 §2.4: the padding of a sender that we trust is 1, 2, 3, …
+// RFC 4303 §2.4: the padding of a sender that we trust is 1, 2, 3, … In front of it lie at least 8
+// bytes, ESP's header, so that a short one is the end of a word.
 bool padding_is_right(const uint8_t* pad, uint32_t count) {
   uint64_t wrong = 0;
   if (count >= 8) {
@@ -67,8 +68,8 @@ bool padding_is_right(const uint8_t* pad, uint32_t count) {
     wrong |= load64_native(pad + count - 8) ^ padding_from(count - 7);
     return wrong == 0;
   }
-  for (uint32_t i = 0; i < count; ++i) wrong |= pad[i] ^ (i + 1);
-  return wrong == 0;
+  const uint64_t last = load64_native(pad + count - 8);
+  return (last >> 1) >> (63 - 8 * count) == (padding_from(1) & ((uint64_t{1} << 8 * count) - 1));
 }
 
 void move_bounds(Packet& packet, uint8_t* ip, uint32_t bytes) {

@@ -126,7 +126,7 @@ void write_trailer(const Shape& shape, const Work& work) {
   uint8_t* payload_end = work.esp + 8 + shape.iv_bytes + work.payload_bytes;
   uint8_t* text_end = work.esp + 8 + shape.iv_bytes + work.text_bytes;
   const uint32_t padding = static_cast<uint32_t>(text_end - payload_end) - 2;
-  const uint32_t counted = padding % shape.block_bytes;
+  const uint32_t counted = beyond_blocks(shape, padding);
   if (padding != counted) memset(payload_end, 0, padding - counted);
   uint8_t* pad = text_end - 2 - counted;
   // One store, whose excess the ICV overwrites: what encrypts reads it at once as a whole.

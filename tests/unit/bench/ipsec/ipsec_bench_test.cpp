@@ -81,6 +81,46 @@ TEST(IpsecBench, ComparesDecapWithEncapAndManyTunnelsWithOne) {
   EXPECT_NE(text.find("50%"), std::string::npos) << text;  // 1,000 tunnels of one
 }
 
+TEST(IpsecBench, TellsWhatTunnelsCostTheOtherFamily) {
+  IpsecReport report;
+  report.rows = {row("encap", 1, 0.8)};
+  EXPECT_FALSE(to_json(report).contains("beside"));
+  report.beside = {{"64", 10000, 30.5, 32.25}};
+  const auto beside = to_json(report)["beside"][0];
+  EXPECT_EQ(beside["tunnels"], 10000);
+  EXPECT_DOUBLE_EQ(beside["ipv6_without_ns"], 30.5);
+  EXPECT_DOUBLE_EQ(beside["ipv6_ns"], 32.25);
+  EXPECT_NE(to_text(report).find("32.2 ns a packet beside 10000 IPv4 tunnels, 30.5 without"),
+            std::string::npos)
+      << to_text(report);
+}
+
+TEST(IpsecBench, SaysWhereTheWorkerRanWhileSasWereReplaced) {
+  IpsecReport report;
+  report.control.emplace();
+  EXPECT_EQ(to_json(report)["control"]["own_core"], false);
+  EXPECT_NE(to_text(report).find("rekeys under load, worker and control in turn"),
+            std::string::npos);
+  report.control->own_core = true;
+  EXPECT_NE(to_text(report).find("rekeys under load, the worker on a core of its own"),
+            std::string::npos);
+}
+
+// Each of so many shapes, in turn, and what is replayed fits all of them.
+TEST(IpsecBench, TunnelsShapesDifferByTheBitsAtOurEnd) {
+  Tunnel tunnel{7, 0x10000, *router::IpAddress::parse("203.0.113.9"),
+                *ipsec_transform("aes-128-gcm")};
+  for (uint8_t bits = 0; bits < 8; ++bits) {
+    tunnel.our_bits = bits;
+    const auto out = tunnel.policy(PolicyDirection::kOut).selector;
+    const auto in = tunnel.policy(PolicyDirection::kForward).selector;
+    EXPECT_EQ(out.source.length, bits);
+    EXPECT_TRUE(out.source.contains(*router::IpAddress::parse("198.18.0.1")));
+    EXPECT_EQ(in.destination.length, bits);
+    EXPECT_TRUE(in.destination.contains(*router::IpAddress::parse("172.16.0.7")));
+  }
+}
+
 // A raw that took longer beside one of the two tells that the machine was slower then.
 TEST(IpsecBench, ComparesWithTheMachinesDriftTakenOut) {
   IpsecReport report;

@@ -247,7 +247,8 @@ TEST(Keys, FindsTheKeysOfAMap) {
     return std::vector<std::string_view>(section.names.begin(), section.names.end());
   };
   EXPECT_EQ(names(linux_keys), (std::vector<std::string_view>{"namespace", "mirror"}));
-  EXPECT_EQ(names(vlan_keys), (std::vector<std::string_view>{"addresses", "mtu", "urpf"}));
+  EXPECT_EQ(names(vlan_keys),
+            (std::vector<std::string_view>{"addresses", "mtu", "urpf", "mss_clamp"}));
 }
 
 }  // namespace

@@ -169,6 +169,46 @@ TEST_P(LoadRefusesPort, WithLineKeySeenAndRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
+    Bonds, LoadRefusesPort,
+    testing::Values(
+        PortCase{"{a: {device: e, bond: {members: [f]}}}",
+                 "ports.a.bond: stands beside device; use one of them"},
+        PortCase{"{a: {bond: {mode: lacp}}}",
+                 "ports.a.bond: has no members; add a list of devices, as [eth1, eth2]"},
+        PortCase{"{a: {bond: {members: []}}}", "ports.a.bond.members: 0 members; use 1 to 16"},
+        PortCase{"{a: {bond: {members: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]}}}",
+                 "ports.a.bond.members: 17 members; use 1 to 16"},
+        PortCase{"{a: {bond: {members: [e, f, e]}}}",
+                 "ports.a.bond.members[2]: e is a member twice; name it once"},
+        PortCase{"{a: {bond: {members: [\"17:00.0\", \"0000:17:00.0\"]}}}",
+                 "ports.a.bond.members[1]: \"0000:17:00.0\" is a member twice; name it once"},
+        PortCase{
+            "{a: {bond: {members: [net_null0]}}}",
+            "ports.a.bond.members[0]: net_null0 is a DPDK vdev; a member is a PCI address or a "
+            "kernel interface"},
+        PortCase{"{a: {bond: {members: [e, f]}}, b: {device: f}}",
+                 "ports.b: device f is already port a; name another"},
+        PortCase{"{a: {bond: {members: [e]}}, b: {bond: {members: [f, e]}}}",
+                 "ports.b: device e is already port a; name another"},
+        PortCase{"{a: {bond: {mode: lcap, members: [e]}}}",
+                 "ports.a.bond.mode: lcap is not known; use lacp, active-backup, balance-xor or "
+                 "round-robin"},
+        PortCase{"{a: {bond: {members: [e], hash: layer4}}}",
+                 "ports.a.bond.hash: layer4 is not known; use layer2, layer2+3 or layer3+4"},
+        PortCase{"{a: {bond: {member: [e], members: [e]}}}",
+                 "ports.a.bond.member: unknown key; did you mean members?"},
+        PortCase{"{a: {bond: {mode: round-robin, members: [e], hash: layer2}}}",
+                 "ports.a.bond.hash: says nothing with mode round-robin; take it out"},
+        PortCase{"{a: {bond: {mode: balance-xor, members: [e], lacp_rate: fast}}}",
+                 "ports.a.bond.lacp_rate: says nothing with mode balance-xor; take it out"},
+        PortCase{"{a: {bond: {members: [e, f], primary: f}}}",
+                 "ports.a.bond.primary: says nothing with mode lacp; take it out"},
+        PortCase{"{a: {bond: {mode: active-backup, members: [e, f], primary: g}}}",
+                 "ports.a.bond.primary: g is no member; use one of [e, f]"},
+        PortCase{"{a: {bond: {members: [e, f], min_links: 3}}}",
+                 "ports.a.bond.min_links: 3 is above the 2 there are of members"}));
+
+INSTANTIATE_TEST_SUITE_P(
     Ports, LoadRefusesPort,
     testing::Values(
         PortCase{"{}", "ports: no port; name at least one, as wan0: {device: eth1}"},

@@ -51,11 +51,12 @@ ports:
     mac: "02:00:5E:00:00:01"
     promiscuous: true
     urpf: strict
+    mss_clamp: auto
     counters: on
     spread: always
     vlans:
       200:
-      100: {addresses: [10.1.0.1/16], mtu: 1400, urpf: loose}
+      100: {addresses: [10.1.0.1/16], mtu: 1400, urpf: loose, mss_clamp: auto}
   lan0: {device: "net_memif0,role=server"}
 linux: {namespace: blue, mirror: [routes]}
 routes:
@@ -90,12 +91,15 @@ watchdog: {stuck_worker: restart}
   EXPECT_EQ(wan.mac, (MacAddress{2, 0, 0x5e, 0, 0, 1}));
   EXPECT_TRUE(wan.promiscuous);
   EXPECT_EQ(wan.urpf, UrpfMode::kStrict);
+  EXPECT_EQ(wan.mss_clamp, MssClamp::kAuto);
   EXPECT_TRUE(wan.counters);
   EXPECT_EQ(wan.spread, SpreadMode::kAlways);
   ASSERT_EQ(wan.vlans.size(), 2u);
   EXPECT_EQ(wan.vlans[0].id, 100);
   EXPECT_EQ(wan.vlans[0].mtu, 1400);
   EXPECT_EQ(wan.vlans[0].urpf, UrpfMode::kLoose);
+  EXPECT_EQ(wan.vlans[0].mss_clamp, MssClamp::kAuto);
+  EXPECT_EQ(c.ports[1].mss_clamp, MssClamp::kOff);
   EXPECT_EQ(wan.vlans[1].id, 200);
   EXPECT_EQ(c.ports[1].kind, DeviceKind::kVdev);
   EXPECT_EQ(c.linux_side.name_space, "blue");

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/file/load.hpp"
+#include "config/file/load_bond.hpp"
 #include "config/file/to_yaml.hpp"
 #include "tests/beds/seed.hpp"
 
@@ -80,11 +81,28 @@ class RandomConfig {
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
   bool flip() { return below(2) == 1; }
 
+  // Keys that the mode has none of keep their defaults: a file that has them is refused.
+  BondConfig bond(const std::string& n) {
+    BondConfig b;
+    b.mode = static_cast<BondMode>(below(4));
+    b.members = {{"eth" + n + "0", DeviceKind::kKernel},
+                 {"0000:2" + n + ":00.1", DeviceKind::kPci}};
+    if (belongs("hash", b.mode)) b.hash = static_cast<BondHash>(below(3));
+    if (belongs("lacp_rate", b.mode)) b.lacp_rate = static_cast<LacpRate>(below(2));
+    if (belongs("primary", b.mode) && flip()) b.primary = b.members[1].device;
+    b.min_links = static_cast<uint16_t>(1 + below(2));
+    return b;
+  }
+
   PortConfig port(unsigned i) {
     PortConfig p;
     p.name = "p" + std::to_string(i);
     const std::string n = std::to_string(i);
-    switch (below(3)) {
+    switch (below(4)) {
+      case 3:
+        p.kind = DeviceKind::kBond;
+        p.bond = bond(n);
+        break;
       case 0:
         p.device = "0000:1" + n + ":00.0";
         p.kind = DeviceKind::kPci;
@@ -107,6 +125,7 @@ class RandomConfig {
     p.counters = flip();
     p.spread = static_cast<SpreadMode>(below(3));
     p.urpf = static_cast<UrpfMode>(below(3));
+    p.mss_clamp = static_cast<MssClamp>(below(2));
     for (uint16_t id : {5, 4094}) {
       if (flip()) continue;
       VlanConfig v;
@@ -115,6 +134,7 @@ class RandomConfig {
           *IpPrefix::parse_interface("172." + std::to_string(id % 200) + "." + n + ".1/24")};
       if (flip()) v.mtu = static_cast<uint16_t>(576 + below(p.mtu - 575u));
       v.urpf = static_cast<UrpfMode>(below(3));
+      v.mss_clamp = static_cast<MssClamp>(below(2));
       p.vlans.push_back(v);
     }
     return p;

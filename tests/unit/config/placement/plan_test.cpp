@@ -115,6 +115,34 @@ TEST(Spread, WarnsOfOneSaOverSeveralWorkers) {
   EXPECT_FALSE(warns(placed(config, plain_box(4)), kWarning));
 }
 
+TEST(Bonds, HaveQueuesOnTheFirstMembersSocketAndBuffersForAllMembers) {
+  const std::string one = "ports: {up: {bond: {members: [\"0000:17:00.0\"]}}}";
+  const std::string both = "ports: {up: {bond: {members: [\"0000:17:00.0\", \"0000:98:00.0\"]}}}";
+  const auto read = [](const std::string& yaml) {
+    Config config = hecto::config::read(yaml);
+    config.ports[0].rx_descriptors = 32768;
+    return config;
+  };
+  const Placement alone = placed(read(one), box("two_socket_smt.xml"));
+  const Placement p = placed(read(both), box("two_socket_smt.xml"));
+  ASSERT_EQ(p.ports.size(), 1u);
+  EXPECT_EQ(p.ports[0].socket, alone.ports[0].socket);
+  EXPECT_EQ(p.ports[0].rx_queues, alone.ports[0].rx_queues);
+  EXPECT_GT(p.pools[0].mbufs, alone.pools[0].mbufs);
+  EXPECT_TRUE(warns(p, "its members are on sockets 0 and 1"));
+  EXPECT_FALSE(warns(alone, "its members are on sockets"));
+  EXPECT_GT(lacp_bytes(read(both).ports[0], p.ports[0]), 0u);
+  EXPECT_EQ(lacp_bytes(read("ports: {a: {device: e}}").ports[0], p.ports[0]), 0u);
+}
+
+TEST(Bonds, MembersThatTheBoxLacksAreNamed) {
+  const Placement p =
+      placed(read("ports: {up: {bond: {members: [\"0000:17:00.0\", \"0000:77:00.0\"]}}}"),
+             box("two_socket_smt.xml"));
+  EXPECT_TRUE(warns(p, "up: the box has no network device 0000:77:00.0."));
+  EXPECT_FALSE(warns(p, "no network device 0000:17:00.0"));
+}
+
 TEST(Pools, KeepSpareMbufsOncePerSocket) {
   Config config = read("ports: {a: {device: e0}, c: {device: e2, mtu: 9000}}");
   Placement before = placed(config, plain_box(2));

@@ -34,6 +34,11 @@ class FakeBackend : public ApiBackend {
          std::to_string(query.limit));
     return nlohmann::json::object();
   }
+  ApiResult mtu(const std::optional<lookup::IpAddress>& to,
+                const std::optional<lookup::IpAddress>& from) override {
+    note("mtu" + (to ? " " + to->to_string() : "") + (from ? " from " + from->to_string() : ""));
+    return nlohmann::json::object();
+  }
   ApiResult reload(const std::optional<std::string>& file,
                    std::optional<uint32_t> confirm_s) override {
     note("reload " + file.value_or("-") +

@@ -37,15 +37,27 @@ std::string error_of(const HttpAnswer& answer) {
 
 TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
-  const char* nouns[] = {"summary", "ports",    "interfaces", "neighbors", "rules",
-                         "tables",  "nexthops", "workers",    "offload",   "ipsec",
-                         "drops",   "punt",     "config"};
+  const char* nouns[] = {"summary", "ports",  "bonds",    "interfaces", "neighbors",
+                         "rules",   "tables", "nexthops", "workers",    "offload",
+                         "ipsec",   "drops",  "punt",     "config"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;
   }
   EXPECT_EQ(ask(backend, "GET /v1/health").body, "{\"ok\":true}\n");
   EXPECT_EQ(json::parse(ask(backend, "GET /v1/version").body)["name"], "hectod");
+}
+
+TEST(ApiServer, AsksForTheMtuOfAWay) {
+  FakeBackend backend;
+  EXPECT_EQ(ask(backend, "GET /v1/mtu").status, 200);
+  EXPECT_EQ(backend.asked(), "mtu");
+  EXPECT_EQ(ask(backend, "GET /v1/mtu?address=2001:db8::1&from=2001:db8::2").status, 200);
+  EXPECT_EQ(backend.asked(), "mtu 2001:db8::1 from 2001:db8::2");
+  EXPECT_EQ(ask(backend, "POST /v1/mtu").status, 405);
+  for (const char* query :
+       {"address=wan0", "from=10.0.0.1", "address=10.0.0.1&from=2001:db8::1", "prefix=10.0.0.0/8"})
+    EXPECT_EQ(ask(backend, std::string("GET /v1/mtu?") + query).status, 400) << query;
 }
 
 TEST(ApiServer, PassesTheBackendsErrorsOn) {
@@ -67,7 +79,7 @@ TEST(ApiServer, RefusesUnknownPathsAndParameters) {
             "\"name\" is no parameter of /v1/ports; it has none");
   EXPECT_EQ(error_of(ask(backend, "GET /v1/routes?adress=1.2.3.4")),
             "\"adress\" is no parameter of /v1/routes; use address, from, interface, length, "
-            "ttl, prefix, origin, protocol, after, limit");
+            "ttl, table, prefix, origin, protocol, after, limit");
   EXPECT_EQ(backend.asked(), "");
 }
 
@@ -92,7 +104,7 @@ TEST(ApiServer, RefusesWrongQueriesInOneLine) {
       {"limit=-1", "limit: \"-1\" is out of range; use 1 to 10000"},
       {"address=1.2.3", "address: \"1.2.3\" is no address; use one like 203.0.113.9"},
       {"address=1.2.3.4&limit=5",
-       "address: goes with from, interface, length and ttl, and no other parameter"},
+       "address: goes with from, interface, table, length and ttl, and no other parameter"},
       {"length=100", "length: goes with address"},
       {"ttl=1", "ttl: goes with address"},
       {"address=1.2.3.4&ttl=256", "ttl: \"256\" is out of range; use 1 to 255"},

@@ -12,8 +12,8 @@ namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun :
-       {"summary", "ports", "interfaces", "neighbors", "rules", "tables", "nexthops", "workers",
-        "offload", "ipsec", "drops", "punt", "pools", "config", "plan"}) {
+       {"summary", "ports", "bonds", "interfaces", "neighbors", "rules", "tables", "nexthops",
+        "workers", "offload", "ipsec", "drops", "punt", "pools", "config", "plan", "mtu"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;
@@ -44,6 +44,15 @@ TEST_F(HectoTest, ShowsOnePortByName) {
   const Outcome none = run("show ports wan9");
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(none.err, "hecto: there is no port \"wan9\"; there is wan0\n");
+}
+
+TEST_F(HectoTest, AsksForTheMtuOfAWay) {
+  EXPECT_EQ(run("show mtu").code, 0);
+  EXPECT_EQ(backend_.asked(), "mtu");
+  EXPECT_EQ(run("show mtu 203.0.113.9 --from 192.0.2.1").code, 0);
+  EXPECT_EQ(backend_.asked(), "mtu 203.0.113.9 from 192.0.2.1");
+  EXPECT_EQ(run("show mtu wan0").code, 2);
+  EXPECT_EQ(run("show mtu --from 192.0.2.1").code, 2);
 }
 
 TEST_F(HectoTest, WalksRoutesPageByPage) {

@@ -334,9 +334,46 @@ pool_0_2176       0  65,535   8,200  13%     57,335    2,176 B          0  wan0
 )");
 }
 
+TEST(Render, MtuOfInterfacesAndOnTheWayToAnAddress) {
+  EXPECT_EQ(render_mtu(documented("mtu"), {}),
+            R"(interface   mtu  file  port  at most  device  linux  mss
+wan0       1500  9000  1500     1766    1500   1500
+wan0.7     1400        1500     1766    1500   1400  clamped
+
+wan0: the file says 9000, it has 1500: driver and buffers take 1766 at most as they were set up
+wan0.7: twin wan0.7 has 1400, the port's interface 1500: Linux and the fast path send at most 1400
+
+to 203.0.113.9 (203.0.113.0/24): 1338 bytes at most
+  via 192.0.2.9 on wan0: 1480 by its route, the interface takes 1500
+  SPI 0x00001001 to 198.51.100.1: 1338 inside, the next hop takes 1500, the path told 1400
+  the route says mtu 1480, wan0 has 1500
+  a router on the way to 198.51.100.1 has told 1400 (ICMP), the next hop takes 1500
+  as ESP to 198.51.100.1 1338 bytes become 1400 at most
+)");
+  json answer = documented("mtu");
+  answer["path"]["mtu"] = nullptr;
+  answer["path"]["tunnel"] = nullptr;
+  EXPECT_NE(render_mtu(answer, {}).find("to 203.0.113.9 (203.0.113.0/24): nothing goes there\n"),
+            std::string::npos);
+  answer["path"] = nullptr;
+  EXPECT_EQ(render_mtu(answer, {}).find("to 203"), std::string::npos);
+}
+
 TEST(Render, ConfigIsAFileThatCanBeLoaded) {
   EXPECT_EQ(render_config(documented("config"), {}),
             "# auto: workers: {0: [2, 3]}\nworkers: {0: [2, 3]}\nports:\n  …\n");
+}
+
+TEST(Render, Bonds) {
+  EXPECT_EQ(
+      render_bonds(documented("bonds"), {}),
+      R"(uplink: lacp, layer3+4, LACPDUs fast, up, 1 of 2 active (min_links 1), 02:00:00:00:00:05
+member  state     speed  partner            key  port  we                  rx      tx  lost  changes
+eth1    active  25 Gb/s  02:00:00:00:99:01    7    11  sync coll dist  90,211  71,042
+eth2    waits   25 Gb/s                                -                   12      31     3        4
+! eth2: no LACP heard: is its other end a member of a bond with LACP?
+)");
+  EXPECT_EQ(render_bonds({{"bonds", json::array()}}, {}), "no port is a bond\n");
 }
 
 TEST(Render, PlanAsItIs) {
@@ -363,6 +400,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   const std::pair<const char*, Render> renders[] = {
       {"summary", render_summary},
       {"ports", render_ports},
+      {"bonds", render_bonds},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
       {"rules", render_rules},
@@ -374,6 +412,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"punt", render_punt},
       {"config", render_config},
       {"plan", render_plan},
+      {"mtu", render_mtu},
       {kWalk, render_route_counts},
       {kWalk, render_route_page},
       {kAddress, render_explanation},

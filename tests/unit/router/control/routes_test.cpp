@@ -11,7 +11,7 @@ workers: {0: [1]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24, "2001:db8::1/64"]}
   lan0: {device: eth2, addresses: [10.1.0.1/24]}
-routes: [{to: 203.0.113.0/24, via_on: 192.0.2.9}]
+routes: [{to: 203.0.113.0/24, via: 192.0.2.9}]
 neighbors:
   - {address: 192.0.2.9, interface: wan0, mac: "02:00:00:00:00:09"}
   - {address: 10.1.0.9, interface: lan0, mac: "02:00:00:00:00:0a"}

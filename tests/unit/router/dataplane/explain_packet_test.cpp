@@ -178,9 +178,9 @@ TEST_F(ExplainPacketTest, TtlAndLengthRefuseWhatIsForwarded) {
   EXPECT_EQ(explain(ip("192.0.2.1"), {}, kNoInterface, 0, 1).reason, Reason::kLocal);
   EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 1500).mtu, 0u);
   const PacketAnswer big = explain(ip("8.8.8.8"), {}, kNoInterface, 1501);
-  EXPECT_EQ(big.reason, Reason::kTooBig);
+  EXPECT_EQ(big.reason, Reason::kNone);
   EXPECT_EQ(big.mtu, 1500u);
-  EXPECT_TRUE(big.punts);
+  EXPECT_TRUE(big.cut);
   EXPECT_EQ(explain(ip("8.8.8.8"), {}, kNoInterface, 1501, 1).reason, Reason::kTtlExpired);
 }
 
@@ -282,7 +282,7 @@ TEST_P(ExplainManyPacketsTest, SaysOfThousandsOfPacketsWhatBecomesOfThem) {
         Reason::kTtlExpired, ipsec ? Reason::kPolicyMismatch : Reason::kRedirect})
     EXPECT_GT(met_[reason], 0u) << info(reason).name;
   EXPECT_EQ(protected_ > 0, ipsec);
-  EXPECT_EQ(cut_ > 0, ipsec);
+  EXPECT_GT(cut_, 0u);
   EXPECT_EQ(met_[Reason::kTunnelTooBig] > 0, ipsec);
 }
 INSTANTIATE_TEST_SUITE_P(Ipsec, ExplainManyPacketsTest, testing::Bool());

@@ -48,6 +48,21 @@ TEST(SnapshotBuilder, GivesEachQueueToItsWorkerAndEachThreadATransmitQueue) {
   EXPECT_EQ(snapshot->ports[3].mac, 0x030000000002u);
 }
 
+// By a queue of its own: what another thread hands over it would not send by itself.
+TEST(SnapshotBuilder, OneReceiverOfABondSendsItsLacpdus) {
+  SnapshotBuilder builder(2);
+  SnapshotBuilder::PortSetup bond = port(3, {0, 1});
+  bond.sends_lacp = true;
+  bond.transmit[0].handoff = reinterpret_cast<rte_ring*>(0x1000);
+  builder.add_port(bond);
+  builder.add_port(port(4, {0}));
+  const auto snapshot = finish(builder);
+  EXPECT_TRUE(snapshot->workers[0].lacp.empty());
+  ASSERT_EQ(snapshot->workers[1].lacp.size(), 1u);
+  EXPECT_EQ(snapshot->workers[1].lacp[0].port, 3u);
+  EXPECT_EQ(snapshot->workers[1].lacp[0].queue, 1u);
+}
+
 TEST(SnapshotBuilder, TakesTheWordOfNicsThatCheckChecksums) {
   SnapshotBuilder builder(1);
   SnapshotBuilder::PortSetup checks = port(1, {0});

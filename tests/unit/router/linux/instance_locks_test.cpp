@@ -50,18 +50,44 @@ class InstanceLocksTest : public testing::Test {
 };
 
 TEST(LockText, RoundTrips) {
-  for (const LockText text : {LockText{12, 0}, LockText{4194304, 57}}) {
+  for (const LockText& text :
+       {LockText{12, 0}, LockText{4194304, 57}, LockText{12, 0, {5, {"rx-gro"}}},
+        LockText{12, 57, {2147483647, {"rx-gro", "rx-lro"}}}}) {
     const auto read = LockText::parse(text.to_string());
     ASSERT_TRUE(read);
     EXPECT_EQ(read->pid, text.pid);
     EXPECT_EQ(read->xdp_program, text.xdp_program);
+    EXPECT_EQ(read->off, text.off);
   }
 }
 
 TEST(LockText, RefusesWhatIsNotOurs) {
-  for (const char* text : {"", "\n", "12", "012\n", "0\n", "-1\n", "12 \n", "12 xdp\n", "12 xdp \n",
-                           "12 xdp 0\n", "12 xdp 5 \n", "12 xdp 99999999999\n", "99999999999\n",
-                           "pid 12\n", "12\n13\n", "12 xdp 5\n\n"})
+  for (const char* text : {"",
+                           "\n",
+                           "12",
+                           "012\n",
+                           "0\n",
+                           "-1\n",
+                           "12 \n",
+                           "12 xdp\n",
+                           "12 xdp \n",
+                           "12 xdp 0\n",
+                           "12 xdp 5 \n",
+                           "12 xdp 99999999999\n",
+                           "99999999999\n",
+                           "pid 12\n",
+                           "12\n13\n",
+                           "12 xdp 5\n\n",
+                           "12 off\n",
+                           "12 off 5\n",
+                           "12 off 5 \n",
+                           "12 off 0 rx-gro\n",
+                           "12 off 99999999999 rx-gro\n",
+                           "12 off 5 rx-gro,\n",
+                           "12 off 5 ,rx-gro\n",
+                           "12 off 5 rx gro\n",
+                           "12 off 5 RX\n",
+                           "12 off 5 rx-gro xdp 5\n"})
     EXPECT_FALSE(LockText::parse(text)) << text;
 }
 

@@ -160,6 +160,12 @@ TEST(ShowExplanation, LengthTtlAndRedirect) {
             std::string::npos);
   packet.redirects = false;
   packet.mtu = 1500;
+  packet.cut = true;
+  EXPECT_EQ(
+      explain()["why"].back(),
+      "1501 bytes are too big for the MTU 1500: it is cut into fragments; with DF its sender is "
+      "told (ICMP fragmentation needed)");
+  packet.cut = false;
   packet.reason = Reason::kTooBig;
   packet.punts = true;
   answer = explain();

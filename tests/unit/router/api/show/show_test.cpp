@@ -5,6 +5,7 @@
 
 #include "router/api/show/advice.hpp"
 #include "router/api/show/names.hpp"
+#include "router/control/offload_watch.hpp"
 #include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/punt/sessions.hpp"
@@ -29,7 +30,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     t.ports[wan.id].tx_bytes = 700;
   });
   bed->totals.ports[wan.id].rx_packets = 12;  // since the sample
-  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {});
+  const json answer = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {});
   ASSERT_EQ(answer["ports"].size(), 2u);
   EXPECT_EQ(row(answer["ports"], "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
@@ -37,7 +38,7 @@ TEST(ShowPorts, TellsWhatTheyAreAndDo) {
     "queues": {"rx": 2, "tx": 1}, "offloads": {"asked": ["rss", "tso"], "given": ["rss"]},
     "paths": {"rx": "Vector AVX2", "tx": null}, "refused": ["it has no TSO"], "trouble": [],
     "rx": {"packets": 12, "bytes": 1000, "pps": 10, "bps": 8000, "missed": 1, "no_mbuf": 2,
-           "errors": 3},
+           "errors": 3, "coalesced": 0, "unfinished": 0},
     "tx": {"packets": 7, "bytes": 700, "pps": 7, "bps": 5600, "errors": 4}})"));
 }
 
@@ -45,7 +46,7 @@ TEST(ShowPorts, ADeviceThatIsGoneIsDown) {
   const auto bed = ControlBed::started(kBase);
   bed->plane.running.at("wan0").present = false;
   bed->plane.running.at("lan0").link = {true, 0};
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["link"]["up"], false);
   EXPECT_EQ(row(ports, "name", "lan0")["link"], json::parse(R"({"up": true, "speed_mbps": null})"));
 }
@@ -56,7 +57,7 @@ TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
   bed->plane.running.at("wan0").device_back = true;
   bed->plane.refused = {"wan0"};
   (void)bed->interfaces.watch();
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(),
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {},
                                 bed->interfaces.lost_ports())["ports"];
   EXPECT_EQ(row(ports, "name", "wan0"), json::parse(R"({
     "name": "wan0", "device": "eth1", "driver": "net_fake", "socket": 0,
@@ -64,7 +65,8 @@ TEST(ShowPorts, OneWhoseDeviceRefusesStandsThereAndWhy) {
     "queues": {"rx": 0, "tx": 0}, "offloads": {"asked": [], "given": []}, "refused": [],
     "paths": {"rx": null, "tx": null},
     "trouble": ["eth1 is back but cannot be used: port wan0: the driver refused"],
-    "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0},
+    "rx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "missed": 0, "no_mbuf": 0, "errors": 0,
+           "coalesced": 0, "unfinished": 0},
     "tx": {"packets": 0, "bytes": 0, "pps": 0, "bps": 0, "errors": 0}})"));
 }
 
@@ -76,7 +78,7 @@ TEST(ShowPorts, WhatSomebodyDidToThemIsTold) {
   link.name = "wan0";
   link.mtu = 1500;
   bed->events.link(link, false);
-  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {})["ports"];
+  const json ports = show_ports(bed->plane, bed->sampler, bed->interfaces.table(), {}, {})["ports"];
   EXPECT_EQ(row(ports, "name", "wan0")["trouble"],
             json::parse(R"(["interface wan0: set down in Linux"])"));
   EXPECT_EQ(row(ports, "name", "lan0")["trouble"],
@@ -96,7 +98,7 @@ TEST(ShowInterfaces, WithLinux) {
   ASSERT_EQ(list.size(), 3u);
   json expected = json::parse(R"({
     "name": "wan0", "port": "wan0", "vlan": null, "tap": "wan0", "namespace": "blue",
-    "ifindex": 11, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
+    "ifindex": 11, "vrf": null, "master": null, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
     "addresses": ["192.0.2.1/24", "198.18.0.1/24"], "urpf": "strict",
     "switches": {"forwarding_ipv4": true, "forwarding_ipv6": true, "rp_filter": "off",
                  "send_redirects": false, "accept_local": false},
@@ -121,6 +123,92 @@ TEST(ShowInterfaces, WithoutLinux) {
   const json& lan = row(list, "name", "lan0");
   EXPECT_EQ(lan["up"], false);
   for (const char* key : {"tap", "namespace", "ifindex"}) EXPECT_EQ(lan[key], nullptr) << key;
+}
+
+TEST(ShowPorts, WhatOffloadsDidIsCountedAndNamed) {
+  const auto bed = ControlBed::started(kBase);
+  const PortId wan = bed->plane.running.at("wan0").id;
+  OffloadWatch watch;
+  second(*bed, [&](Totals& t) { t.ports[wan].rx_coalesced = 5; });
+  (void)watch.sampled(bed->plane, bed->sampler, OffloadWatch::Clock::now());
+  const json ports =
+      show_ports(bed->plane, bed->sampler, bed->interfaces.table(), watch, {})["ports"];
+  const json& row_of_wan = row(ports, "name", "wan0");
+  EXPECT_EQ(row_of_wan["rx"]["coalesced"], 5);
+  ASSERT_EQ(row_of_wan["trouble"].size(), 1u);
+  EXPECT_NE(row_of_wan["trouble"][0].get<std::string>().find("ethtool -K eth1 gro off lro off"),
+            std::string::npos);
+  EXPECT_TRUE(row(ports, "name", "lan0")["trouble"].empty());
+}
+
+TEST(ShowMtu, OfEachInterfaceFromTheDeviceToTheTwin) {
+  const auto bed = ControlBed::started(kBase, true);
+  const auto rows = [&] {
+    return show_mtu(bed->interfaces.table(), bed->routing, bed->plane, nullptr)["interfaces"];
+  };
+  EXPECT_EQ(row(rows(), "name", "wan0"), json::parse(R"({
+    "name": "wan0", "port": "wan0", "vlan": null, "mtu": 1500, "file": 1500, "port_mtu": 1500,
+    "port_most": 9000, "device": null, "linux": null, "mss_clamp": "off", "mismatches": []})"));
+  EXPECT_EQ(row(rows(), "name", "wan0.7")["file"], 1400);
+  EXPECT_EQ(row(rows(), "name", "wan0.7")["mismatches"], json::array());
+  bed->link(bed->interface("wan0.7").ifindex, true, 1300);
+  EXPECT_EQ(row(rows(), "name", "wan0.7")["mtu"], 1300);
+  EXPECT_EQ(row(rows(), "name", "wan0.7")["linux"], 1300);
+  EXPECT_EQ(
+      row(rows(), "name", "wan0.7")["mismatches"],
+      json({"twin wan0.7 has 1300, the port's interface 1400: Linux and the fast path send at "
+            "most 1300"}));
+  bed->link(bed->interface("wan0.7").ifindex, true, 1500);
+  EXPECT_EQ(
+      row(rows(), "name", "wan0.7")["mismatches"],
+      json({"twin wan0.7 has 1500, the port's interface 1400: what Linux sends beyond 1400 is "
+            "lost"}));
+  PortStatus& lan = bed->plane.running.at("lan0");
+  lan.device_mtu = 1350;
+  EXPECT_EQ(
+      row(rows(), "name", "lan0")["mismatches"],
+      json({"the kernel's eth2 has 1350, the port 1500: what is longer than 1350 is lost there; "
+            "\"ip link set dev eth2 mtu 1500\" mends it"}));
+  lan.device_mtu = 9000;
+  lan.config.mtu = 9000;
+  lan.largest_mtu = 1766;
+  EXPECT_EQ(
+      row(rows(), "name", "lan0")["mismatches"],
+      json({"the file says 9000, it has 1500: driver and buffers take 1766 at most as they were "
+            "set up",
+            "the kernel's eth2 has 9000, the port 1500: longer packets come in and are "
+            "forwarded, none are sent"}));
+}
+
+TEST(ShowMtu, OnTheWayToAnAddress) {
+  const auto bed = ControlBed::started(kBase);
+  PacketAnswer packet;
+  packet.source = ip("192.0.2.1");
+  const auto path = [&](const char* address) {
+    const Explanation explanation = bed->routing.explain(ip(address));
+    const MtuPath asked{explanation, packet};
+    return show_mtu(bed->interfaces.table(), bed->routing, bed->plane, &asked)["path"];
+  };
+  EXPECT_EQ(path("198.51.100.7"), json::parse(R"({
+    "address": "198.51.100.7", "from": "192.0.2.1", "match": "198.51.100.0/24", "mtu": 1500,
+    "ways": [{"interface": "wan0", "gateway": "192.0.2.9", "interface_mtu": 1500,
+              "route_mtu": null, "mtu": 1500}],
+    "tunnel": null, "why": []})"));
+  packet.spi = 0x1001;
+  packet.tunnel = {ip("192.0.2.9"), 1500, 1400, 1338};
+  const json protected_way = path("198.51.100.7");
+  EXPECT_EQ(protected_way["mtu"], 1338);
+  EXPECT_EQ(protected_way["tunnel"],
+            json::parse(R"({"spi": "0x00001001", "end": "192.0.2.9", "next_hop_mtu": 1500,
+                            "path_mtu": 1400, "mtu": 1338})"));
+  EXPECT_EQ(protected_way["why"],
+            json({"a router on the way to 192.0.2.9 has told 1400 (ICMP), the next hop takes 1500",
+                  "as ESP to 192.0.2.9 1338 bytes become 1400 at most"}));
+  packet = {};
+  packet.reason = Reason::kBlackhole;
+  EXPECT_EQ(path("198.18.0.1")["mtu"], nullptr);
+  EXPECT_EQ(path("198.18.0.1")["why"].back(),
+            "a packet to it does not go on: blackhole, a route of type blackhole");
 }
 
 TEST(ShowPools, CountsWhatFoundNothing) {

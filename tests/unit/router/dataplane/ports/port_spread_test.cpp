@@ -6,6 +6,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <sstream>
 #include <thread>
 
@@ -145,6 +146,42 @@ TEST_F(BeginningSpread, NobodyDrainsBeforeItsWorkerHasPassed) {
   EXPECT_EQ(worker(0).spreads.size(), 1u);
   EXPECT_EQ(worker(2).spreads.size(), 1u);
   EXPECT_FALSE(said()) << log_.str();
+}
+
+// By a port with one queue, which is another worker's: what lies in the ring to it came before, and
+// so did what that worker has just taken out of it.
+TEST_F(BeginningSpread, NobodyDrainsBeforeWhatItsWorkerHandedOverHasLeft) {
+  EthdevScript script = i40e();
+  script.max_tx_queues = 1;
+  ScriptedEthdev other("other", script);
+  box_.place("p1", {0});
+  rte_ring* const handed = box_.path(1, box_.add(other, "p1")).handoff;
+  ASSERT_NE(handed, nullptr);
+  ASSERT_EQ(rte_ring_enqueue(handed, rte_pktmbuf_alloc(box_.dataplane().pool_of("p1")->get())), 0);
+  std::atomic<bool> begun{false};
+  std::thread control([&] {
+    EXPECT_TRUE(box_.dataplane().spread("p0", 0, kWorth));
+    begun = true;
+  });
+  first_snapshot();
+  const auto nobody_drains = [&] { return worker(0).spreads.empty() && worker(2).spreads.empty(); };
+  for (unsigned turn = 0; turn < 20; ++turn) {  // its worker passes all the time
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rte_rcu_qsbr_quiescent(qsbr_, 1);
+  }
+  EXPECT_TRUE(nobody_drains()) << "it lies there";
+  void* packet = nullptr;
+  ASSERT_EQ(rte_ring_dequeue(handed, &packet), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(nobody_drains()) << "it is under way";
+  while (!begun) {
+    rte_rcu_qsbr_quiescent(qsbr_, 1);
+    std::this_thread::yield();
+  }
+  control.join();
+  EXPECT_FALSE(nobody_drains());
+  EXPECT_FALSE(said()) << log_.str();
+  rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
 }
 
 // Rather out of order than lost; and it is said.

@@ -104,7 +104,7 @@ TEST_F(RewriteTest, OfWhatGoesBackLinuxGetsOneASecondAndSource) {
   EXPECT_EQ(reason({}), Reason::kNone) << "of the other family alone";
   snapshot_.interfaces[0].redirects4 = true;
   EXPECT_EQ(reason({.ttl = 1}), Reason::kTtlExpired);
-  EXPECT_EQ(reason({.payload_bytes = 1600}), Reason::kTooBig);
+  EXPECT_EQ(reason({.payload_bytes = 1600, .flags_and_offset = kDontFragment}), Reason::kTooBig);
   EXPECT_EQ(reason({}), Reason::kRedirect);
   EXPECT_EQ(reason({}), Reason::kNone) << "of the same source";
   EXPECT_EQ(reason({.source = "198.51.100.3"}), Reason::kRedirect);
@@ -151,7 +151,7 @@ class RewriteLanes : public RewriteTest {
     for (const uint16_t group : {0, 1, 2, 3}) next_hops_.forward(group, PortId(group));
     next_hops_.forward(4, 1, 300);
     next_hops_.forward(5, 2).interface = 0;
-    next_hops_.forward(6, 3).mtu = 60;
+    next_hops_.forward(6, 3).mtu = 68;
     next_hops_.records[7].kind = RecordKind::kPunt;
     next_hops_.records[8].kind = RecordKind::kDrop;
     next_hops_.records[9].kind = RecordKind::kMultipath;
@@ -176,7 +176,7 @@ class RewriteLanes : public RewriteTest {
   Packet any(std::mt19937& random, bool ipv6, bool tags) {
     const bool odd = random() % 8 == 0;
     FrameOptions options;
-    options.payload_bytes = static_cast<uint16_t>(random() % 60);
+    options.payload_bytes = static_cast<uint16_t>(random() % 100);
     options.ttl = static_cast<uint8_t>(odd ? random() % 4 : 2 + random() % 254);
     options.vlan = tags && random() % 2 == 0 ? 100 : 0;
     Packet out{ipv6 ? ipv6_frame(options) : ipv4_frame(options), {}, 14, 0};
@@ -276,7 +276,7 @@ TEST_F(RewriteTest, RefusesExpiredTooBigAndVerdicts) {
   };
   check(ipv4_frame({.ttl = 1}), 3, Reason::kTtlExpired);
   check(ipv4_frame({.ttl = 0}), 3, Reason::kTtlExpired);
-  check(ipv4_frame({.payload_bytes = 81}), 3, Reason::kTooBig);
+  check(ipv4_frame({.payload_bytes = 81, .flags_and_offset = kDontFragment}), 3, Reason::kTooBig);
   check(ipv4_frame({.ttl = 1, .payload_bytes = 81}), 3, Reason::kTtlExpired);
   check(ipv4_frame(), 5, Reason::kGlean);
   check(ipv4_frame(), 6, Reason::kBlackhole);
