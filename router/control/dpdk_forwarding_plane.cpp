@@ -183,6 +183,7 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.redirects4 = interface.switches.redirects4;
   setup.redirects6 = interface.switches.redirects6;
   setup.accept_local = interface.switches.accept_local;
+  setup.linux_only = interface.linux_only;
   setup.mtu = interface.mtu;
   setup.clamps_mss = interface.clamps_mss;
   setup.addresses = std::move(addresses);

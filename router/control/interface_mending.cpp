@@ -142,7 +142,8 @@ bool InterfaceControl::watch() {
   return write_routes;
 }
 
-// A twin in a bridge or a bond: its addresses and routes are the other device's, which Linux alone has.
+// A twin in a bridge or a bond: its addresses and routes are the other device's, which Linux alone
+// has, so its packets go there.
 // In a VRF it stays an interface of its own.
 std::vector<std::string> InterfaceControl::lines() const {
   std::vector<std::string> lines;
@@ -158,6 +159,11 @@ std::vector<std::string> InterfaceControl::lines() const {
 }
 
 void InterfaceControl::tell_masters() {
+  for (auto& [id, interface] : table_.all()) {
+    const bool linux_only = routing_.interfaces().master_of(interface) != nullptr &&
+                            routing_.interfaces().vrf_of(interface) == nullptr;
+    if (std::exchange(interface.linux_only, linux_only) != linux_only) refresh(interface);
+  }
   std::vector<std::string> now = lines();
   for (const std::string& line : now)
     if (std::find(masters_told_.begin(), masters_told_.end(), line) == masters_told_.end())

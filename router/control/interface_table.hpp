@@ -21,6 +21,7 @@ struct Interface : InterfaceState {
   bool clamps_mss = false;
   bool counters = false;
   InterfaceSwitches switches;  // of its twin
+  bool linux_only = false;     // in Linux it is a port of a bridge or a bond
   bool has_twin = false;       // a TAP of its own
   bool twin_gone = false;      // deleted in Linux or moved elsewhere, and not made again yet
   // What Linux said last of its twin; empty and zero: nothing yet.

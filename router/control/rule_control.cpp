@@ -39,6 +39,8 @@ bool RuleControl::same_interfaces() const {
 void RuleControl::tick() {
   const uint64_t version = routing_.rules().version();
   const uint64_t interfaces = routing_.interfaces().version();
+  std::vector<uint32_t> without_room = routing_.tables_without_room();
+  if (without_room_ != without_room) version_.reset();
   if (version_ == version && interfaces_version_ == interfaces) return;
   if (version_ == version && same_interfaces()) {
     interfaces_version_ = interfaces;
@@ -46,6 +48,7 @@ void RuleControl::tick() {
   }
   if (!compile()) return;  // the next turn tries again
   interfaces_version_ = interfaces;
+  without_room_ = std::move(without_room);
   version_ = version;
   const std::vector<std::string> now = lines();
   const std::string line = now.empty() ? std::string() : now.back();

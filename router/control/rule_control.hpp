@@ -40,9 +40,10 @@ class RuleControl {
 
   Routing& routing_;  // which makes tables that rules name
   ForwardingPlane& plane_;
-  std::optional<uint64_t> version_;  // of the rules that workers have
-  uint64_t interfaces_version_ = 0;  // that they were compiled with
-  InterfaceNames named_;             // by rules, and what they were when these were compiled
+  std::optional<uint64_t> version_;     // of the rules that workers have
+  uint64_t interfaces_version_ = 0;     // that they were compiled with
+  std::vector<uint32_t> without_room_;  // tables, the same
+  InterfaceNames named_;                // by rules, and what they were when these were compiled
   std::vector<RuleSurroundings::VrfMember> members_;  // of VRFs, the same
   bool any_ = false;
   std::string trouble_;  // empty: none

@@ -85,6 +85,7 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.rp_filter = interface.rp_filter;
   view.forwards4 = interface.forwards4;
   view.forwards6 = interface.forwards6;
+  view.linux_only = interface.linux_only;
   view.redirects4 = interface.redirects4;
   view.redirects6 = interface.redirects6;
   view.mtu = interface.mtu;
@@ -97,7 +98,8 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   if (view.accepts_own)
     for (const IpPrefix& own : interface.addresses)
       if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
-  if (checks_sources || !interface.forwards4 || !interface.forwards6) port.features |= kFeatureUrpf;
+  const bool forwards = interface.forwards4 && interface.forwards6 && !interface.linux_only;
+  if (checks_sources || !forwards) port.features |= kFeatureUrpf;
   if (interface.counters) port.features |= kFeatureCounters;
   if (interface.vlan != 0) port.features |= kFeatureVlan;
   snapshot_->features |= port.features;

@@ -24,6 +24,7 @@ struct InterfaceSetup {
   UrpfMode rp_filter = UrpfMode::kOff;  // and the following: as in InterfaceView
   bool forwards4 = true, forwards6 = true;
   bool redirects4 = false, redirects6 = false, accept_local = false;
+  bool linux_only = false;
   uint16_t mtu = 0;
   bool clamps_mss = false;
   std::vector<IpPrefix> addresses;  // our own there, host bits kept

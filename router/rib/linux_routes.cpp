@@ -89,7 +89,7 @@ void LinuxRoutes::route(const Route& route, bool removed, bool replace) {
   RoutingTable* table = removed ? store_.table(route.table) : store_.make_table(route.table);
   if (table == nullptr) {
     ++statistics_.ignored_table;
-    if (!std::exchange(told_tables_full_, true) && !removed)
+    if (!removed && !std::exchange(told_tables_full_, true))
       store_.log(
           LogLevel::kWarning,
           fmt::format("routes: table {} and maybe others have no room beside {}: what policy "

@@ -93,7 +93,8 @@ void RouteStore::object_changed(uint32_t object) {
 }
 
 void RouteStore::update_host_routes_later() {
-  for (RoutingTable* table : tables()) table->hosts.update_all_later();
+  for (RoutingTable* table : tables())
+    if (!table->empty()) table->hosts.update_all_later();
 }
 
 void RouteStore::neighbor_changed(const Neighbor& neighbor) {

@@ -33,7 +33,27 @@ Explanation Routing::explain(const IpAddress& address, uint32_t table) const {
 
 std::optional<lookup::TableId> Routing::fib_table(uint32_t linux_number) {
   const RoutingTable* const table = store_.make_table(linux_number);
-  return table == nullptr ? std::nullopt : std::optional(table->number);
+  if (table == nullptr || lacks_room(*table)) return std::nullopt;
+  return table->number;
+}
+
+// A prefix that is missing in it would be looked for in the tables behind it.
+bool Routing::lacks_room(const RoutingTable& table) {
+  return table.number != 0 && table.families.ipv4.statistics().incomplete +
+                                      table.families.ipv6.statistics().incomplete !=
+                                  0;
+}
+
+bool Routing::has_room_for(const PolicyRule& rule) const {
+  const RoutingTable* const table = store_.table(rule.table);
+  return rule.l3mdev || (table != nullptr && !lacks_room(*table));
+}
+
+std::vector<uint32_t> Routing::tables_without_room() const {
+  std::vector<uint32_t> numbers;
+  for (const RoutingTable* table : store_.tables())
+    if (lacks_room(*table)) numbers.push_back(table->linux_number);
+  return numbers;
 }
 
 std::vector<TableView> Routing::tables() const {

@@ -121,12 +121,12 @@ class Routing final : public LinuxEvents {
 
   const PolicyRules& rules() const { return rules_; }
   // Which of the FIBs' further tables a table of Linux is; 0: the main one. It is made if need be,
-  // so that rules may name it before it has routes. None: there are too many.
+  // so that rules may name it before it has routes. None: there are too many, or it lacks room.
   std::optional<lookup::TableId> fib_table(uint32_t linux_number);
-  std::vector<TableView> tables() const;             // the first one first, then by number
-  bool has_room_for(const PolicyRule& rule) const {  // for its table
-    return rule.l3mdev || store_.table(rule.table) != nullptr;
-  }
+  std::vector<TableView> tables() const;            // the first one first, then by number
+  bool has_room_for(const PolicyRule& rule) const;  // for its table
+  // Linux's numbers of tables of which not every prefix found room: nothing is looked up in them.
+  std::vector<uint32_t> tables_without_room() const;
   UrpfView urpf(int socket) const { return store_.urpf().view(socket); }
   UrpfInterfaces urpf_interfaces(GroupId group) const { return store_.urpf().get(group); }
 
@@ -142,6 +142,8 @@ class Routing final : public LinuxEvents {
   RoutingStatistics statistics() const;
 
  private:
+  static bool lacks_room(const RoutingTable& table);
+
   RouteStore store_;
   LinuxRoutes linux_{store_};
   LocalRoutes local_{store_};

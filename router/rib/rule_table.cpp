@@ -101,6 +101,7 @@ auto RuleTable<Address>::compiled(const PolicyRule& rule, bool main_before,
       break;
   }
   out.unsure = asks_what_is_not_seen(rule);
+  out.by_device = !rule.iif.empty();
   out.invert = rule.invert;
   out.tos = rule.tos;
   out.protocol = rule.ip_protocol;
@@ -156,7 +157,11 @@ auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
     Rule& rule = table->rules_[i];
     if (rule.action != Action::kGoto) continue;
     const auto target = at.find(kept[i].target);
-    if (target == at.end() || target->second <= i)  // Linux lets none go back
+    const bool behind_all =
+        kept.size() > kMostRules && kept[i].target > kept[kMostRules - 1].priority;
+    if (behind_all)
+      rule.action = Action::kLinux;
+    else if (target == at.end() || target->second <= i)  // Linux lets none go back
       rule.action = Action::kNext;
     else
       rule.jump = static_cast<uint16_t>(target->second);
@@ -202,7 +207,8 @@ auto RuleTable<Address>::add_classes(std::span<const PolicyRule> rules, PrefixOf
 template <typename Address>
 void RuleTable<Address>::add_interfaces(std::span<const PolicyRule> rules,
                                         const RuleSurroundings& surroundings) {
-  classes_.assign(1, {});
+  classes_.assign(kBack + 1, {});
+  back_class_.fill(kBack);
   const auto add = [this](InterfaceClass fresh) {
     classes_.push_back(std::move(fresh));
     return static_cast<uint16_t>(classes_.size() - 1);
@@ -221,14 +227,17 @@ void RuleTable<Address>::add_interfaces(std::span<const PolicyRule> rules,
     const InterfaceId id = rule.iif.empty() ? kNoInterface : surroundings.interface(rule.iif);
     if (id == kNoInterface) continue;
     if (interface_class_[id] == 0) interface_class_[id] = add({id, {}, {}, 0});
-    classes_[interface_class_[id]].name = rule.iif;
+    // vrf_ip6_rcv(): to IPv6's rules a packet came in by the VRF alone.
+    InterfaceClass& named = classes_[interface_class_[id]];
+    if (sizeof(Address) == 4 || named.vrf.empty()) named.name = rule.iif;
   }
   interface_bits_.assign(classes_.size() * (words_ + 1), 0);
   for (size_t c = 0; c < classes_.size(); ++c) {
     for (size_t r = 0; r < rules.size(); ++r) {
       const PolicyRule& rule = rules[r];
       const bool in_vrf = !rule.l3mdev || !classes_[c].vrf.empty();
-      const bool by_it = rule.iif.empty() || names(rule.iif, classes_[c]);
+      const bool back = c != 0 && classes_[c].interface == kNoInterface;
+      const bool by_it = rule.iif.empty() || back || names(rule.iif, classes_[c]);
       if (rule.invert || (in_vrf && by_it)) set_bit(interface_bits_, c, r);
     }
   }
@@ -301,7 +310,9 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
   const Holds no = rule.invert ? Holds::kYes : Holds::kNo;
   if (rule.from && !contains(*rule.from, packet.source)) return no;
   if (rule.to && !contains(*rule.to, packet.destination)) return no;
-  if (!rule.device.empty() && !names(rule.device, class_of(key))) return no;
+  // On a way back it is not known; ask() sees to that.
+  const bool by_device = !key.way_back && names(rule.device, class_of(key));
+  if (!rule.device.empty() && !by_device) return no;
   if (rule.tos != 0 && (rule.tos & kLeastTos) != (key.tos & kLeastTos)) return no;
   if (rule.protocol != 0 && key.protocol_seen && rule.protocol != key.protocol) return no;
   const bool ports = !rule.source_ports.any() || !rule.destination_ports.any();
@@ -325,7 +336,8 @@ auto RuleTable<Address>::ask(const Packet& packet, bool routed, size_t from) con
     if (rule.action == Action::kNext || rule.action == Action::kLocal) continue;
     const Holds held = holds(rule, packet);
     if (held == Holds::kNo) continue;
-    if (held == Holds::kMaybe) return {Reason::kPolicyRule};
+    const bool unknown_device = rule.by_device && packet.key.way_back;
+    if (held == Holds::kMaybe || unknown_device) return {Reason::kPolicyRule};
     const auto behind = static_cast<uint16_t>(i + 1);
     switch (rule.action) {
       case Action::kMain:

@@ -45,7 +45,9 @@ struct RuleKey {
   uint8_t protocol = 0;
   bool protocol_seen = false;  // false: behind headers that are not read here
   bool ports_seen = false;
-  bool way_back = false;  // Linux asks as if itself sent it, within the interface's VRF
+  // uRPF's: Linux asks as if it came in where the packet leaves, which is not known here, within
+  // the VRF that the packet came in by.
+  bool way_back = false;
   uint16_t source_port = 0, destination_port = 0;
 };
 
@@ -121,8 +123,9 @@ class RuleTable {
   // What the bits do not say.
   struct Rule {
     Action action = Action::kNext;
-    bool plain = true;    // its bits are all there is to it
-    bool unsure = false;  // it asks for what is not seen here
+    bool plain = true;       // its bits are all there is to it
+    bool by_device = false;  // it asks for an interface or a VRF by name
+    bool unsure = false;     // it asks for what is not seen here
     bool invert = false;
     uint16_t jump = 0;          // kGoto: the rule to go on at
     lookup::TableId table = 0;  // kTable
@@ -132,8 +135,8 @@ class RuleTable {
     std::optional<Prefix> from, to;
     std::string device;
   };
-  // Of an interface that some rule names or that is in a VRF; the first: any other. Of a VRF there is
-  // one besides for ways back, without an interface.
+  // Of an interface that some rule names or that is in a VRF; the first: any other. The second, and
+  // of each VRF one more, are for ways back, of which the interface is not known.
   struct InterfaceClass {
     InterfaceId interface = kNoInterface;
     std::string name, vrf;  // empty: none
@@ -154,6 +157,7 @@ class RuleTable {
                                            Bits& bits) const;
   void add_interfaces(std::span<const PolicyRule> rules, const RuleSurroundings& surroundings);
   void add_firsts(std::span<const PolicyRule> rules);
+  static constexpr uint16_t kBack = 1;
   static bool names(const std::string& device, const InterfaceClass& of) noexcept {
     return device == of.name || (!of.vrf.empty() && device == of.vrf);
   }

@@ -1,6 +1,7 @@
-// Takes away every route of every table that passes a test, in steps, so that the control thread can do other
-// things meanwhile: of a million routes the erasing alone takes a second. Routes may come and go
-// between two steps; one that comes behind the place where the sweep stands stays. Control thread.
+// Takes away every route of every table that passes a test, in steps, so that the control thread can
+// do other things meanwhile: of a million routes the erasing alone takes a second. Routes may come
+// and go between two steps; one that comes behind the place where the sweep stands stays. Control
+// thread.
 #pragma once
 
 #include <optional>

@@ -337,14 +337,17 @@ def test_partner_without_lacp(lab):
     assert "NO-CARRIER" in router.linux_sh("ip link show uplink")
 
 
-def test_member_that_leads_elsewhere_stays_out(lab):
+@pytest.mark.parametrize("stray", [1, 0], ids=["second", "heard first"])
+def test_member_that_leads_elsewhere_stays_out(lab, stray):
     router, hosts = start_alone(lab, members=3, lacp_rate="fast")
     here, there = "02:00:00:00:99:01", "02:00:00:00:99:02"
-    answer(hosts, [here, there, here], 7)
+    answer(hosts[:1], [there if stray == 0 else here], 1)
+    answer(hosts, [there if i == stray else here for i in range(3)], 7)
     shown = bond(router)
-    assert [m["state"] for m in shown["members"]] == ["active", "waits", "active"], shown
-    assert shown["members"][1]["trouble"] == [f"leads to system {there}, the others to {here}"]
-    assert shown["members"][0]["lacp"]["partner"]["key"] == 7
+    assert [m["state"] for m in shown["members"]] == \
+        ["waits" if i == stray else "active" for i in range(3)], shown
+    assert shown["members"][stray]["trouble"] == [f"leads to system {there}, the others to {here}"]
+    assert shown["members"][2]["lacp"]["partner"]["key"] == 7
 
 
 def test_cut_and_forged_lacpdus(lab):
@@ -437,6 +440,48 @@ def test_mtu_changes_while_up(two):
         two.a.ping("10.2.0.1", "-M", "dont", "-s", str(mtu - 28))
     assert bond(two.r1)["active"] == 2
     assert bond(two.r1)["members"][0]["changes"] == 0
+
+
+def test_mtu_that_a_member_refuses(lab):
+    router = lab.router()
+    for name in ("m0", "x1"):
+        lab.host(f"p{name}", router.space, name, [])
+    router.space.sh("ip link add link x1 name m1 type macvlan")  # no more than x1 has
+    config = {"ports": {"uplink": {"bond": {"members": ["m0", "m1"], "mode": "active-backup"},
+                                   "mtu": 1800, "addresses": ["10.9.0.1/24"]}}}
+    router.start(config)
+    wait_active(router, 2)
+
+    def expect_1500():
+        port = next(p for p in router.get("/v1/ports")["ports"] if p["name"] == "uplink")
+        assert port["mtu"] == 1500, port
+        assert any("MTU 1800" in line and "using 1500" in line for line in port["refused"]), port
+        assert json.loads(router.space.sh("ip -json link show m0"))[0]["mtu"] == 1500
+
+    expect_1500()
+    config["ports"]["uplink"]["mtu"] = 1700
+    router.write(config)
+    assert "MTU 1700" in router.cli("reload", check=False)
+    expect_1500()
+
+
+def test_frames_of_a_standby_member_are_not_received_after_a_failover(lab):
+    router, hosts = start_alone(lab, mode="active-backup")
+    wait_active(router, 2)
+    mac = bond(router)["mac"]
+
+    def received():
+        return router.get("/v1/drops")["totals"]["received"]
+
+    with Wire(hosts[1]) as wire:
+        for _ in range(500):
+            wire.send(Ether(dst=mac) / IP(src="10.9.0.9", dst="10.8.0.1") / UDP() / b"stale")
+    time.sleep(0.5)
+    before = received()
+    router.space.sh("ip link set m0 down")
+    wait_active(router, 1, 5)
+    time.sleep(0.5)
+    assert received() - before < 50
 
 
 def test_jumbo(lab):

@@ -133,7 +133,8 @@ def test_offloads_of_a_port_are_off_and_come_back(lab):
     assert now() == (True, False)
     pair.router.start(pair.config)
     assert now() == (False, False)
-    assert "port a0: rx-gro of va off till it ends" in pair.router.log()
+    line = next(each for each in pair.router.log().splitlines() if "of va off till it ends" in each)
+    assert "port a0: " in line and "rx-gro" in line, line
     pair.router.stop()
     assert now() == (True, False), "an end in order"
 
@@ -161,6 +162,7 @@ def test_a_start_that_fails_leaves_offloads_as_they_were(lab):
     pair.router.space.sh("ethtool -K va gro on")
     pair.config["ports"]["c0"] = {"device": "no-such-device", "addresses": ["10.3.0.254/24"]}
     pair.router.start(pair.config, wait=False)
+    wait_for(lambda: pair.router.process.poll() is not None, 20, "it ends by itself")
     pair.router.stop(code=1)
     assert "there is no such kernel interface" in pair.router.log()
     assert gro(pair.router.space)

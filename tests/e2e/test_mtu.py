@@ -87,7 +87,8 @@ def test_fragments_are_what_linux_puts_together(lab, kind):
     ports["a0"]["addresses"] = ["10.1.0.254/24"]
     pair = make_pair(lab, ports=ports, mtu=9000 if size > 1500 else 1500)
     if vlan:
-        pair.b.sh(f"ip link add link e0 name e0.{vlan} type vlan id {vlan}")
+        if "Unknown device type" in pair.b.sh(f"ip link add link e0 name e0.{vlan} type vlan id {vlan}", check=False):
+            pytest.skip("this kernel has no VLAN devices")
         pair.b.sh("ip address flush dev e0")
         pair.b.sh(f"ip address add 10.2.0.1/24 dev e0.{vlan}")
         pair.b.sh(f"ip link set e0.{vlan} up")
@@ -173,7 +174,7 @@ def test_show_mtu_names_what_differs(lab):
     assert "to 203.0.113.9 (203.0.113.0/24): 1300 bytes at most" in out, out
     assert "the route says mtu 1300, b0 has 1400" in out, out
     pair.router.space.sh("ip link set vb mtu 1350")
-    out = pair.router.cli("show", "mtu")
+    out = " ".join(pair.router.cli("show", "mtu").split())
     assert "the kernel's vb has 1350, the port 1400" in out and '"ip link set dev vb mtu 1400"' in out, out
     pair.router.linux_sh("ip link add link a0 name a0.9 type vlan id 9")
     pair.router.linux_sh("ip link set a0.9 mtu 1280 up")

@@ -43,6 +43,7 @@ struct InterfaceView {
   // Linux's switches.
   UrpfMode rp_filter = UrpfMode::kOff;  // of IPv4, beside `urpf`
   bool forwards4 = true, forwards6 = true;
+  bool linux_only = false;  // a port of a bridge or a bond of Linux: what is no VRF's is Linux's
   bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
   // By accept_local: our own IPv4 addresses there, which uRPF takes as sources; loose any of ours.
   bool accepts_own = false;

@@ -3,9 +3,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 
-#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/core/dpdk_bonding.hpp"
 #include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/dataplane/ports/packet_fanout.hpp"
@@ -44,6 +45,11 @@ Result<std::unique_ptr<Port>> Port::probe_member(const config::PortConfig& confi
   if (auto done = port->attach(); !done) return tl::unexpected(done.error());
   if (auto done = port->describe(); !done) return tl::unexpected(done.error());
   port->take_bond_mac();
+  if (port->kernel_) return port;
+  port->mtu_ = std::min(config.mtu, port->driver_mtu_);
+  if (port->mtu_ < config.mtu)
+    port->refuse(fmt::format("MTU {}: the driver {} takes {} at most; using {}", config.mtu,
+                             port->driver_, port->driver_mtu_, port->mtu_));
   return port;
 }
 
@@ -189,6 +195,7 @@ Result<void> Port::attach_bond() {
   id_ = bond_->id();
   device_ = bond_->device();
   attached_ = true;
+  config_.mtu = std::min(config_.mtu, bond_->mtu());
   for (std::string& sentence : bond_->refused()) refuse(std::move(sentence));
   return {};
 }
@@ -218,9 +225,28 @@ void Port::give_mac_back() {
 
 namespace {
 
+constexpr uint16_t kDrained = 64;  // a burst
+
 uint16_t name_port(uint16_t port, uint16_t, rte_mbuf** packets, uint16_t count, uint16_t, void*) {
   for (uint16_t i = 0; i < count; ++i) packets[i]->port = port;
   return count;
+}
+
+// In active-backup the driver reads the member that it uses, and no other: what those hear would
+// wait in their rings, and come in as new behind a failover. The worker that has the bond's queue
+// has theirs of that number.
+uint16_t name_and_drain(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,
+                        uint16_t most, void* user) {
+  uint16_t members[RTE_MAX_ETHPORTS];
+  const int used = rte_eth_bond_primary_get(port);
+  const int active = used < 0 ? 0 : bond_active(port, members, RTE_MAX_ETHPORTS);
+  for (int i = 0; i < active; ++i) {
+    if (members[i] == used) continue;
+    rte_mbuf* stale[kDrained];
+    if (const uint16_t n = rte_eth_rx_burst(members[i], queue, stale, kDrained); n > 0)
+      rte_pktmbuf_free_bulk(stale, n);
+  }
+  return name_port(port, queue, packets, count, most, user);
 }
 
 }  // namespace
@@ -228,8 +254,10 @@ uint16_t name_port(uint16_t port, uint16_t, rte_mbuf** packets, uint16_t count, 
 // Packets of a bond come with the number of the member that they came in by.
 void Port::name_packets(bool on) {
   if (!bond_) return;
+  const auto callback =
+      config_.bond->mode == config::BondMode::kActiveBackup ? name_and_drain : name_port;
   for (uint16_t queue = 0; on && queue < rx_queues_; ++queue)
-    naming_.push_back(rte_eth_add_rx_callback(id_, queue, name_port, nullptr));
+    naming_.push_back(rte_eth_add_rx_callback(id_, queue, callback, nullptr));
   for (uint16_t queue = 0; !on && queue < naming_.size(); ++queue) {
     rte_eth_remove_rx_callback(id_, queue, naming_[queue]);
     rte_free(const_cast<rte_eth_rxtx_callback*>(naming_[queue]));  // no worker is in it

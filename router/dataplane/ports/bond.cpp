@@ -1,7 +1,6 @@
 #include "router/dataplane/ports/bond.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -93,6 +92,7 @@ Result<void> Bond::make() {
     if (member.port) continue;
     if (auto done = open_member(member); !done) return done;
   }
+  for (const Member& member : members_) config_.mtu = std::min(config_.mtu, member.port->mtu());
   Eal::last_complaint();
   const int socket = std::max(this->socket(), 0);
   const int id = rte_eth_bond_create(device_.c_str(), driver_mode(config_.bond->mode),
@@ -221,18 +221,36 @@ std::vector<int> Bond::sockets() const {
 
 // net_bonding gives members the MTU that it was configured with; what is above 1500 AF_PACKET's
 // driver refuses.
-void Bond::started(rte_mempool* pool) {
+std::string Bond::started(rte_mempool* pool) {
   pool_ = pool;
   running_ = true;
-  if (has_kernel())
-    if (auto done = set_mtu(config_.mtu); !done) spdlog::warn("{}", done.error().message);
+  std::string refused = settle_mtu();
   if (!lacp_) {
     await_links();
-    return;
+    return refused;
   }
   for (const Member& member : members_)
     if (member.port) hear(member, true);
   rte_eal_alarm_set(kTick_us, on_alarm, this);
+  return refused;
+}
+
+// The least that a member has is the bond's, where one refuses.
+std::string Bond::settle_mtu() {
+  const uint16_t wanted = config_.mtu;
+  const auto done = set_mtu(wanted);
+  if (done) return {};
+  for (const Member& member : members_) {
+    if (!member.port) continue;
+    uint16_t now = wanted;
+    if (const auto& kernel = member.port->kernel())
+      now = kernel->mtu().value_or(wanted);
+    else
+      (void)rte_eth_dev_get_mtu(member.port->id(), &now);
+    config_.mtu = std::min(config_.mtu, now);
+  }
+  (void)set_mtu(config_.mtu);
+  return fmt::format("MTU {}: {}; using {}", wanted, done.error().message, config_.mtu);
 }
 
 // The driver looks at links 10 ms later: the port begins with the link that it has.
@@ -261,19 +279,29 @@ void Bond::stopping() {
 }
 
 Result<void> Bond::set_mtu(uint16_t mtu) {
-  for (const Member& member : members_) {
-    if (!member.port) continue;
-    if (const auto& kernel = member.port->kernel()) {
-      if (auto done = KernelInterface(*kernel).set_mtu(mtu); !done) return done;
-    } else if (const int code = rte_eth_dev_set_mtu(member.port->id(), mtu); code != 0) {
-      // Not EBUSY: members cannot be stopped one by one.
-      return fail(fmt::format("port {}: MTU {}: the driver of {} says {}; restart", config_.name,
-                              mtu, member.config.device, dpdk_error(code)),
-                  EINVAL);
-    }
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (!members_[i].port) continue;
+    const auto done = give_mtu(members_[i], mtu);
+    if (done) continue;
+    while (i-- > 0)
+      if (members_[i].port) (void)give_mtu(members_[i], config_.mtu);
+    return done;
   }
   config_.mtu = mtu;
   return {};
+}
+
+Result<void> Bond::give_mtu(const Member& member, uint16_t mtu) const {
+  if (const auto& kernel = member.port->kernel()) return KernelInterface(*kernel).set_mtu(mtu);
+  uint16_t now = 0;
+  if (rte_eth_dev_get_mtu(member.port->id(), &now) == 0 && now == mtu) return {};
+  const int code = rte_eth_dev_set_mtu(member.port->id(), mtu);
+  // Memory drivers carry what their mbufs hold, whatever MTU they report.
+  if (code == 0 || member.config.kind != config::DeviceKind::kPci) return {};
+  // Not EBUSY: members cannot be stopped one by one.
+  return fail(fmt::format("port {}: MTU {}: the driver of {} says {}; restart", config_.name, mtu,
+                          member.config.device, dpdk_error(code)),
+              EINVAL);
 }
 
 void Bond::hear(const Member& member, bool on) {
@@ -316,8 +344,13 @@ void Bond::tick() {
   {
     const std::lock_guard lock(mutex_);
     const std::vector<bool> linked = linked_members();
-    for (size_t i = 0; i < members_.size(); ++i)
-      lacp_->set_link(i, linked[i], key_of_speed(members_[i].speed_mbps), now);
+    for (size_t i = 0; i < members_.size(); ++i) {
+      Member& member = members_[i];
+      // A NIC's is at hand; Linux is asked by control, with the carrier.
+      if (linked[i] && !lacp_->member(i).link && member.config.kind != config::DeviceKind::kKernel)
+        note_speed(member, speed_of(member));
+      lacp_->set_link(i, linked[i], key_of_speed(member.speed_mbps), now);
+    }
     lacp_->tick(now);
     std::vector<bool> active;
     for (size_t i = 0; i < members_.size(); ++i) {

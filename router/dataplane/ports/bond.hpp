@@ -44,13 +44,15 @@ class Bond {
   int socket() const;                                    // of its first member; -1: none
   bool has_kernel() const;                               // some member is a kernel interface
   bool all_kernel() const;                               // all are
-  uint16_t most_mtu() const;                 // that all members hold as they were opened
-  std::vector<std::string> refused() const;  // by members, at the start
+  uint16_t most_mtu() const;                    // that all members hold as they were opened
+  uint16_t mtu() const { return config_.mtu; }  // the least that a member was given
+  std::vector<std::string> refused() const;     // by members, at the start
 
-  // The driver's port runs. `pool`: of LACPDUs that are sent.
-  void started(rte_mempool* pool);
+  // The driver's port runs. `pool`: of LACPDUs that are sent. Returns in words that a member refused
+  // the MTU; empty: none did.
+  std::string started(rte_mempool* pool);
   void stopping();
-  Result<void> set_mtu(uint16_t mtu);  // of the members
+  Result<void> set_mtu(uint16_t mtu);  // of the members; refused, they have what they had
   // AF_PACKET sockets of all members, that become readable when packets have come.
   std::vector<int> sockets() const;
 
@@ -75,7 +77,7 @@ class Bond {
     bool active = false;
     bool linked = true;       // by Linux, of a kernel interface: its driver knows no link
     bool gone = false;        // out, as its device was
-    uint32_t speed_mbps = 0;  // 0: not known
+    uint32_t speed_mbps = 0;  // the last one that was known; 0: none was
     uint64_t changes = 0;
     Clock::time_point changed{};
     Clock::time_point next_try{};
@@ -91,12 +93,15 @@ class Bond {
   Result<void> settle_modes();
   Result<void> bring_in(Member& member);
   void take_out(Member& member);
+  Result<void> give_mtu(const Member& member, uint16_t mtu) const;
+  std::string settle_mtu();
   void follow_carrier(Member& member);
   void await_links();
   void deactivate(Member& member);
   static bool wanted(const Member& member);
   bool carrier(const Member& member) const;
   uint32_t speed_of(const Member& member) const;
+  static void note_speed(Member& member, uint32_t mbps);
   void hear(const Member& member, bool on);
   bool one_way(const Member& member) const;
   BondTraffic traffic(const Member& member) const;

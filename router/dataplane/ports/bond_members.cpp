@@ -62,6 +62,11 @@ uint32_t Bond::speed_of(const Member& member) const {
   return known ? link.link_speed : 0;
 }
 
+// LACP's key follows it: one that is not known for a while restarts nothing.
+void Bond::note_speed(Member& member, uint32_t mbps) {
+  if (mbps > 0) member.speed_mbps = mbps;
+}
+
 // In the bond: with a link, where the driver does not see to that, and as long as it is there.
 bool Bond::wanted(const Member& member) {
   if (member.config.kind == config::DeviceKind::kKernel) return member.linked;
@@ -75,7 +80,9 @@ void Bond::follow_carrier(Member& member) {
   member.gone |= !kernel.exists() || (member.port && !member.port->present());
   if (member.gone && kernel.exists()) member.gone = !kernel.set_up().has_value();
   const bool linked = kernel.carrier();
+  const uint32_t speed_mbps = linked && !member.linked ? kernel.speed_mbps() : 0;
   const std::lock_guard lock(mutex_);
+  note_speed(member, speed_mbps);
   member.linked = linked;
   if (!linked) deactivate(member);
 }
@@ -129,6 +136,10 @@ Result<void> Bond::bring_in(Member& member) {
   Member fresh;
   fresh.config = member.config;
   if (auto done = open_member(fresh); !done) return done;
+  if (fresh.port->mtu() < config_.mtu)
+    return fail(fmt::format("{}: MTU {} is the bond's, and it takes {}: it stays out",
+                            member.config.device, config_.mtu, fresh.port->mtu()),
+                EINVAL);
   Eal::last_complaint();
   if (bond_add(id_, fresh.port->id()) != 0)
     return fail(fmt::format("{}: net_bonding does not take it back: {}", member.config.device,
@@ -136,12 +147,16 @@ Result<void> Bond::bring_in(Member& member) {
                 EINVAL);
   if (member.config.device == config_.bond->primary)
     (void)rte_eth_bond_primary_set(id_, fresh.port->id());
-  if (const auto& kernel = fresh.port->kernel())
-    (void)KernelInterface(*kernel).set_mtu(config_.mtu);
+  // The driver has given it the MTU that the bond was configured with.
+  if (auto done = give_mtu(fresh, config_.mtu); !done) {
+    (void)bond_remove(id_, fresh.port->id());
+    leavers_.push_back(std::move(fresh.port));  // a worker may be within a burst of it
+    return done;
+  }
   if (member.port) take_out(member);
   const std::lock_guard lock(mutex_);
   member.port = std::move(fresh.port);
-  member.speed_mbps = fresh.speed_mbps;
+  note_speed(member, fresh.speed_mbps);
   if (lacp_) hear(member, true);
   return {};
 }
@@ -174,11 +189,11 @@ void Bond::sample() {
   if (Clock::now() - sampled_ < kSample) return;
   sampled_ = Clock::now();
   for (Member& member : members_) {
-    const uint32_t speed_mbps = speed_of(member);
-    const std::lock_guard lock(mutex_);
-    member.speed_mbps = speed_mbps;
     member.seconds.push_back(traffic(member));
     if (member.seconds.size() > kSeconds + 1) member.seconds.pop_front();
+    const uint32_t speed_mbps = speed_of(member);
+    const std::lock_guard lock(mutex_);
+    note_speed(member, speed_mbps);
   }
 }
 
@@ -249,7 +264,7 @@ BondStatus Bond::status() const {
   status.config = *config_.bond;
   status.mac = *config_.mac;
   status.up = link().up;
-  const std::lock_guard lock(mutex_);
+  // Linux is asked before LACP's thread is kept waiting.
   for (const Member& member : members_) {
     BondMemberStatus one;
     one.device = member.config.device;
@@ -257,19 +272,23 @@ BondStatus Bond::status() const {
                       ? KernelInterface(member.config.device).exists()
                       : member.port && member.port->present();
     one.carrier = carrier(member);
+    one.traffic = traffic(member);
+    status.members.push_back(std::move(one));
+  }
+  const std::lock_guard lock(mutex_);
+  for (const Member& member : members_) {
+    BondMemberStatus& one = status.members[index_of(member)];
     one.active = member.active;
     one.standby = one.active && config_.bond->mode == BondMode::kActiveBackup && member.port &&
                   rte_eth_bond_primary_get(id_) != member.port->id();
     one.speed_mbps = member.speed_mbps;
     if (lacp_) one.lacp = lacp_->member(index_of(member));
-    one.traffic = traffic(member);
     one.changes = member.changes;
     if (member.changes > 0)
       one.last_change_s = static_cast<uint64_t>(
           std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - member.changed).count());
     one.troubles = troubles(member, one);
     status.active += one.active;
-    status.members.push_back(std::move(one));
   }
   if (config_.bond->mode == BondMode::kRoundRobin && members_.size() > 1)
     status.troubles.emplace_back(

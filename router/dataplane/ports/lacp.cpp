@@ -147,13 +147,21 @@ bool Lacp::can_aggregate(const Port& port) {
   return port.link && port.heard && port.partner.has(kLacpAggregation);
 }
 
-// The group stays while it has a member, so that one that hears something else does not move all.
+// The group stays while a member of it runs, so that one that hears something else does not move
+// all. While none does, any better one takes its place: who leads astray may have been heard first.
 void Lacp::select() {
-  std::map<Group, size_t> groups;
-  for (const Port& port : ports_)
-    if (can_aggregate(port)) ++groups[group_of(port)];
-  if (!chosen_ || !groups.contains(*chosen_)) {
-    chosen_.reset();
+  // Members whose other end takes them in, and all.
+  std::map<Group, std::pair<size_t, size_t>> groups;
+  bool runs = false;
+  for (const Port& port : ports_) {
+    if (!can_aggregate(port)) continue;
+    auto& [in_sync, members] = groups[group_of(port)];
+    in_sync += port.partner.has(kLacpSynchronization);
+    ++members;
+    runs |= port.running && group_of(port) == chosen_;
+  }
+  if (!runs) {
+    if (chosen_ && !groups.contains(*chosen_)) chosen_.reset();
     for (const Port& port : ports_) {
       if (!can_aggregate(port)) continue;
       if (!chosen_ || groups[group_of(port)] > groups[*chosen_]) chosen_ = group_of(port);

@@ -64,7 +64,8 @@ Result<void> Port::configure(const PortSetup& setup) {
   choose_offloads(conf, device, actual);
   choose_interrupts(conf, device, setup);
   const bool kernel = kernel_ || (bond_ && bond_->has_kernel());
-  if (!kernel) conf.rxmode.mtu = config_.mtu;
+  // net_bonding gives it to members; what is above 1500 AF_PACKET's driver refuses.
+  if (!kernel || (bond_ && config_.mtu < RTE_ETHER_MTU)) conf.rxmode.mtu = config_.mtu;
   int code = rte_eth_dev_configure(id_, rx_queues_, tx_queues_, &conf);
   if (code != 0 && conf.rxmode.mtu != 0) {
     conf.rxmode.mtu = 0;
@@ -88,7 +89,7 @@ Result<void> Port::configure(const PortSetup& setup) {
     if (now != config_.mtu) {
       code = rte_eth_dev_set_mtu(id_, config_.mtu);
       // Memory drivers carry what their mbufs hold, whatever MTU they report.
-      if (code != 0 && config_.kind == config::DeviceKind::kPci) {
+      if (code != 0 && (bond_ || config_.kind == config::DeviceKind::kPci)) {
         mtu_ = now;
         refuse(fmt::format("MTU {}: the driver {} says {}; using {}", config_.mtu, driver_,
                            dpdk_error(code), now));
@@ -165,7 +166,11 @@ Result<void> Port::start() {
                 -code);
   started_ = true;
   accept_multicast();
-  if (bond_) bond_->started(pool_);
+  if (bond_) {
+    if (std::string sentence = bond_->started(pool_); !sentence.empty())
+      refuse(std::move(sentence));
+    mtu_ = std::min(mtu_, bond_->mtu());
+  }
   name_packets(true);
   find_wakeups();
   find_paths();
@@ -194,7 +199,10 @@ Port::~Port() {
 }
 
 void Port::close(bool reopens) {
-  if (!attached_) return;
+  if (!attached_) {
+    give_mac_back();  // its driver refused it behind take_bond_mac()
+    return;
+  }
   attached_ = false;
   stop();
   watch_events(false);

@@ -199,7 +199,7 @@ void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
 }
 
 // An IPv4 packet that may be cut: it becomes its own first fragment, those behind it go to the end
-// of the batch. False: there is no room, and it is as it was.
+// of the batch. False: there is no room, or not in one mbuf each, and it is not to go on.
 bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
   constexpr unsigned kMostForTunnel = 8;
   const Ingress ingress = batch_.frames[i].ingress;
@@ -210,6 +210,11 @@ bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
   rte_mbuf* packet = batch_.frames[i].packet;
   const unsigned count = fragment_ipv4(packet, ingress.l2_length(), mtu, 0, {fragments, room});
   if (count == 0) return false;
+  const auto in_parts = [](const rte_mbuf* piece) { return piece->nb_segs > 1; };
+  if (in_parts(packet) || std::any_of(fragments, fragments + count, in_parts)) [[unlikely]] {
+    rte_pktmbuf_free_bulk(fragments, count);
+    return false;
+  }
   for (unsigned n = 0; n < count; ++n) {
     batch_.frames[batch_.count].group = batch_.frames[i].group;
     batch_.add(fragments[n], ingress, batch_.packets[i].sa);

@@ -1,5 +1,6 @@
 // Linux's switches `forwarding`: what comes in by an interface that does not forward its family is
 // for the router itself, or for nobody. Linux is not asked of each: it would drop it without a word.
+// What comes in by a port of a bridge or a bond of Linux is Linux's, which alone knows those.
 // Compiled in with uRPF; packets that are refused leave their lane, the others close up.
 #pragma once
 
@@ -20,6 +21,10 @@ inline void check_forwarding(Lane<Address>& lane, Chunk& chunk,
     const InterfaceView& view = snapshot.interfaces[interface];
     const RecordKind kind = next_hops.record(lane.groups[i]).kind;
     const bool goes_on = kind == RecordKind::kForward || kind == RecordKind::kMultipath;
+    if (view.linux_only) {
+      chunk.refuse(lane.packets[i], Reason::kLocal, interface);
+      continue;
+    }
     if (goes_on && !(sizeof(Address) == 4 ? view.forwards4 : view.forwards6)) {
       chunk.refuse(lane.packets[i], Reason::kNotForwarding, interface);
       continue;

@@ -50,11 +50,12 @@ void keep(Lane<Address>& lane, unsigned to, unsigned from) noexcept {
   lane.ingress[to] = lane.ingress[from];
 }
 
-// By its route it is Linux's, which asks its rules itself.
+// By table local it is Linux's, whatever the rules. What leaves by a device that only Linux has is a
+// route as others are.
 bool is_for_linux(const NextHopRecord& record) noexcept {
   const auto reason = static_cast<Reason>(record.reason);
-  return record.kind == RecordKind::kPunt &&
-         (reason == Reason::kLocal || reason == Reason::kMulticast || reason == Reason::kBroadcast);
+  return record.own != 0 || (record.kind == RecordKind::kPunt &&
+                             (reason == Reason::kMulticast || reason == Reason::kBroadcast));
 }
 
 bool is_routed(const NextHopRecord& record) noexcept {
@@ -233,13 +234,19 @@ void apply_rules_back(const Lane<Address>& lane, const Address* sources, const T
   rules->classify_sources(lane.destinations, from, lane.count);
   rules->classify_destinations(sources, to, lane.count);
   for (unsigned i = 0; i < lane.count; ++i) {
-    // Of ports only where some rule asks for them.
-    const PacketOf<Address> packet{lane.destinations[i],
-                                   sources[i],
-                                   from[i],
-                                   to[i],
-                                   {.interface = lane.ingress[i].interface(), .way_back = true}};
-    const bool routed = is_routed(tables.next_hops.record(groups[i]));
+    PacketOf<Address> packet{lane.destinations[i],
+                             sources[i],
+                             from[i],
+                             to[i],
+                             {.interface = lane.ingress[i].interface(), .way_back = true}};
+    // Own addresses are no sources, whatever table comes behind local.
+    const NextHopRecord& record = tables.next_hops.record(groups[i]);
+    if (is_for_linux(record) && rules->first(packet.key.interface).table == 0) continue;
+    if (rules->asks_for_more()) {
+      read_key(lane, i, packet.key);
+      std::swap(packet.key.source_port, packet.key.destination_port);
+    }
+    const bool routed = is_routed(record);
     const Reason reason =
         follow(*rules, packet, routed, rules->ask(packet, routed), tables, groups[i]);
     const bool known = reason == Reason::kNone || reason == Reason::kPolicyRule;

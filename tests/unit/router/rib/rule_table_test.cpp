@@ -209,6 +209,37 @@ TEST(RuleTable, AVrfsMembersAreLookedUpInItsTable) {
   EXPECT_EQ(named.ask("10.0.0.1", "8.8.8.8", {.interface = 5}), kMain);
 }
 
+// vrf_ip6_rcv() makes it one of the VRF before rules are asked; IPv4's keep the member.
+TEST(RuleTable, OfAMemberIpv6SeesTheVrfAlone) {
+  PolicyRule member = to_table(5, 200), vrf = to_table(6, 100);
+  member.iif = "c";
+  vrf.iif = "red";
+  EXPECT_EQ(Rules(with_usual({member, vrf})).ask("10.0.0.1", "8.8.8.8", {.interface = 3}), "2");
+  member.family = vrf.family = Family::kIpv6;
+  const std::vector<PolicyRule> rules = {member, vrf};
+  const auto table = RuleTable<lookup::Ipv6Address>::compile(rules, surroundings()).value();
+  EXPECT_EQ(table->ask({{}, {}, 0, 0, {.interface = 3}}, true).table, 1);
+}
+
+// fib_validate_source() asks with the device that the packet leaves by.
+TEST(RuleTable, WaysBackThatARuleByInterfaceMayConcernAreLinuxsToJudge) {
+  PolicyRule by_a = to_table(5, 100);
+  by_a.iif = "a";
+  by_a.from = IpPrefix::parse("10.1.0.0/16");
+  const Rules rules(with_usual({by_a}));
+  EXPECT_EQ(rules.ask("10.1.0.1", "8.8.8.8", {.interface = 2, .way_back = true}), kLinux);
+  EXPECT_EQ(rules.ask("10.2.0.1", "8.8.8.8", {.interface = 1, .way_back = true}), kMain);
+}
+
+TEST(RuleTable, AGotoBehindTheRulesThatFitIsLinuxs) {
+  std::vector<PolicyRule> rules;
+  for (uint32_t i = 1; i < Table4::kMostRules + 8; ++i)
+    rules.push_back(refusing(i, RuleAction::kNop));
+  rules[0] = refusing(1, RuleAction::kGoto);
+  rules[0].target = Table4::kMostRules + 5;
+  EXPECT_EQ(Rules(rules).ask("10.0.0.1", "8.8.8.8"), kLinux);
+}
+
 TEST(RuleTable, OneTableComesFirstOnlyWhereItDoesForEveryPacket) {
   std::vector<PolicyRule> usual = with_usual({by_vrf(1000)});
   EXPECT_EQ(Rules(usual).table().first(InterfaceId(3)).table, 0) << "local stands before it";
@@ -249,21 +280,29 @@ std::string walked(const std::vector<PolicyRule>& rules, uint32_t from, uint32_t
   const std::string vrf_name = vrf == 0 ? "none" : vrf == 100 ? "red" : "blue";
   for (size_t i = 0; i < rules.size(); ++i) {
     const PolicyRule& rule = rules[i];
-    const bool by_it =
-        (!key.way_back && by_name(rule.iif) == key.interface) || rule.iif == vrf_name;
+    const bool known_device =
+        by_name(rule.iif) != kNoInterface || rule.iif == "red" || rule.iif == "blue";
+    const bool unknown = key.way_back && known_device;  // whether it is by that device
+    const bool by_it = unknown || by_name(rule.iif) == key.interface || rule.iif == vrf_name;
     bool holds =
-        in(rule.from, from) && in(rule.to, to) && rule.oif.empty() && (rule.iif.empty() || by_it) &&
-        (!rule.l3mdev || vrf != 0) && (rule.ip_protocol == 0 || rule.ip_protocol == key.protocol) &&
+        in(rule.from, from) && in(rule.to, to) && rule.oif.empty() &&
+        (rule.iif.empty() || (known_device && by_it)) && (!rule.l3mdev || vrf != 0) &&
+        (rule.ip_protocol == 0 || rule.ip_protocol == key.protocol) &&
         (rule.destination_ports.any() || rule.destination_ports.contains(key.destination_port));
+    if (unknown && rule.invert && rule.oif.empty()) holds = false;
     if (rule.invert) holds = !holds;
     if (!holds) continue;
+    const bool leads =
+        rule.action != RuleAction::kNop && (rule.action != RuleAction::kTable || rule.table != 255);
     if (rule.action == RuleAction::kGoto) {
       const auto target = std::find_if(rules.begin(), rules.end(), [&](const PolicyRule& other) {
         return other.priority == rule.target;
       });
+      if (unknown && rule.oif.empty() && target != rules.end()) return kLinux;
       if (target != rules.end()) i = static_cast<size_t>(target - rules.begin()) - 1;
       continue;
     }
+    if (unknown && rule.oif.empty() && leads) return kLinux;
     if (rule.action == RuleAction::kBlackhole) return "blackhole";
     if (rule.action != RuleAction::kTable || rule.table == 255) continue;
     const uint32_t table = rule.l3mdev ? vrf : rule.table;

@@ -101,6 +101,27 @@ TEST_F(Linux, TablesWithoutRoomAreSaidOnceAndLeftToLinux) {
   EXPECT_EQ(bed.log.size(), 1u);
 }
 
+// A prefix that is not in it would be looked for in the tables behind it: nothing is, then.
+TEST(Tables, OneThatLacksRoomIsNotLookedUpIn) {
+  Bed bed(4);
+  bed.add_interface(0);
+  ASSERT_TRUE(bed.routing->fib_table(100));
+  for (int i = 0; i < 8; ++i)
+    bed.add(in_table(
+        linux_route(fmt::format("203.0.{}.0/24", i), {hop(11, fmt::format("10.0.0.{}", i + 1))}),
+        100));
+  EXPECT_FALSE(bed.routing->fib_table(100));
+  EXPECT_EQ(bed.routing->tables_without_room(), std::vector<uint32_t>{100});
+  EXPECT_TRUE(bed.routing->fib_table(kTableMain));
+  for (int i = 0; i < 8; ++i)
+    bed.remove(in_table(
+        linux_route(fmt::format("203.0.{}.0/24", i), {hop(11, fmt::format("10.0.0.{}", i + 1))}),
+        100));
+  bed.routing->commit();
+  EXPECT_TRUE(bed.routing->fib_table(100));
+  EXPECT_TRUE(bed.routing->tables_without_room().empty());
+}
+
 TEST_F(Linux, PagesAndExplanationsAreOfOneTable) {
   bed.add(linux_route("203.0.113.0/24", {hop(11, "10.0.0.1")}));
   bed.add(in_table(linux_route("203.0.113.128/25", {hop(11, "10.0.0.2")}), 100));

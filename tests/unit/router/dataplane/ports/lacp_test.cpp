@@ -126,6 +126,55 @@ TEST(Lacp, MemberAtAnotherSystemStaysOut) {
   EXPECT_EQ(three.trouble(0), "the other end does not take it in");
 }
 
+TEST(Lacp, MemberAtAnotherSystemThatIsHeardFirstKeepsNobodyOut) {
+  Lacp one({kOne, false}, 3), two({kTwo, false}, 2), three({kThree, false}, 1);
+  Wires wires;
+  wires.connect(one, 0, three, 0);
+  wires.pass(1s);
+  wires.connect(one, 1, two, 0);
+  wires.connect(one, 2, two, 1);
+  wires.pass(8s);
+  EXPECT_FALSE(one.member(0).running);
+  EXPECT_TRUE(one.member(1).running);
+  EXPECT_TRUE(one.member(2).running);
+  EXPECT_EQ(one.trouble(0), "leads to system 02:00:00:00:00:03, the others to 02:00:00:00:00:02");
+}
+
+// The other end of the larger group never takes it in.
+TEST(Lacp, GroupThatNeverRunsKeepsNobodyOut) {
+  Lacp one({kOne, true}, 3), two({kTwo, true}, 1), three({kThree, true}, 2);
+  Wires wires;
+  wires.connect(one, 0, three, 0);
+  wires.connect(one, 1, three, 1);
+  for (Wires::Wire& wire : wires.wires) wire.to_b = false;  // three hears nothing
+  wires.pass(5s);
+  ASSERT_EQ(one.running(), 0u);
+  wires.connect(one, 2, two, 0);
+  wires.pass(8s);
+  EXPECT_EQ(one.running(), 1u);
+  EXPECT_TRUE(one.member(2).running);
+  EXPECT_TRUE(two.member(0).running);
+}
+
+TEST(Lacp, RunningGroupStaysWhenALargerOneAppears) {
+  Lacp one({kOne, false}, 3), two({kTwo, false}, 2), three({kThree, false}, 1);
+  Wires wires;
+  wires.connect(one, 0, three, 0);
+  wires.pass(5s);
+  ASSERT_EQ(one.running(), 1u);
+  wires.connect(one, 1, two, 0);
+  wires.connect(one, 2, two, 1);
+  for (int i = 0; i < 60; ++i) {
+    wires.pass(100ms);
+    ASSERT_TRUE(one.member(0).running) << i;
+    ASSERT_EQ(one.running(), 1u) << i;
+  }
+  // And with its end the larger one is taken.
+  one.set_link(0, false, 0, wires.now);
+  wires.pass(5s);
+  EXPECT_EQ(one.running(), 2u);
+}
+
 TEST(Lacp, MemberOfAnotherSpeedStaysOut) {
   Lacp one({kOne, false}, 3), two({kTwo, false}, 3);
   Wires wires;

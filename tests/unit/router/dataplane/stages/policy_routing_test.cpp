@@ -153,6 +153,52 @@ TEST_F(PolicyRoutingTest, TheWayBackIsAskedOfTheVrfsTable) {
   EXPECT_EQ(taken(0), 1u);
 }
 
+// Behind local comes a table that would lead them back.
+TEST_F(PolicyRoutingTest, OwnAddressesAreNoSourcesWhateverTheRules) {
+  left_.snapshot().interfaces[0].rp_filter = UrpfMode::kStrict;
+  left_.snapshot().features |= kFeatureUrpf;
+  left_.snapshot().ports[0].features |= kFeatureUrpf;
+  PolicyRule local;
+  local.table = 255;
+  rules({local, rule(RuleAction::kTable, 100)});
+  route(100, "0.0.0.0/0");
+  EXPECT_EQ(sent(from_host("192.0.2.1", "10.2.0.1")), 0u);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kUrpf});
+  sent(from_host("10.1.0.7", "10.2.0.1"));
+  EXPECT_TRUE(left_.refused().empty());
+  EXPECT_EQ(taken(0), 1u);
+}
+
+// A default route by a management NIC, say, must not keep a VRF's packets from their table.
+TEST_F(PolicyRoutingTest, WhatOnlyLinuxHasInMainLeavesOtherTablesTheirPackets) {
+  Route management;
+  management.prefix = *IpPrefix::parse("10.2.0.0/16");
+  NextHop hop;
+  hop.ifindex = 77;
+  management.next_hops = {hop};
+  left_.routing().route(management, false, false);
+  Route more = management;
+  more.prefix = *IpPrefix::parse("10.2.0.0/28");
+  left_.routing().route(more, false, false);
+  PolicyRule other = rule(RuleAction::kTable, 100);
+  other.from = IpPrefix::parse("10.1.0.1/32");
+  rules({other});
+  route(100, "10.2.0.0/24");
+  EXPECT_EQ(sent(from_host("10.1.0.1", "10.2.0.1")), 0u);
+  EXPECT_EQ(taken(0), 1u);
+  EXPECT_TRUE(left_.refused().empty());
+  sent(from_host("10.1.0.2", "10.2.0.1"));
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kLocal}) << "of others main's holds";
+}
+
+TEST_F(PolicyRoutingTest, WhatComesInByAPortOfABridgeIsLinuxs) {
+  left_.snapshot().interfaces[0].linux_only = true;
+  left_.snapshot().features |= kFeatureUrpf;
+  left_.snapshot().ports[0].features |= kFeatureUrpf;
+  EXPECT_EQ(sent(from_left()), 0u);
+  EXPECT_EQ(left_.refused(), std::vector<Reason>{Reason::kLocal});
+}
+
 TEST_F(PolicyRoutingTest, RulesOfBothFamiliesDrop) {
   rules({rule(RuleAction::kBlackhole)});
   for (const bool six : {false, true}) {
