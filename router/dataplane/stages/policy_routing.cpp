@@ -1,6 +1,8 @@
 #include "router/dataplane/stages/policy_routing.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "base/checksum.hpp"
@@ -116,6 +118,20 @@ Reason go_on(Lane<Address>& lane, unsigned i, const Address& source, const Table
   return follow(rules, packet, routed, rules.ask(packet, routed, behind), tables, lane.groups[i]);
 }
 
+// Without what the constructors of so many would write.
+template <typename Address>
+class Sources {
+ public:
+  explicit Sources(const Lane<Address>& lane) noexcept { read_sources(lane, at()); }
+  const Address* at() const noexcept { return reinterpret_cast<const Address*>(bytes_); }
+  Address* at() noexcept { return reinterpret_cast<Address*>(bytes_); }
+  const Address& operator[](unsigned i) const noexcept { return at()[i]; }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<Address>);
+  alignas(64) std::byte bytes_[sizeof(Address) * kChunkSize];
+};
+
 template <typename Address>
 void close_up(Lane<Address>& lane, Chunk& chunk, const Reason* reasons) noexcept {
   unsigned kept = 0;
@@ -136,9 +152,8 @@ void apply_behind_first(Lane<Address>& lane, Chunk& chunk, const TableViews& tab
   for (unsigned i = 0; i < lane.count; ++i)
     missing += !is_routed(tables.next_hops.record(lane.groups[i]));
   if (missing == 0) return;
-  alignas(64) Address sources[kChunkSize];
+  const Sources<Address> sources(lane);
   Reason reasons[kChunkSize];
-  read_sources(lane, sources);
   for (unsigned i = 0; i < lane.count; ++i) {
     const bool routed = is_routed(tables.next_hops.record(lane.groups[i]));
     reasons[i] = routed ? Reason::kNone : go_on(lane, i, sources[i], tables, rules);
@@ -168,12 +183,12 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
   const Table* const rules = all.of(Address{});
   if (rules == nullptr || lane.count == 0) return;
   if (std::exchange(lane.table, 0) != 0) return apply_behind_first(lane, chunk, tables, *rules);
-  alignas(64) Address sources[kChunkSize];
+  const Sources<Address> sources(lane);
   GroupId from[kChunkSize], to[kChunkSize], found[kChunkSize];
-  typename Table::Step steps[kChunkSize];
+  lookup::TableId table_of[kChunkSize];  // that its step names
+  uint16_t next_of[kChunkSize];
   Reason reasons[kChunkSize];
-  read_sources(lane, sources);
-  rules->classify_sources(sources, from, lane.count);
+  rules->classify_sources(sources.at(), from, lane.count);
   rules->classify_destinations(lane.destinations, to, lane.count);
   const auto packet_of = [&](unsigned i) {
     PacketOf<Address> packet{sources[i],
@@ -187,41 +202,48 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
   const auto main_routes = [&](unsigned i) {
     return is_routed(tables.next_hops.record(lane.groups[i]));
   };
-  bool further = false;
+  bool further = false, refused = false;
   for (unsigned i = 0; i < lane.count; ++i) {
-    steps[i] = {};
-    if (!is_for_linux(tables.next_hops.record(lane.groups[i])))
-      steps[i] = rules->ask(packet_of(i), main_routes(i));
-    reasons[i] = steps[i].reason;
-    if (reasons[i] == Reason::kNoRoute && !main_routes(i)) reasons[i] = Reason::kNone;
-    further |= steps[i].table != 0;
+    const NextHopRecord& record = tables.next_hops.record(lane.groups[i]);
+    typename Table::Step step;
+    if (!is_for_linux(record)) {
+      const bool routed = is_routed(record);
+      step = rules->ask(packet_of(i), routed);
+      if (step.reason == Reason::kNoRoute && !routed)
+        step.reason = Reason::kNone;  // main's says so
+    }
+    table_of[i] = step.table;
+    next_of[i] = step.next;
+    reasons[i] = step.reason;
+    further |= step.table != 0;
+    refused |= step.reason != Reason::kNone;
   }
   if (further && tables.has_further()) [[unlikely]] {
     // Neighbors in the lane that go to one table are looked up together.
     for (unsigned begin = 0, end; begin < lane.count; begin = end) {
-      const lookup::TableId table = steps[begin].table;
-      for (end = begin + 1; end < lane.count && steps[end].table == table; ++end) {
+      const lookup::TableId table = table_of[begin];
+      for (end = begin + 1; end < lane.count && table_of[end] == table; ++end) {
       }
       if (table != 0)
         lookup_batch(tables.further(Address{}, table), &lane.destinations[begin], &found[begin],
                      end - begin);
     }
     for (unsigned i = 0; i < lane.count; ++i) {
-      if (steps[i].table == 0) continue;
+      if (table_of[i] == 0) continue;
       if (is_routed(tables.next_hops.record(found[i]))) {
         lane.groups[i] = found[i];
         continue;
       }
       const PacketOf<Address> packet = packet_of(i);
       const bool routed = main_routes(i);
-      reasons[i] = follow(*rules, packet, routed, rules->ask(packet, routed, steps[i].next), tables,
+      reasons[i] = follow(*rules, packet, routed, rules->ask(packet, routed, next_of[i]), tables,
                           lane.groups[i]);
     }
   } else if (further) {
     for (unsigned i = 0; i < lane.count; ++i)
-      if (steps[i].table != 0) reasons[i] = Reason::kPolicyRule;
+      if (table_of[i] != 0) reasons[i] = Reason::kPolicyRule;
   }
-  close_up(lane, chunk, reasons);
+  if (further || refused) close_up(lane, chunk, reasons);
 }
 
 template <typename Address>
