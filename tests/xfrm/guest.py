@@ -18,8 +18,8 @@ import tty
 MODULES = """tun drbg hmac sha512_generic sha256_generic aes_generic cbc ctr gcm ghash-generic seqiv
 echainiv authenc authencesn chacha20poly1305 xfrm_user esp4 esp6""".split()
 
-# DPDK opens each driver that is installed, some hundred of them.
-DRIVERS = "bus_pci bus_vdev mempool_ring net_af_packet".split()
+# DPDK opens each driver that is installed, some hundred of them; hectod is linked with net_bond.
+DRIVERS = "bus_pci bus_vdev mempool_ring net_af_packet net_bond".split()
 
 
 def quietly(*words):
