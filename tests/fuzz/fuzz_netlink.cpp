@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (decode_route(message, route) == Decoded::kEvent) {
       const IpPrefix& prefix = route.route.prefix;
       require(prefix.length <= prefix.address.size() * 8);
-      require(route.route.table >= 253 && route.route.table <= 255);
+      require(route.route.table != 0);
     }
     if (decode_rule(message, rule) == Decoded::kEvent) {
       require(rule.rule.iif.size() < 16 && rule.rule.oif.size() < 16);
