@@ -177,7 +177,7 @@ def test_show_mtu_names_what_differs(lab):
     out = " ".join(pair.router.cli("show", "mtu").split())
     assert "the kernel's vb has 1350, the port 1400" in out and '"ip link set dev vb mtu 1400"' in out, out
     if "Unknown device type" in pair.router.linux_sh("ip link add link a0 name a0.9 type vlan id 9", check=False):
-        return  # this kernel has no VLAN devices
+        pytest.skip("all but the VLAN passed: this kernel has no VLAN devices")
     pair.router.linux_sh("ip link set a0.9 mtu 1280 up")
     wait_for(lambda: "a0.9" in rows() and rows()["a0.9"]["mismatches"], 5, "the VLAN")
     assert rows()["a0.9"]["mtu"] == 1280 and "twin a0.9 has 1280" in rows()["a0.9"]["mismatches"][0], rows()["a0.9"]
