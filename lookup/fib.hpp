@@ -22,13 +22,14 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/id.hpp"
 #include "lookup/journal.hpp"
 #include "lookup/memory.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::lookup {
 
-using GroupId = uint16_t;
+using GroupId = Id<struct NextHopGroupKind, uint16_t>;
 using TableId = uint16_t;
 inline constexpr GroupId kNoRoute = 0;  // what a look-up gives when nothing matches
 inline constexpr GroupId kMaxGroupId =

@@ -242,7 +242,7 @@ tl::expected<void, Error> NextHopTable::set_members(GroupId group,
     for (Replica& replica : state.replicas) {
       for (size_t i = 0; i < fresh.size(); ++i) {
         if (fresh[i] == old[i]) continue;
-        __atomic_store_n(&replica.buckets[offset + i], fresh[i], __ATOMIC_RELEASE);
+        std::atomic_ref(replica.buckets[offset + i]).store(fresh[i], std::memory_order_release);
       }
     }
   } else {

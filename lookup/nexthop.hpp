@@ -51,6 +51,13 @@ struct NextHopView {
   const NextHopRecord& record(GroupId group) const noexcept {
     return records[__atomic_load_n(&slots[group], __ATOMIC_ACQUIRE)];
   }
+  // Of a group that is kMultipath: the member that has the bucket of this hash.
+  const NextHopRecord& member(const NextHopRecord& multipath, uint32_t hash) const noexcept {
+    GroupId group;
+    __atomic_load(&buckets[multipath.bucket_offset + (hash & multipath.bucket_mask)], &group,
+                  __ATOMIC_ACQUIRE);
+    return record(group);
+  }
 };
 
 struct NextHopOptions {

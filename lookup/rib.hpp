@@ -23,16 +23,19 @@
 #include <tuple>
 #include <type_traits>
 
+#include "base/id.hpp"
 #include "lookup/memory.hpp"
 #include "lookup/pool.hpp"
 #include "lookup/radix_tree.hpp"
 
 namespace hecto::lookup {
 
+using NextHopSetId = Id<struct NextHopSetKind, uint32_t>;
+
 struct RibRoute {
-  uint32_t next_hop_set = 0;  // the caller's
-  uint32_t metric = 0;        // Linux's priority
-  uint32_t owner = 0;         // the caller's: who takes the route away again
+  NextHopSetId next_hop_set = 0;  // the caller's
+  uint32_t metric = 0;            // Linux's priority
+  uint32_t owner = 0;             // the caller's: who takes the route away again
   // Of a mirror that is read again in rounds: routes of another generation than the one that comes
   // stand behind it in the slot, until they are confirmed. 0: no such route.
   uint16_t generation = 0;
@@ -152,7 +155,7 @@ class Rib {
   // The best of a prefix, to compare with later.
   struct Best {
     RouteId route;
-    uint32_t next_hop_set;
+    NextHopSetId next_hop_set;
   };
 
   static bool valid(const PrefixType& prefix) {

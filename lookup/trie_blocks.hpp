@@ -150,7 +150,9 @@ struct WindowRanges {
   void read_line(const uint16_t* line) {
     size_t used = static_cast<size_t>(std::find(line, line + TRIE_KEYS, 0xffff) - line) + 1;
     std::copy_n(line, used - 1, keys.begin() + static_cast<ptrdiff_t>(count) + 1);
-    std::copy_n(line + TRIE_KEYS, used, groups.begin() + static_cast<ptrdiff_t>(count));
+    std::transform(line + TRIE_KEYS, line + TRIE_KEYS + used,
+                   groups.begin() + static_cast<ptrdiff_t>(count),
+                   [](uint16_t group) { return GroupId(group); });
     count += used;
   }
   void write_line(size_t range, uint16_t* line) const {

@@ -20,8 +20,8 @@ inline constexpr bool is_usual_table(uint32_t table) {
 
 inline constexpr uint8_t kProtocolKernel = 2;  // RTPROT_KERNEL
 
-// next_hop_set: a SetId; owner: the load of a route file that brought it, 0: none; generation: of
-// Linux's state, 0 for what does not come from Linux; source: the RouteOrigin.
+// owner: the load of a route file that brought it, 0: none; generation: of Linux's state, 0 for what
+// does not come from Linux; source: the RouteOrigin.
 using Candidate = lookup::RibRoute;
 using lookup::kNoRouteId;
 using lookup::RouteId;

@@ -20,14 +20,15 @@
 #include <vector>
 
 #include "lookup/nexthop.hpp"
+#include "lookup/rib.hpp"
 #include "router/rib/bucket_memory.hpp"
 #include "router/rib/next_hop_resolver.hpp"
 #include "router/rib/urpf.hpp"
 
 namespace hecto::router {
 
-using SetId = uint32_t;
-inline constexpr SetId kNoSet = ~SetId{0};
+using SetId = lookup::NextHopSetId;
+inline constexpr SetId kNoSet = ~uint32_t{0};
 
 // Sorted, without repetition (weights add up): the form in which sets are compared.
 void canonicalize(std::vector<NextHop>& next_hops);

@@ -72,7 +72,7 @@ json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
         {"address", member.neighbor->address.to_string()},
         {"mac", to_string(member.neighbor->mac)},
         {"state", neighbor_state_text(member.neighbor->state, member.neighbor->configured)}};
-  return {{"id", member.group},
+  return {{"id", member.group.value()},
           {"kind", to_string(member.record.kind)},
           {"reason", reason_json(member.record)},
           {"weight", member.weight},
@@ -108,7 +108,7 @@ json route_json(const RouteView& route, const PersistControl& persist) {
           {"selected", route.selected},
           {"also", also},
           {"persist", is_of_api(route) && persist.keeps(route.prefix, route.metric)},
-          {"group", route.group == lookup::kNoRoute ? json() : json(route.group)},
+          {"group", route.group == lookup::kNoRoute ? json() : json(route.group.value())},
           {"next_hops", hops}};
 }
 
@@ -172,7 +172,7 @@ json show_neighbors(const Routing& routing) {
                     {"state", neighbor_state_text(n.state, n.configured)},
                     {"usable", n.usable},
                     {"origin", n.configured ? "file" : "linux"},
-                    {"group", n.group == lookup::kNoRoute ? json() : json(n.group)}});
+                    {"group", n.group == lookup::kNoRoute ? json() : json(n.group.value())}});
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
     return a["usable"].get<bool>() < b["usable"].get<bool>();
   });
@@ -226,11 +226,11 @@ json show_next_hops(const Routing& routing, const TableUse& tables, const Forwar
     json members = json::array();
     if (multipath)
       for (const GroupMemberView& m : group.members)
-        members.push_back({{"id", m.group}, {"weight", m.weight}, {"buckets", m.buckets}});
+        members.push_back({{"id", m.group.value()}, {"weight", m.weight}, {"buckets", m.buckets}});
     const GroupMemberView* self =
         multipath || group.members.empty() ? nullptr : &group.members.front();
     const bool forwards = group.record.kind == lookup::RecordKind::kForward;
-    list.push_back({{"id", group.group},
+    list.push_back({{"id", group.group.value()},
                     {"kind", to_string(group.record.kind)},
                     {"reason", reason_json(group.record)},
                     {"gateway", self == nullptr ? json() : gateway_json(self->next_hop)},
@@ -278,12 +278,13 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
   }
   json match, next_hop, why = e.why;
   if (e.match)
-    match = {{"prefix", e.match->to_string()}, {"group", e.group ? json(e.group->group) : json()}};
+    match = {{"prefix", e.match->to_string()},
+             {"group", e.group ? json(e.group->group.value()) : json()}};
   if (e.group) {
     json members = json::array();
     for (const GroupMemberView& member : e.group->members)
       members.push_back(member_json(plane, member));
-    next_hop = {{"id", e.group->group},
+    next_hop = {{"id", e.group->group.value()},
                 {"kind", to_string(e.group->record.kind)},
                 {"buckets", e.group->buckets},
                 {"members", members}};

@@ -20,9 +20,7 @@ namespace {
 const NextHopRecord& first_next_hop(const lookup::NextHopView& next_hops,
                                     lookup::GroupId group) noexcept {
   const NextHopRecord& record = next_hops.record(group);
-  if (record.kind != RecordKind::kMultipath) return record;
-  return next_hops.record(
-      __atomic_load_n(&next_hops.buckets[record.bucket_offset], __ATOMIC_ACQUIRE));
+  return record.kind == RecordKind::kMultipath ? next_hops.member(record, 0) : record;
 }
 
 // Of the port, and of the path as far as it has been heard of.

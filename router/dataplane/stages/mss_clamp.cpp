@@ -53,8 +53,7 @@ const NextHopRecord& record_for(Lane<Address>& lane, unsigned i, const uint8_t* 
   const rte_mbuf* const packet = lane.packets[i];
   const uint32_t hash = rewrite_detail::flow_hash(
       lane, packet, ip, packet->data_len - lane.ingress[i].l2_length(), snapshot.ecmp_seed);
-  const uint32_t bucket = record.bucket_offset + (hash & record.bucket_mask);
-  return hops.record(__atomic_load_n(&hops.buckets[bucket], __ATOMIC_ACQUIRE));
+  return hops.member(record, hash);
 }
 
 template <typename Address>

@@ -123,11 +123,8 @@ template <typename Address>
   const rte_mbuf* const packet = lane.packets[i];
   const unsigned l2_length = lane.ingress[i].l2_length();
   const uint8_t* const ip = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
-  const uint32_t bucket =
-      flow_hash(lane, packet, ip, packet->data_len - l2_length, with.snapshot.ecmp_seed) &
-      group.bucket_mask;
-  return with.next_hops.record(
-      __atomic_load_n(&with.next_hops.buckets[group.bucket_offset + bucket], __ATOMIC_ACQUIRE));
+  return with.next_hops.member(
+      group, flow_hash(lane, packet, ip, packet->data_len - l2_length, with.snapshot.ecmp_seed));
 }
 
 // What does not fit and may be cut (fragment.hpp): each fragment leaves, or the packet is refused.

@@ -30,7 +30,7 @@ class DifferentialTest : public ::testing::Test {
 
   void add(const PrefixType& prefix) {
     // Few groups, so that neighbors often have the same; or many.
-    auto group = static_cast<GroupId>(random_.rng()() & (few_groups_ ? 3 : kMaxGroupId));
+    auto group = static_cast<GroupId>(random_.rng()() & (few_groups_ ? 3 : kMaxGroupId.value()));
     ASSERT_TRUE(table_.add(prefix, group)) << prefix.to_string();
     naive_.add(prefix, group);
     present_.insert(prefix);

@@ -85,7 +85,8 @@ TYPED_TEST(KernelTest, EveryIsaReadsTheLastByteAndNoMore) {
       auto destination = std::make_unique<Address>(host(number));
       GroupId group = 0;
       kernel(table.arena(), TypeParam::kTable, destination.get(), &group, 1);
-      ASSERT_EQ(group, number % 2 == 0 ? 1 + number : kNoRoute) << to_string(isa) << ' ' << number;
+      ASSERT_EQ(group, number % 2 == 0 ? 1 + number : kNoRoute.value())
+          << to_string(isa) << ' ' << number;
     }
   }
 }

@@ -286,8 +286,9 @@ TEST(NextHopReader, SeesWholeRecordsAndOnlyMembers) {
     for (uint32_t hash = 0; !stop.load(); ++hash) {
       const NextHopRecord& record = view.record(head);
       if (record.kind == RecordKind::kMultipath) {
-        GroupId group = __atomic_load_n(
-            &view.buckets[record.bucket_offset + (hash & record.bucket_mask)], __ATOMIC_ACQUIRE);
+        GroupId group;
+        __atomic_load(&view.buckets[record.bucket_offset + (hash & record.bucket_mask)], &group,
+                      __ATOMIC_ACQUIRE);
         if (std::find(members.begin(), members.end(), group) == members.end()) ++wrong;
       }
       const NextHopRecord& forward = view.record(members[hash % 4]);

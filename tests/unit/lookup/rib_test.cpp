@@ -16,7 +16,7 @@ class RibTest : public ::testing::Test {};
 using Addresses = ::testing::Types<Ipv4Address, Ipv6Address>;
 TYPED_TEST_SUITE(RibTest, Addresses);
 
-RibRoute route(uint32_t next_hop_set, uint32_t metric, uint8_t protocol = 4) {
+RibRoute route(NextHopSetId next_hop_set, uint32_t metric, uint8_t protocol = 4) {
   RibRoute route;
   route.next_hop_set = next_hop_set;
   route.metric = metric;
@@ -168,7 +168,7 @@ class Pair {
   size_t held() const { return twin_.prefixes.size(); }
 
   RibRoute some_route() {
-    RibRoute some = route(static_cast<uint32_t>(rng() % 3), static_cast<uint32_t>(rng() % 3),
+    RibRoute some = route(NextHopSetId(rng() % 3), static_cast<uint32_t>(rng() % 3),
                           static_cast<uint8_t>(2 + rng() % 2));
     some.preference = static_cast<uint8_t>(rng() % 2);
     some.source = static_cast<uint8_t>(rng() % 2);
@@ -326,7 +326,7 @@ TYPED_TEST(RibTest, TakesAtMostAHundredBytesAPrefixAtAMillion) {
   using Address = TypeParam;
   Rib<Address> rib;
   for (uint32_t number = 0; rib.size() < 1000000; ++number) {
-    (void)rib.insert(spread<Address>(number), route(number % 64, 0));
+    (void)rib.insert(spread<Address>(number), route(NextHopSetId(number % 64), 0));
   }
   EXPECT_EQ(rib.routes(), rib.size());
   this->RecordProperty("bytes_per_prefix", std::to_string(rib.bytes() / rib.size()));

@@ -112,9 +112,10 @@ uint64_t bytes_of_small_tables(const std::vector<std::string>& prefixes) {
   uint64_t without = Fib<Address>::create({})->get()->statistics().bytes;
   auto fib = Fib<Address>::create({.tables = kVrfs + 1}).value();
   for (TableId table = 1; table <= kVrfs; ++table) {
-    GroupId group = table;
+    GroupId group(table);
     for (const std::string& text : prefixes) {
-      EXPECT_TRUE(fib->add(Prefix<Address>::parse(text).value(), group++, table));
+      EXPECT_TRUE(fib->add(Prefix<Address>::parse(text).value(), group, table));
+      ++group;
     }
   }
   fib->publish();

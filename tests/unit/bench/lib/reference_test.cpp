@@ -57,7 +57,9 @@ class LastByte final : public Engine<Ipv4> {
   void lookup(const uint32_t* destinations, unsigned n) noexcept override {
     groups_.assign(destinations, destinations + n);
   }
-  lookup::GroupId group(unsigned i) const noexcept override { return groups_[i] & 0xff; }
+  lookup::GroupId group(unsigned i) const noexcept override {
+    return lookup::GroupId(groups_[i] & 0xff);
+  }
   uint64_t bytes() const override { return 0; }
 
  private:

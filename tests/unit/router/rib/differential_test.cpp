@@ -63,7 +63,8 @@ class Differential {
       IpAddress address = some_address();
       ASSERT_EQ(bed.verdict(address), model.verdict(address)) << address.to_string();
       Explanation explanation = bed.routing->explain(address);
-      ASSERT_EQ(explanation.group ? explanation.group->group : 0, bed.group(address));
+      ASSERT_EQ(explanation.group ? explanation.group->group : lookup::kNoRoute,
+                bed.group(address));
     }
   }
 

@@ -156,7 +156,7 @@ class RewriteLanes : public RewriteTest {
     next_hops_.records[8].kind = RecordKind::kDrop;
     next_hops_.records[9].kind = RecordKind::kMultipath;
     next_hops_.records[9].bucket_mask = 3;
-    for (unsigned i = 0; i < 4; ++i) next_hops_.buckets[i] = i;
+    for (unsigned i = 0; i < 4; ++i) next_hops_.buckets[i] = lookup::GroupId(i);
     for (unsigned port = 0; port < kPorts; ++port) {
       paths_[port].queue = 0;
       paths_[port].handoff = rte_ring_create(("lanes-" + std::to_string(port)).c_str(), 512,
@@ -235,7 +235,7 @@ TEST_F(RewriteLanes, ALaneAtOnceIsAsItsPacketsOneAfterTheOther) {
     std::vector<Packet> packets;
     for (unsigned i = long_to_one_port ? 200 : 1 + random() % 60; i > 0; --i) {
       packets.push_back(any(random, ipv6, tags));
-      if (long_to_one_port) packets.back().group = redirects ? 5 : 1;
+      if (long_to_one_port) packets.back().group = lookup::GroupId(redirects ? 5 : 1);
     }
     const auto outcome_of = [&](bool at_once) {
       return ipv6 ? outcome(chunk_->v6, packets, at_once) : outcome(chunk_->v4, packets, at_once);
@@ -288,7 +288,7 @@ TEST_F(RewriteTest, SpreadsFlowsOverBuckets) {
   next_hops_.forward(4, 2);
   next_hops_.records[9].kind = RecordKind::kMultipath;
   next_hops_.records[9].bucket_mask = 15;
-  for (unsigned i = 0; i < 16; ++i) next_hops_.buckets[i] = i % 2 == 0 ? 3 : 4;
+  for (unsigned i = 0; i < 16; ++i) next_hops_.buckets[i] = lookup::GroupId(i % 2 == 0 ? 3 : 4);
   unsigned by_port[3] = {};
   for (unsigned flow = 0; flow < 60; ++flow) {
     Frame frame = ipv4_frame();
