@@ -37,6 +37,9 @@ def send_flows(bed, flows=256):
 
 
 def test_lacp_between_two_routers(two):
+    def all_distribute(router):  # as each has heard of the other, an LACPDU later
+        return all(m["lacp"]["partner"]["distributing"] for m in bond(router)["members"])
+    wait_for(lambda: all_distribute(two.r1) and all_distribute(two.r2), 5, "both have heard so")
     mine, theirs = bond(two.r1), bond(two.r2)
     assert mine["up"] and theirs["up"] and mine["mode"] == "lacp" and mine["hash"] == "layer3+4"
     for here, there in ((mine, theirs), (theirs, mine)):
