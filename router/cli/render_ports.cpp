@@ -148,6 +148,7 @@ std::string render_interfaces(const json& answer, Style style) {
             ? fmt::format("{} in {} ({})", text(interface, "tap"), text(interface, "namespace"),
                           text(interface, "ifindex"))
             : std::string();
+    if (has(interface, "macvlan_of")) linux_side += ", macvlan of " + text(interface, "macvlan_of");
     if (has(interface, "vrf")) linux_side += ", VRF " + text(interface, "vrf");
     if (const json& master = at(interface, "master"); master.is_object())
       linux_side +=

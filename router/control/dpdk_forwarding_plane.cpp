@@ -174,6 +174,8 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.id = interface.id;
   setup.port = interface.port;
   setup.vlan = interface.vlan;
+  setup.mac = interface.mac;
+  setup.macvlan = interface.parent != kNoInterface;
   setup.up = up;
   setup.urpf = interface.urpf;
   setup.counters = interface.counters;

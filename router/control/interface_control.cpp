@@ -89,6 +89,7 @@ Result<void> InterfaceControl::add(Interface interface) {
 }
 
 void InterfaceControl::remove(InterfaceId id) {
+  for (const InterfaceId macvlan : routing_.interfaces().macvlans(id)) remove(macvlan);
   (void)routing_.remove_interface(id);
   plane_.remove_interface(id);
   if (linux_ != nullptr) linux_->remove_twin(id);
@@ -193,6 +194,11 @@ void InterfaceControl::change(Interface& interface, const PortStatus& port,
   interface.mtu = mtu;
   (void)routing_.update_interface(interface);
   refresh(interface);
+  for (const InterfaceId id : routing_.interfaces().macvlans(interface.id)) {
+    Interface& macvlan = *table_.find(id);
+    take_checks(macvlan, interface);
+    refresh(macvlan);
+  }
 }
 
 Result<void> InterfaceControl::add_neighbor(const config::NeighborConfig& neighbor) {
@@ -245,7 +251,8 @@ void InterfaceControl::poll_links() {
     for (auto& [id, interface] : table_.all()) {
       if (interface.port != port.id || interface.up == up) continue;
       interface.up = up;
-      if (interface.vlan == 0) spdlog::info("port {}: link {}", port.name(), up ? "up" : "down");
+      if (interface.vlan == 0 && interface.parent == kNoInterface)
+        spdlog::info("port {}: link {}", port.name(), up ? "up" : "down");
       (void)routing_.update_interface(interface);
       if (interface.has_twin) linux_->set_twin_carrier(id, up);
       refresh(interface);
@@ -308,11 +315,19 @@ void InterfaceControl::refresh_addresses() {
       refresh(interface);
 }
 
-// A VLAN device that somebody made on one of our TAPs is an interface of ours.
-void InterfaceControl::adopt_vlan_device(const LinuxLink& link) {
+// What the file says of a wire holds for the macvlans on it.
+void InterfaceControl::take_checks(Interface& macvlan, const Interface& parent) {
+  macvlan.urpf = parent.urpf;
+  macvlan.clamps_mss = parent.clamps_mss;
+  macvlan.counters = parent.counters;
+}
+
+// A VLAN device or a macvlan that somebody made on one of our TAPs is an interface of ours.
+void InterfaceControl::adopt_device(const LinuxLink& link) {
   const Interface* parent = table_.by_ifindex(link.parent);
-  if (parent == nullptr || parent->vlan != 0) return;
-  if (const Interface* taken = table_.find(parent->port, link.vlan)) {
+  const bool macvlan = link.vlan == 0;
+  if (parent == nullptr || (macvlan ? parent->parent != kNoInterface : parent->vlan != 0)) return;
+  if (const Interface* taken = macvlan ? nullptr : table_.find(parent->port, link.vlan)) {
     notes_.add(fmt::format("Linux's {}: VLAN {} of {} is {} already; left alone", link.name,
                            link.vlan, parent->name, taken->name));
     return;
@@ -321,8 +336,12 @@ void InterfaceControl::adopt_vlan_device(const LinuxLink& link) {
   interface.name = link.name;
   interface.port_name = parent->port_name;
   interface.port = parent->port;
-  interface.vlan = link.vlan;
+  interface.vlan = macvlan ? parent->vlan : link.vlan;
   interface.made_by_linux = true;
+  if (macvlan) {
+    interface.parent = parent->id;
+    take_checks(interface, *parent);
+  }
   interface.mac = link.mac;
   interface.mtu = parent->mtu;  // Linux's own counts, too, where it is less
   interface.up = parent->up;
@@ -331,7 +350,10 @@ void InterfaceControl::adopt_vlan_device(const LinuxLink& link) {
     notes_.add(added.error().message);
     return;
   }
-  spdlog::info("interface {}: VLAN {} of {}, made in Linux", link.name, link.vlan, parent->name);
+  spdlog::info("interface {}: {} of {}, made in Linux", link.name,
+               macvlan ? fmt::format("the address {}", to_string(link.mac))
+                       : fmt::format("VLAN {}", link.vlan),
+               parent->name);
   update_twins();
 }
 
@@ -368,7 +390,7 @@ void InterfaceControl::take_mtu(const Interface& interface, uint16_t mtu) {
 bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
   Interface* interface = table_.by_ifindex(link.ifindex);
   if (interface == nullptr) {
-    if (!removed && link.vlan != 0) adopt_vlan_device(link);
+    if (!removed && link.parent != 0) adopt_device(link);
     return false;
   }
   if (removed && interface->made_by_linux) {
@@ -379,8 +401,14 @@ bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
   }
   if (removed) return lose_twin(*interface);
   if (interface->made_by_linux && !link.name.empty()) interface->name = link.name;
+  if (interface->made_by_linux && link.mac != MacAddress{} && link.mac != interface->mac) {
+    spdlog::info("interface {}: MAC {} in Linux", interface->name, to_string(link.mac));
+    interface->mac = link.mac;
+    (void)routing_.update_interface(*interface);
+  }
   follow_twin(*interface, link);
-  if (interface->vlan == 0 && link.mtu != interface->mtu && link.mtu <= 65535)
+  if (interface->vlan == 0 && interface->has_twin && link.mtu != interface->mtu &&
+      link.mtu <= 65535)
     take_mtu(*interface, static_cast<uint16_t>(link.mtu));
   const bool was_up = plane_.interface_up(interface->id);
   refresh(*interface);

@@ -192,7 +192,8 @@ Result<void> InterfaceControl::remake_port(const config::PortConfig& config) {
     interface.port = port->id;
     interface.up = port->up();
     const bool other_mac = interface.mac != port->mac && !interface.made_by_linux;
-    interface.mac = port->mac;
+    // A device of Linux may have one of its own.
+    if (!interface.made_by_linux || interface.mac == gone.mac) interface.mac = port->mac;
     if (interface.has_twin) linux_->resume_twin(interface);
     if (interface.has_twin && other_mac) (void)linux_->set_twin_mac(interface);
     if (interface.has_twin) linux_->set_twin_carrier(id, interface.up);

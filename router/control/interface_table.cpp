@@ -33,7 +33,8 @@ const Interface* InterfaceTable::find(const std::string& name) const {
 
 const Interface* InterfaceTable::find(PortId port, uint16_t vlan) const {
   for (const auto& [id, interface] : interfaces_)
-    if (interface.port == port && interface.vlan == vlan) return &interface;
+    if (interface.port == port && interface.vlan == vlan && interface.parent == kNoInterface)
+      return &interface;
   return nullptr;
 }
 
@@ -50,6 +51,7 @@ Interface* InterfaceTable::by_ifindex(int ifindex) {
 
 InterfaceId InterfaceTable::twin_of(const Interface& interface) const {
   if (interface.has_twin) return interface.id;
+  if (const Interface* parent = find(interface.parent)) return twin_of(*parent);
   const Interface* untagged = find(interface.port, 0);
   return untagged != nullptr && untagged->has_twin ? untagged->id : kNoInterface;
 }

@@ -1,5 +1,5 @@
 // The router's interfaces: a port's untagged one, and its VLANs (of the file, with a TAP of their
-// own; or made by Linux on the port's TAP). Ids are dense and reused. Control only.
+// own; or made by Linux on the port's TAP), and macvlans of Linux on any of these. Ids are dense and reused. Control only.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace hecto::router {
 // the interface is up, its twin has a say in.
 struct Interface : InterfaceState {
   std::string port_name;
-  bool made_by_linux = false;  // a VLAN device on the port's TAP
+  bool made_by_linux = false;  // a VLAN device on the port's TAP, or a macvlan on any
   UrpfMode urpf = UrpfMode::kOff;
   bool clamps_mss = false;
   bool counters = false;
@@ -39,13 +39,14 @@ class InterfaceTable {
   void erase(InterfaceId id) { interfaces_.erase(id); }
   const Interface* find(InterfaceId id) const;
   const Interface* find(const std::string& name) const;
-  const Interface* find(PortId port, uint16_t vlan) const;
+  const Interface* find(PortId port, uint16_t vlan) const;  // no macvlan
   const Interface* by_ifindex(int ifindex) const;
   Interface* by_ifindex(int ifindex);
   Interface* find(InterfaceId id);
   const std::map<InterfaceId, Interface>& all() const { return interfaces_; }
   std::map<InterfaceId, Interface>& all() { return interfaces_; }
-  // Whose twin takes its packets: its own, or, of a VLAN device of Linux, the port's.
+  // Whose twin takes its packets: its own, of a VLAN device of Linux the port's, of a macvlan its
+  // parent's.
   // kNoInterface: nobody's.
   InterfaceId twin_of(const Interface& interface) const;
 

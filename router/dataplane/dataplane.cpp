@@ -185,7 +185,24 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
   return builder.finish(settings_, options_.linux_side, generation_ + 1);
 }
 
+// Ahead of the snapshot that has their interfaces.
+void Dataplane::accept_macs() {
+  std::map<PortId, std::vector<MacAddress>> wanted;
+  for (const auto& [id, interface] : interfaces_)
+    if (interface.up && interface.mac != MacAddress{})
+      wanted[interface.port].push_back(interface.mac);
+  for (const auto& [name, port] : ports_) {
+    if (port.get() == paused_ || !port->running()) continue;
+    std::vector<MacAddress>& macs = wanted[port->id()];
+    std::erase(macs, port->mac());
+    std::sort(macs.begin(), macs.end());
+    macs.erase(std::unique(macs.begin(), macs.end()), macs.end());
+    port->accept_macs(macs);
+  }
+}
+
 void Dataplane::publish() {
+  accept_macs();
   install(build());
 }
 

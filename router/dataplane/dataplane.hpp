@@ -130,6 +130,7 @@ class Dataplane {
   void feed(const Port& port, const rte_mempool* pool);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
+  void accept_macs();
   void install(std::unique_ptr<Snapshot> next);
   IpsecStages* make_ipsec(WorkerOffload* offload);
 

@@ -103,6 +103,8 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   if (interface.counters) port.features |= kFeatureCounters;
   if (interface.vlan != 0) port.features |= kFeatureVlan;
   snapshot_->features |= port.features;
+  if (interface.up) put_station(port, interface);
+  if (interface.macvlan) return;
   // Down: the fast loop clears nothing, `diagnose` names the reason.
   if (!interface.up)
     put(down_[interface.port], interface);
@@ -112,11 +114,27 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
     put(vlans_[interface.port], interface);
 }
 
+void SnapshotBuilder::put_station(const PortView& port, const InterfaceSetup& interface) {
+  uint64_t mac = 0;
+  std::memcpy(&mac, interface.mac.data(), interface.mac.size());
+  if (mac == 0 || mac == port.mac) return;
+  Station& station = stations_[interface.port][mac];
+  if (interface.vlan == 0)
+    station.untagged = interface.id;
+  else
+    put(station.vlans, interface);
+}
+
 std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settings, bool linux_side,
                                                   uint64_t generation) {
   for (unsigned i = 0; i < kMaxPorts; ++i) {
     snapshot_->ports[i].vlans = std::move(vlans_[i]);
     snapshot_->ports[i].down = std::move(down_[i]);
+    if (stations_[i].empty()) continue;
+    auto stations = std::make_shared<std::vector<StationView>>();
+    for (auto& [mac, station] : stations_[i])
+      stations->push_back({mac, station.untagged, std::move(station.vlans)});
+    snapshot_->ports[i].stations = std::move(stations);
   }
   // What leaves by the interface that clamps may come in by any.
   if (snapshot_->clamps_mss) {

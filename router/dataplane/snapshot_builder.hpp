@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ struct InterfaceSetup {
   InterfaceId id = kNoInterface;
   PortId port = 0;
   uint16_t vlan = 0;
+  MacAddress mac{};      // zero: the port's
+  bool macvlan = false;  // another one has what comes for the port's address
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
@@ -84,9 +87,15 @@ class SnapshotBuilder {
   using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
   void add_spread(const PortSetup& port, QueueId queue, const PortSetup::Spread& spread);
   static void put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface);
+  void put_station(const PortView& port, const InterfaceSetup& interface);
 
   std::unique_ptr<Snapshot> snapshot_;
   ByVlanOfPorts vlans_, down_;
+  struct Station {
+    InterfaceId untagged = kNoInterface;
+    std::shared_ptr<ByVlan> vlans;
+  };
+  std::array<std::map<uint64_t, Station>, kMaxPorts> stations_;  // by MAC
 };
 
 }  // namespace hecto::router

@@ -49,6 +49,18 @@ bool read_if_id(Bytes data, LinuxLink& link) {
   return !walker.malformed();
 }
 
+// One of mode passthru takes its parent's address, one of mode source goes by that of the sender.
+bool read_macvlan(Bytes data, int parent, LinuxLink& link) {
+  constexpr uint32_t kOwnAddress = MACVLAN_MODE_PRIVATE | MACVLAN_MODE_VEPA | MACVLAN_MODE_BRIDGE;
+  AttributeWalker walker(data);
+  Attribute attribute;
+  while (walker.next(attribute))
+    if (attribute.type == IFLA_MACVLAN_MODE &&
+        (attribute.as<uint32_t>().value_or(0) & kOwnAddress) != 0)
+      link.parent = parent;
+  return !walker.malformed();
+}
+
 // Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id, of a VRF its
 // table.
 bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
@@ -63,6 +75,7 @@ bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   if (walker.malformed()) return false;
   if (kind == "xfrm") return read_if_id(data, link);
   if (kind == "vrf") return read_vrf(data, link);
+  if (kind == "macvlan") return read_macvlan(data, parent, link);
   if (kind != "vlan") return true;
   uint16_t id = 0;
   uint16_t protocol_be = htons(ETH_P_8021Q);

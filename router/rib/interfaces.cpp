@@ -36,6 +36,7 @@ Result<void> Interfaces::add(const InterfaceState& state) {
   if (auto checked = check(state); !checked) return checked;
   ++version_;
   interfaces_.emplace(state.id, state);
+  macvlans_ += state.parent != kNoInterface;
   if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
   return {};
 }
@@ -51,6 +52,8 @@ Result<void> Interfaces::update(const InterfaceState& state) {
     if (state.ifindex != 0) by_ifindex_[state.ifindex] = state.id;
   }
   ++version_;
+  macvlans_ += state.parent != kNoInterface;
+  macvlans_ -= found->second.parent != kNoInterface;
   found->second = state;
   return {};
 }
@@ -60,6 +63,7 @@ Result<void> Interfaces::remove(InterfaceId id) {
   if (found == interfaces_.end()) return fail(fmt::format("there is no interface {}", id));
   ++version_;
   by_ifindex_.erase(found->second.ifindex);
+  macvlans_ -= found->second.parent != kNoInterface;
   interfaces_.erase(found);
   return {};
 }
@@ -136,6 +140,14 @@ const InterfaceState* Interfaces::find(InterfaceId id) const {
 InterfaceId Interfaces::by_ifindex(int ifindex) const {
   auto found = by_ifindex_.find(ifindex);
   return found == by_ifindex_.end() ? kNoInterface : found->second;
+}
+
+std::vector<InterfaceId> Interfaces::macvlans(InterfaceId parent) const {
+  std::vector<InterfaceId> found;
+  if (macvlans_ == 0) return found;
+  for (const auto& [id, state] : interfaces_)
+    if (state.parent == parent) found.push_back(id);
+  return found;
 }
 
 InterfaceId Interfaces::covering(const IpAddress& address) const {

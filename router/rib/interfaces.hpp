@@ -25,6 +25,8 @@ struct InterfaceState {
   uint16_t mtu = 1500;  // bytes of L3 packet
   bool up = true;       // admin state and carrier of the port
   int ifindex = 0;      // of the twin in Linux, 0: there is none
+  // Of a macvlan of Linux: the interface whose wire it shares, with a MAC of its own.
+  InterfaceId parent = kNoInterface;
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
@@ -51,6 +53,8 @@ class Interfaces {
   // Linux's: the VRF that its twin is in, nullptr: none; what else it is a port of, nullptr: nothing.
   const LinuxLink* vrf_of(const InterfaceState& state) const;
   const LinuxLink* master_of(const InterfaceState& state) const;
+  // Macvlans on its wire.
+  std::vector<InterfaceId> macvlans(InterfaceId parent) const;
   // Whose address lies in the same subnet, the longest prefix first.
   InterfaceId covering(const IpAddress& address) const;
   bool up(const InterfaceState& state) const;
@@ -75,6 +79,7 @@ class Interfaces {
   std::map<InterfaceId, InterfaceState> interfaces_;
   std::unordered_map<int, InterfaceId> by_ifindex_;
   std::unordered_map<int, Link> links_;
+  unsigned macvlans_ = 0;
   uint64_t version_ = 0;
   std::map<std::pair<int, IpPrefix>, uint16_t> addresses_;  // of Linux, with their generation
 };

@@ -138,6 +138,9 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   resolution.interface = interface.id;
   resolution.gateway = hop.gateway;
   resolution.reachable_by.set(interface.id).set(kUrpfAnyBit);
+  // What comes for a macvlan's address comes by the same wire.
+  for (const InterfaceId macvlan : interfaces_.macvlans(interface.id))
+    resolution.reachable_by.set(macvlan);
   if (!resolution.alive) return resolution;
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
   if (neighbor == nullptr || !neighbor->usable) {

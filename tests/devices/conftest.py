@@ -33,7 +33,7 @@ class Bed:
 
     def boot(self):
         self.guest.wait_up()
-        for module in ("vrf", "8021q", "bridge"):
+        for module in ("vrf", "8021q", "bridge", "macvlan"):
             self.guest.sh(["modprobe", "-d", "/mnt", module], check=False)
         for i in range(len(PORTS)):  # which opens the TAP, in the namespace where it is
             self.guest.sh(f"ip link set eth{i} up promisc on")
@@ -102,6 +102,9 @@ class Bed:
 
     def totals(self):
         return self.api("drops")["totals"]
+
+    def drops(self, reason):
+        return sum(r["packets"] for r in self.api("drops")["drops"] if r["reason"] == reason)
 
     def logs(self):
         return "\n".join([self.guest.sh(["tail", "-n", "30", "/run/hectod.log"], check=False),

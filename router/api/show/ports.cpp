@@ -132,12 +132,14 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                   {"tx_pps", sampler.rate(last.tx_packets, before.tx_packets)},
                   {"tx_bps", sampler.rate(last.tx_bytes, before.tx_bytes) * 8}};
     }
+    const Interface* const parent = interfaces.find(interface.parent);
     const LinuxLink* const vrf = routing.interfaces().vrf_of(interface);
     const LinuxLink* const master = routing.interfaces().master_of(interface);
     list.push_back({{"name", interface.name},
                     {"id", id.value()},
                     {"port", interface.port_name},
                     {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
+                    {"macvlan_of", parent == nullptr ? json() : json(parent->name)},
                     {"tap", side == nullptr ? json() : json(interface.name)},
                     {"namespace", side == nullptr ? json() : json(side->name())},
                     {"ifindex", side == nullptr ? json() : json(interface.ifindex)},

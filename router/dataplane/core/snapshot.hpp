@@ -4,6 +4,7 @@
 // next-hop table, which readers see at once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,18 @@ struct InterfaceView {
   lookup::Ipv6Address address6{};
 };
 
+// A MAC address beside the port's own, that a macvlan or a VLAN device of Linux has, and by which
+// interfaces what is for it comes in.
+struct StationView {
+  uint64_t mac = 0;  // as of PortView
+  InterfaceId untagged = kNoInterface;
+  std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
+
+  InterfaceId interface(unsigned vlan) const noexcept {
+    return vlan == 0 ? untagged : vlans ? (*vlans)[vlan] : kNoInterface;
+  }
+};
+
 // What classify must know of a receive port. `mac` holds the address in the low 48 bits, as a
 // little-endian load of its six bytes gives it.
 struct PortView {
@@ -70,6 +83,18 @@ struct PortView {
   std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
   // Interfaces that are down are only here, by VLAN (0: untagged). Empty: none is.
   std::shared_ptr<const std::array<InterfaceId, 4096>> down;
+  // By MAC address, of interfaces that are up; empty: it has one address, as nearly all have.
+  std::shared_ptr<const std::vector<StationView>> stations;
+
+  // Null: none has this address.
+  const StationView* station(uint64_t address) const noexcept {
+    if (!stations) [[likely]]
+      return nullptr;
+    const auto found =
+        std::lower_bound(stations->begin(), stations->end(), address,
+                         [](const StationView& one, uint64_t wanted) { return one.mac < wanted; });
+    return found == stations->end() || found->mac != address ? nullptr : &*found;
+  }
 };
 
 // How one worker (or the slow path) reaches a port: by a transmit queue of its own, or, where the

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "config/file/words.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -144,7 +145,7 @@ Result<void> Port::set_up_queues(const PortSetup& setup, const rte_eth_dev_info&
 void Port::accept_multicast() {
   const bool all = rte_eth_allmulticast_enable(id_) == 0;
   bool promiscuous = false;
-  if (config_.promiscuous || !all || kernel_ || (bond_ && bond_->has_kernel())) {
+  if (config_.promiscuous || !all || always_promiscuous()) {
     promiscuous = rte_eth_promiscuous_enable(id_) == 0;
     if (config_.promiscuous || kernel_)
       want("promiscuous", promiscuous, "what is for other MAC addresses may not come in");
@@ -356,8 +357,43 @@ Result<void> Port::set_mtu_stopped(uint16_t mtu) {
   return done;
 }
 
+bool Port::always_promiscuous() const {
+  return kernel_ || (bond_ && bond_->has_kernel());
+}
+
+void Port::accept_macs(const std::vector<MacAddress>& wanted) {
+  if (accepted_ == wanted || always_promiscuous()) return;
+  const auto is_new = [](const auto& mac, const auto& among) {
+    return std::find(among.begin(), among.end(), mac) == among.end();
+  };
+  const auto as_ether = [](const MacAddress& mac) {
+    rte_ether_addr address;
+    std::memcpy(address.addr_bytes, mac.data(), mac.size());
+    return address;
+  };
+  for (const MacAddress& old : accepted_) {
+    rte_ether_addr address = as_ether(old);
+    if (is_new(old, wanted)) (void)rte_eth_dev_mac_addr_remove(id_, &address);
+  }
+  for (const MacAddress& mac : wanted) {
+    rte_ether_addr address = as_ether(mac);
+    if (!is_new(mac, accepted_)) continue;
+    const int code = rte_eth_dev_mac_addr_add(id_, &address, 0);
+    if (code == 0 || accepts_all_ || config_.promiscuous) continue;
+    if (config_.kind == config::DeviceKind::kVdev) continue;  // takes all that it is sent
+    accepts_all_ = rte_eth_promiscuous_enable(id_) == 0;
+    refuse(fmt::format(
+        "MAC {}: the driver {} says {}; {}", to_string(mac), driver_, dpdk_error(code),
+        accepts_all_ ? "promiscuous mode takes its place" : "what is for it does not come in"));
+    spdlog::warn("port {}: {}", config_.name, refused_.back());
+  }
+  if (wanted.empty() && std::exchange(accepts_all_, false) && !config_.promiscuous)
+    (void)rte_eth_promiscuous_disable(id_);
+  accepted_ = wanted;
+}
+
 Result<void> Port::set_promiscuous(bool on) {
-  if (kernel_ || (bond_ && bond_->has_kernel())) return {};  // always is
+  if (always_promiscuous()) return {};
   const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
   if (code == 0) return {};
   return fail(fmt::format("port {}: promiscuous mode: the driver {} says {}", config_.name, driver_,

@@ -147,6 +147,9 @@ class Port {
   // With nobody at its queues.
   Result<void> set_mtu_stopped(uint16_t mtu);
   Result<void> set_promiscuous(bool on);
+  // Addresses beside its own that the NIC is to let in; those of before that are not among them go.
+  // One that it has no room for makes it promiscuous, which refused() says.
+  void accept_macs(const std::vector<MacAddress>& wanted);
   void update(const config::PortConfig& config) { config_ = config; }
 
   const std::vector<std::string>& asked() const { return asked_; }
@@ -178,6 +181,7 @@ class Port {
   void find_interrupts();
   void keep_bpf_files(const std::vector<BpfFile>& before);
   void accept_multicast();
+  bool always_promiscuous() const;  // a kernel interface
   void watch_events(bool on);
   // `without`: what is done in its place.
   void want(const char* what, bool given, const std::string& without);
@@ -214,6 +218,8 @@ class Port {
   std::optional<KernelInterface> kernel_;
   bool member_ = false;                // of a bond
   std::optional<MacAddress> own_mac_;  // of a member that has the bond's
+  std::vector<MacAddress> accepted_;   // accept_macs()
+  bool accepts_all_ = false;           // for want of room for one of them
   std::unique_ptr<Bond> bond_;
   std::vector<const rte_eth_rxtx_callback*> naming_;  // by receive queue
   std::vector<std::string> asked_, given_, refused_;

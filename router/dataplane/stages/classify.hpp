@@ -20,6 +20,8 @@
 
 namespace hecto::router {
 
+inline constexpr uint64_t kMacMask = 0xffffffffffff;  // of a load of eight bytes
+
 struct Diagnosis {
   Reason reason = Reason::kNone;
   lookup::Family family = lookup::Family::kIpv4;
@@ -86,6 +88,37 @@ inline bool clear6(const uint8_t* ip, uint32_t available, bool not_ours, uint32_
   return !(special | not_ours | (*total > available) | hop_by_hop | loop);
 }
 
+// What the fast loop knows of the port, out of reach of the stores that it makes.
+struct PortFacts {
+  explicit PortFacts(const PortView& port) noexcept
+      : mac(port.mac),
+        own_tail(static_cast<uint32_t>(port.mac >> 16)),
+        untagged(port.untagged),
+        vlans(port.vlans ? port.vlans->data() : nullptr),
+        down(untagged == kNoInterface && vlans == nullptr) {}
+  uint64_t mac;       // that packets are for
+  uint32_t own_tail;  // last four bytes of the port's own, that they are not from
+  InterfaceId untagged;
+  const InterfaceId* vlans;
+  bool down;
+};
+
+// Of a port with several addresses the one that the first packet is for: as a rule it is the first
+// hop of all others. What is for another one `diagnose` clears.
+inline PortFacts facts_for(const Chunk& chunk, const PortView& port) noexcept {
+  PortFacts facts(port);
+  if (!port.stations || chunk.count == 0 || chunk.packets[0]->data_len < kEthernetBytes) [[likely]]
+    return facts;
+  const uint64_t to = load64_native(rte_pktmbuf_mtod(chunk.packets[0], const uint8_t*)) & kMacMask;
+  if (const StationView* const station = port.station(to)) {
+    facts.mac = station->mac;
+    facts.untagged = station->untagged;
+    facts.vlans = station->vlans ? station->vlans->data() : nullptr;
+    facts.down = false;
+  }
+  return facts;
+}
+
 // A packet that the fast loop did not clear.
 [[gnu::noinline, gnu::cold]] inline void classify_slow(Chunk& chunk, rte_mbuf* packet,
                                                        const PortView& port,
@@ -109,7 +142,7 @@ inline bool clear6(const uint8_t* ip, uint32_t available, bool not_ours, uint32_
 
 // Whether a kernel is to look at what follows: not where it would find tags.
 template <unsigned Features>
-inline bool by_groups(const Chunk& chunk, const PortView& port, unsigned next,
+inline bool by_groups(const Chunk& chunk, const PortFacts& port, unsigned next,
                       const HeaderKernels& kernels) noexcept {
   if (kernels.run == nullptr || port.untagged == kNoInterface) return false;
   if constexpr ((Features & kFeatureVlan) == 0) return true;
@@ -119,7 +152,7 @@ inline bool by_groups(const Chunk& chunk, const PortView& port, unsigned next,
 }
 
 // Puts groups into their lanes as long as they are in order; returns the first packet that is not.
-inline unsigned clear_groups(Chunk& chunk, const PortView& port, unsigned next,
+inline unsigned clear_groups(Chunk& chunk, const PortFacts& port, unsigned next,
                              const HeaderKernels& kernels, const void* fib4 = nullptr) noexcept {
   const auto lane = [](auto& of) {
     return HeaderLane{of.packets, of.destinations, of.ingress, of.count};
@@ -129,6 +162,7 @@ inline unsigned clear_groups(Chunk& chunk, const PortView& port, unsigned next,
   job.next = next;
   job.count = chunk.count;
   job.mac = port.mac;
+  job.own_tail = port.own_tail;
   job.ingress = std::bit_cast<uint32_t>(Ingress(port.untagged, kEthernetBytes));
   job.bytes = 0;
   job.v4 = lane(chunk.v4);
@@ -175,30 +209,14 @@ inline void classify_again(Chunk& chunk, rte_mbuf* packet, Ingress ingress, cons
   packet->data_len = static_cast<uint16_t>(total + l2_length);
 }
 
-// What the fast loop knows of the port, out of reach of the stores that it makes.
-struct PortFacts {
-  explicit PortFacts(const PortView& port) noexcept
-      : mac(port.mac),
-        mac_tail(static_cast<uint32_t>(port.mac >> 16)),
-        untagged(port.untagged),
-        vlans(port.vlans ? port.vlans->data() : nullptr),
-        down(untagged == kNoInterface && vlans == nullptr) {}
-  uint64_t mac;
-  uint32_t mac_tail;  // its last four bytes
-  InterfaceId untagged;
-  const InterfaceId* vlans;
-  bool down;
-};
-
 // One packet after the other, from chunk.packets[from] up to `to`. `Trusts`: what the port's NIC says
 // of checksums. A loop of its own, since to ask each packet costs where nobody answers: 3 cycles
 // (hecto-bench forward, burst 64). It saves 11 of 105 instructions.
 template <unsigned Features, bool Trusts>
-inline void classify_each(Chunk& chunk, const PortView& view, const Snapshot& snapshot,
-                          unsigned from, unsigned to) noexcept {
+inline void classify_each(Chunk& chunk, const PortView& view, const classify_detail::PortFacts port,
+                          const Snapshot& snapshot, unsigned from, unsigned to) noexcept {
   using namespace classify_detail;
   constexpr unsigned kAhead = 6;  // packets whose first line is being fetched
-  const PortFacts port(view);
   unsigned count4 = chunk.v4.count, count6 = chunk.v6.count;
   uint64_t bytes_total = 0;
   for (unsigned i = from; i < to; ++i) {
@@ -223,7 +241,7 @@ inline void classify_each(Chunk& chunk, const PortView& view, const Snapshot& sn
       // Destination MAC is ours; source MAC is not, by its last four bytes (`diagnose` has the
       // rest).
       const bool not_ours = ((load64_native(frame) ^ port.mac) << 16 != 0) |
-                            (load32_native(frame + 8) == port.mac_tail) |
+                            (load32_native(frame + 8) == port.own_tail) |
                             (interface == kNoInterface);
       const uint8_t* const ip = frame + l2_length;
       const uint32_t available = bytes - l2_length;
@@ -263,9 +281,10 @@ inline void classify_each(Chunk& chunk, const PortView& view, const Snapshot& sn
 }
 
 template <unsigned Features, bool Trusts>
-inline void classify_all(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
+inline void classify_all(Chunk& chunk, const PortView& view, const Snapshot& snapshot,
                          const HeaderKernels& kernels, const void* fib4) noexcept {
   using namespace classify_detail;
+  const PortFacts port = facts_for(chunk, view);
   chunk.v4.count = chunk.v6.count = chunk.refused_count = 0;
   chunk.bytes = 0;
   unsigned next = 0;
@@ -273,10 +292,10 @@ inline void classify_all(Chunk& chunk, const PortView& port, const Snapshot& sna
     while (chunk.count - next >= by->lanes && by_groups<Features>(chunk, port, next, *by)) {
       next = clear_groups(chunk, port, next, *by, fib4);
       if (chunk.count - next < by->lanes) break;  // the smaller kernel's
-      classify_each<Features, Trusts>(chunk, port, snapshot, next, next + by->lanes);
+      classify_each<Features, Trusts>(chunk, view, port, snapshot, next, next + by->lanes);
       next += by->lanes;
     }
-  classify_each<Features, Trusts>(chunk, port, snapshot, next, chunk.count);
+  classify_each<Features, Trusts>(chunk, view, port, snapshot, next, chunk.count);
 }
 
 // `fib4`: of the FIB that comes next, lookup::first_level; groups fetch what their look-ups read.

@@ -5,8 +5,6 @@
 namespace hecto::router {
 namespace {
 
-constexpr uint64_t kMacMask = 0xffffffffffff;
-
 bool group_address(const uint8_t* mac) {
   return mac[0] & 1;
 }
@@ -110,6 +108,7 @@ void trim_tail(rte_mbuf* packet, uint32_t surplus) {
 Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snapshot) noexcept {
   Diagnosis d;
   d.interface = port.untagged;
+  unsigned vlan = 0;
   const auto with = [&d](Reason reason) {
     d.reason = reason;
     return d;
@@ -123,7 +122,7 @@ Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snaps
     if (packet->data_len < kEthernetBytes + kVlanTagBytes) return with(Reason::kSplitHeader);
     d.l2_length += kVlanTagBytes;
     ether_type = load16_native(frame + 16);
-    const unsigned vlan = load16_be(frame + 14) & 0xfff;
+    vlan = load16_be(frame + 14) & 0xfff;
     // A priority tag (VLAN 0) means the untagged interface (IEEE 802.1Q §6.9).
     if (vlan != 0) {
       d.interface = port.vlans ? (*port.vlans)[vlan] : kNoInterface;
@@ -136,7 +135,13 @@ Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snaps
     return with(Reason::kInterfaceDown);
 
   const bool to_group = group_address(frame);
-  if (!to_group && (load64_native(frame) & kMacMask) != port.mac) return with(Reason::kNotForUs);
+  const uint64_t to = load64_native(frame) & kMacMask;
+  if (!to_group && to != port.mac) {
+    const StationView* const station = port.station(to);
+    const InterfaceId interface = station == nullptr ? kNoInterface : station->interface(vlan);
+    if (interface == kNoInterface) return with(Reason::kNotForUs);
+    d.interface = interface;
+  }
   if ((load64_native(frame + 6) & kMacMask) == port.mac) return with(Reason::kLooped);
   if (ether_type == kEtherArp) return with(Reason::kArp);
   if (ether_type != kEtherIpv4 && ether_type != kEtherIpv6) return with(Reason::kOtherProtocol);

@@ -25,7 +25,8 @@ struct HeaderLane {
 struct HeaderJob {
   const void* const* packets;
   uint32_t next, count;  // the first that is not in a lane or refused yet; all
-  uint64_t mac;          // ours, as PortView has it
+  uint64_t mac;          // that packets must be for, as PortView has it
+  uint32_t own_tail;     // last four bytes of ours, that they must not be from
   uint32_t ingress;      // of what has no tag
   uint64_t bytes;        // of what went into a lane, as received
   HeaderLane v4, v6;

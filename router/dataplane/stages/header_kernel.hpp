@@ -71,7 +71,7 @@ class HeaderGroups {
     const auto head = static_cast<uint32_t>(job.mac);
     const auto tail = static_cast<uint32_t>(job.mac >> 32);
     to_ = Isa::repeat(Row{head, tail, 0, 0});
-    from_ = Isa::repeat(Row{0, 0, static_cast<uint32_t>(job.mac >> 16), 0});
+    from_ = Isa::repeat(Row{0, 0, job.own_tail, 0});
   }
 
   void run() noexcept {

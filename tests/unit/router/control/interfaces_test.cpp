@@ -102,6 +102,35 @@ TEST(Interfaces, AVlanDeviceOfLinuxComesAndGoes) {
   EXPECT_FALSE(bed->linux_side.delivered.contains("blue9"));
 }
 
+// What VRRP has: keepalived's use_vmac, and FRR's.
+TEST(Interfaces, AMacvlanOfLinuxIsAnInterfaceOnItsParentsWire) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  LinuxLink link = vlan_device(50, "vrrp.51", 11, 0);
+  link.kind = "macvlan";
+  link.mac = {0, 0, 0x5e, 0, 1, 51};
+  bed->events.link(link, false);
+  const Interface& made = bed->interface("vrrp.51");
+  EXPECT_TRUE(made.made_by_linux);
+  EXPECT_EQ(made.port_name, "wan0");
+  EXPECT_EQ(made.parent, bed->interface("wan0").id);
+  EXPECT_EQ(made.mac, link.mac);
+  EXPECT_EQ(made.urpf, bed->interface("wan0").urpf);
+  EXPECT_EQ(bed->linux_side.delivered.at("vrrp.51"), "wan0");
+  EXPECT_EQ(bed->interfaces.table().find(made.port, 0)->name, "wan0");
+  link.mac[5] = 52;
+  bed->events.link(link, false);
+  EXPECT_EQ(bed->interface("vrrp.51").mac, link.mac);
+  // On a VLAN of the file, whose twin takes its packets; and gone with it.
+  LinuxLink on_vlan = vlan_device(51, "vrrp.7", bed->interface("wan0.7").ifindex, 0);
+  on_vlan.mac = {0, 0, 0x5e, 0, 1, 7};
+  bed->events.link(on_vlan, false);
+  EXPECT_EQ(bed->interface("vrrp.7").vlan, 7);
+  EXPECT_EQ(bed->linux_side.delivered.at("vrrp.7"), "wan0.7");
+  bed->events.link(link, true);
+  EXPECT_EQ(bed->interfaces.table().find("vrrp.51"), nullptr);
+  EXPECT_FALSE(bed->linux_side.delivered.contains("vrrp.51"));
+}
+
 TEST(Interfaces, AVlanThatTheFileHasIsLeftAlone) {
   const auto bed = ControlBed::started(kWithVlan, true);
   bed->events.link(vlan_device(50, "blue7", 11, 7), false);

@@ -159,6 +159,33 @@ TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
             kFeatureVlan | kFeatureUrpf | kFeatureCounters | kFeatureIpsec);
 }
 
+TEST(SnapshotBuilder, AddressesOfDevicesOfLinuxAreStations) {
+  constexpr uint64_t kFirst = 0x010000000002, kSecond = 0x020000000002;
+  SnapshotBuilder builder(1);
+  builder.add_port(port(9, {0}));
+  InterfaceSetup untagged = interface(0, 9, 0, true), vlan = interface(1, 9, 5, true),
+                 macvlan = interface(2, 9, 0, true), down = interface(3, 9, 0, false);
+  untagged.mac = port(9, {}).mac;
+  vlan.mac = {0x02, 0, 0, 0, 0, 1};
+  macvlan.mac = down.mac = {0x02, 0, 0, 0, 0, 2};
+  down.mac[5] = 3;
+  macvlan.macvlan = down.macvlan = true;
+  for (const InterfaceSetup& each : {macvlan, down, vlan, untagged}) builder.add_interface(each);
+  const auto snapshot = finish(builder);
+  const PortView& view = snapshot->ports[9];
+  EXPECT_EQ(view.untagged, 0);
+  EXPECT_EQ((*view.vlans)[5], 1);
+  EXPECT_EQ(view.down, nullptr);
+  ASSERT_NE(view.stations, nullptr);
+  EXPECT_EQ(view.stations->size(), 2u);
+  ASSERT_NE(view.station(kFirst), nullptr);
+  EXPECT_EQ(view.station(kFirst)->interface(5), 1);
+  EXPECT_EQ(view.station(kFirst)->interface(0), kNoInterface);
+  ASSERT_NE(view.station(kSecond), nullptr);
+  EXPECT_EQ(view.station(kSecond)->interface(0), 2);
+  EXPECT_EQ(view.station(view.mac), nullptr);
+}
+
 TEST(SnapshotBuilder, APortHasTheFeaturesOfItsOwnInterfaces) {
   SnapshotBuilder builder(1);
   for (const PortId id : {PortId(0), PortId(1), PortId(2)}) builder.add_port(port(id, {0}));

@@ -87,6 +87,26 @@ TEST(DecodeLink, ReadsTheTableOfAVrfAndWhoIsInIt) {
   EXPECT_EQ(event.link.vrf_table, 0u);
 }
 
+// Of a mode in which a macvlan has an address of its own.
+TEST(DecodeLink, ReadsTheParentOfAMacvlan) {
+  ifinfomsg head{};
+  head.ifi_index = 9;
+  for (const uint32_t mode : {MACVLAN_MODE_BRIDGE, MACVLAN_MODE_PRIVATE, MACVLAN_MODE_PASSTHRU}) {
+    MessageBuilder macvlan(RTM_NEWLINK);
+    macvlan.head(head).text(IFLA_IFNAME, "vrrp.51").put(IFLA_LINK, 12);
+    macvlan.nest(IFLA_LINKINFO, [&](MessageBuilder& info) {
+      info.text(IFLA_INFO_KIND, "macvlan").nest(IFLA_INFO_DATA, [&](MessageBuilder& data) {
+        data.put(IFLA_MACVLAN_MODE, mode);
+      });
+    });
+    const auto bytes = macvlan.bytes();
+    LinkEvent event;
+    ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
+    EXPECT_EQ(event.link.parent, mode == MACVLAN_MODE_PASSTHRU ? 0 : 12);
+    EXPECT_EQ(event.link.vlan, 0);
+  }
+}
+
 TEST(DecodeLink, IgnoresBridgePortMessages) {
   ifinfomsg head{};
   head.ifi_family = AF_BRIDGE;

@@ -169,6 +169,74 @@ TEST(Classify, LooksAtTheMac) {
             Reason::kNotForUs);
 }
 
+// A macvlan's, untagged and on a VLAN, beside the port's own.
+constexpr MacAddress kMacvlan = {0x00, 0x00, 0x5e, 0x00, 0x01, 0x33};
+constexpr MacAddress kVlanMac = {0x02, 7, 7, 7, 7, 7};
+
+Bed bed_with_stations() {
+  Bed bed;
+  auto vlans = std::make_shared<std::array<InterfaceId, 4096>>();
+  vlans->fill(kNoInterface);
+  (*vlans)[100] = 3;
+  const auto word = [](const MacAddress& mac) {
+    uint64_t value = 0;
+    std::memcpy(&value, mac.data(), mac.size());
+    return value;
+  };
+  std::vector<StationView> stations = {{word(kMacvlan), 2, nullptr},
+                                       {word(kVlanMac), kNoInterface, vlans}};
+  std::sort(stations.begin(), stations.end(),
+            [](const StationView& a, const StationView& b) { return a.mac < b.mac; });
+  bed.port().stations = std::make_shared<const std::vector<StationView>>(stations);
+  bed.snapshot.interfaces[2].up = bed.snapshot.interfaces[3].up = true;
+  return bed;
+}
+
+TEST(Classify, TakesWhatIsForAnotherAddressOfThePort) {
+  Bed bed = bed_with_stations();
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kMacvlan})).interface, 2);
+  EXPECT_EQ(verdict(bed, ipv6_frame({.to = kMacvlan})).interface, 2);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kVlanMac, .vlan = 100})).interface, 3);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.vlan = 100})).interface, 1);
+  EXPECT_EQ(verdict(bed, ipv4_frame()).interface, 0);
+  // Only where it is, and not what is another's.
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kMacvlan, .vlan = 100})).reason, Reason::kNotForUs);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kVlanMac})).reason, Reason::kNotForUs);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kHostMac})).reason, Reason::kNotForUs);
+  // VRRP's routers have an address in common, the port's is nobody else's.
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kMacvlan, .from = kMacvlan})).reason, Reason::kNone);
+  EXPECT_EQ(verdict(bed, ipv4_frame({.to = kMacvlan, .from = kPortMac})).reason, Reason::kLooped);
+}
+
+// Whatever the first packet is for, which the fast loop goes by.
+TEST(Classify, SeveralAddressesInOneBurst) {
+  for (const MacAddress& first : {kPortMac, kMacvlan, kVlanMac, kHostMac}) {
+    Bed bed = bed_with_stations();
+    static Chunk chunk;
+    chunk.count = 0;
+    unsigned wanted[4] = {}, refused = 0;
+    for (unsigned i = 0; i < 40; ++i) {
+      const MacAddress to =
+          i == 0 ? first : std::array{kMacvlan, kMacvlan, kPortMac, kHostMac}[i % 4];
+      chunk.packets[chunk.count++] = packet(ipv4_frame({.to = to}));
+      if (to == kPortMac) ++wanted[0];
+      if (to == kMacvlan) ++wanted[2];
+      refused += to == kHostMac || to == kVlanMac;
+    }
+    classify<kFeatureVlan>(chunk, bed.port(), bed.snapshot);
+    EXPECT_EQ(chunk.refused_count, refused);
+    EXPECT_EQ(chunk.v4.count, 40 - refused);
+    for (unsigned i = 0; i < chunk.v4.count; ++i) {
+      const uint8_t* const frame = rte_pktmbuf_mtod(chunk.v4.packets[i], const uint8_t*);
+      const bool own = std::equal(kPortMac.begin(), kPortMac.end(), frame);
+      EXPECT_EQ(chunk.v4.ingress[i].interface(), own ? 0 : 2);
+      --wanted[own ? 0 : 2];
+    }
+    EXPECT_EQ(wanted[0] + wanted[2], 0u);
+    for (unsigned i = 0; i < 40; ++i) rte_pktmbuf_free(chunk.packets[i]);
+  }
+}
+
 TEST(Classify, FindsTheVlan) {
   Bed bed;
   const Verdict tagged = verdict(bed, ipv4_frame({.vlan = 100}));

@@ -100,6 +100,8 @@ class HeaderKernelsTest : public testing::TestWithParam<lookup::Isa> {
   }
 
   HeaderKernels kernels_{1, nullptr};
+  classify_detail::PortFacts facts() { return classify_detail::PortFacts(bed_.port()); }
+
   Bed bed_;
   std::unique_ptr<Chunk> one_ = std::make_unique<Chunk>(), many_ = std::make_unique<Chunk>();
   unsigned seed_ = static_cast<unsigned>(test_seed());
@@ -162,7 +164,7 @@ TEST_P(HeaderKernelsTest, TakesWholeGroupsToTheLastPacketOfAChunk) {
   const std::vector<Frame> frames(kChunkSize, ipv4_frame());
   fill(*many_, frames);
   many_->v4.count = many_->v6.count = 0;
-  EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), kChunkSize);
+  EXPECT_EQ(classify_detail::clear_groups(*many_, facts(), 0, kernels_), kChunkSize);
   EXPECT_EQ(many_->v4.count, kChunkSize);
   free_all(*many_);
   for (const bool mixed : {false, true}) {
@@ -170,7 +172,7 @@ TEST_P(HeaderKernelsTest, TakesWholeGroupsToTheLastPacketOfAChunk) {
     for (unsigned i = 0; mixed && i < kChunkSize; i += 3) six[i] = ipv4_frame();
     fill(*many_, six);
     many_->v4.count = many_->v6.count = 0;
-    EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), kChunkSize);
+    EXPECT_EQ(classify_detail::clear_groups(*many_, facts(), 0, kernels_), kChunkSize);
     EXPECT_EQ(many_->v4.count + many_->v6.count, kChunkSize);
     free_all(*many_);
   }
@@ -185,7 +187,7 @@ TEST_P(HeaderKernelsTest, StopsAtTheGroupThatIsNotInOrder) {
   frames[kernels_.lanes + 1][24] ^= 1;
   fill(*many_, frames);
   many_->v4.count = many_->v6.count = 0;
-  EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), kernels_.lanes);
+  EXPECT_EQ(classify_detail::clear_groups(*many_, facts(), 0, kernels_), kernels_.lanes);
   EXPECT_EQ(many_->v4.count, kernels_.lanes);
   free_all(*many_);
 }
@@ -195,7 +197,7 @@ TEST_P(HeaderKernelsTest, LeavesSegmentsToTheLoop) {
   rte_pktmbuf_free(many_->packets[1]);
   many_->packets[1] = packet(ipv4_frame({.payload_bytes = 1000}), {500});
   many_->v4.count = many_->v6.count = 0;
-  EXPECT_EQ(classify_detail::clear_groups(*many_, bed_.port(), 0, kernels_), 0u);
+  EXPECT_EQ(classify_detail::clear_groups(*many_, facts(), 0, kernels_), 0u);
   classify<0>(*many_, bed_.port(), bed_.snapshot, kernels_);
   EXPECT_EQ(many_->v4.count, kernels_.lanes);
   free_all(*many_);
