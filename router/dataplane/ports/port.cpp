@@ -363,8 +363,8 @@ bool Port::always_promiscuous() const {
 
 void Port::accept_macs(const std::vector<MacAddress>& wanted) {
   if (accepted_ == wanted || always_promiscuous()) return;
-  const auto is_new = [](const auto& mac, const auto& among) {
-    return std::find(among.begin(), among.end(), mac) == among.end();
+  const auto is_new = [](const auto& one, const auto& among) {
+    return std::find(among.begin(), among.end(), one) == among.end();
   };
   const auto as_ether = [](const MacAddress& mac) {
     rte_ether_addr address;
@@ -382,10 +382,12 @@ void Port::accept_macs(const std::vector<MacAddress>& wanted) {
     if (code == 0 || accepts_all_ || config_.promiscuous) continue;
     if (config_.kind == config::DeviceKind::kVdev) continue;  // takes all that it is sent
     accepts_all_ = rte_eth_promiscuous_enable(id_) == 0;
-    refuse(fmt::format(
+    std::string sentence = fmt::format(
         "MAC {}: the driver {} says {}; {}", to_string(mac), driver_, dpdk_error(code),
-        accepts_all_ ? "promiscuous mode takes its place" : "what is for it does not come in"));
-    spdlog::warn("port {}: {}", config_.name, refused_.back());
+        accepts_all_ ? "promiscuous mode takes its place" : "what is for it does not come in");
+    if (!is_new(sentence, refused_)) continue;  // VRRP's come and go
+    spdlog::warn("port {}: {}", config_.name, sentence);
+    refuse(std::move(sentence));
   }
   if (wanted.empty() && std::exchange(accepts_all_, false) && !config_.promiscuous)
     (void)rte_eth_promiscuous_disable(id_);
@@ -393,7 +395,7 @@ void Port::accept_macs(const std::vector<MacAddress>& wanted) {
 }
 
 Result<void> Port::set_promiscuous(bool on) {
-  if (always_promiscuous()) return {};
+  if (always_promiscuous() || (!on && accepts_all_)) return {};
   const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
   if (code == 0) return {};
   return fail(fmt::format("port {}: promiscuous mode: the driver {} says {}", config_.name, driver_,
