@@ -82,7 +82,8 @@ add_cxx gpu_offload/devices/open.cpp "-DHECTO_CUDA_PLUGIN_PATH='\"$out/libhecto_
 add_cxx base/secret_memory.cpp
 add_cxx bench/lib/synthetic_table.cpp
 add_cxx bench/lib/destinations.cpp
-for source in crossover energy measure offload report workload; do add_cxx "bench/offload/$source.cpp"; done
+add_cxx bench/lib/energy.cpp
+for source in crossover measure offload report workload; do add_cxx "bench/offload/$source.cpp"; done
 add_cxx bench/offload/device_main.cpp ${gpu:+-DHECTO_OFFLOAD_CUDA}
 if [ -n "$gpu" ]; then
   arch=$(nvidia-smi -i "$gpu" --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' || true)

@@ -1,5 +1,9 @@
 """Look-ups and ESP on a device: here CPU threads that run the device's functions, driven as a GPU is."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -183,3 +187,12 @@ def test_without_a_gpu_auto_is_none_and_a_gpu_by_name_is_refused(lab):
     assert second.process.wait(20) == 1
     assert "offload.device: cuda:0" in second.log()
     second.process = None
+
+
+def test_the_script_for_a_gpu_machine_builds(tmp_path):
+    """Of the sources alone, without meson and DPDK, as it is on a machine that only has a compiler."""
+    root = Path(__file__).parents[2]
+    run = subprocess.run([root / "bench" / "offload" / "device.sh"], cwd=root, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, timeout=300,
+                         env={**os.environ, "OUT": str(tmp_path), "DEVICE": "host", "BUILD_ONLY": "1"})
+    assert run.returncode == 0 and "built: " in run.stdout, run.stdout
