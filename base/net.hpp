@@ -16,7 +16,8 @@ struct MacAddress : std::array<uint8_t, 6> {};
 std::string to_string(const MacAddress& mac);                        // 02:00:00:00:00:01
 std::optional<MacAddress> parse_mac_address(std::string_view text);  // the same, in either case
 
-using PortId = Id<struct PortKind, uint16_t>;    // DPDK's number
+using PortId = Id<struct PortKind, uint16_t>;  // DPDK's number
+inline constexpr PortId kNoPort = 0xffff;
 using QueueId = Id<struct QueueKind, uint16_t>;  // of a port: to receive from, or to transmit on
 // Index of an L3 interface (a port, or a VLAN of a port) in the router's tables. Dense, reused.
 using InterfaceId = Id<struct InterfaceKind, uint16_t>;

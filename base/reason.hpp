@@ -40,6 +40,9 @@ enum class Reason : uint8_t {
   kPolicyRule,     // a policy rule of Linux may send it by another table
   kRedirect,       // leaves by the interface that it came in by: Linux tells its sender so
   kOtherProtocol,  // any other EtherType: LLDP, LACP, MPLS
+  // Of a port of a bridge of Linux (IEEE 802.1Q §8).
+  kBridgeLearn,  // from a station that is not known there: Linux learns it
+  kBridgeFlood,  // to a group, or to a station that is not known: Linux floods it
   // Drops.
   kTruncated,        // shorter than its headers, or than its headers say
   kBadVersion,       // IP version does not match the EtherType
@@ -48,21 +51,26 @@ enum class Reason : uint8_t {
   kBadChecksum,      // IPv4 header checksum
   kMartianSource,    // RFC 1812 §5.3.7, RFC 6890
   kMartianDestination,
-  kLooped,         // our own source MAC, or source equals destination
-  kNotForUs,       // another station's MAC
-  kUnknownVlan,    // no interface for this tag
-  kInterfaceDown,  // ingress or egress interface is down
-  kBlackhole,      // a route of type blackhole
-  kUrpf,           // no (strict: no such) route back to the source
-  kNotForwarding,  // Linux's switches say that its ingress interface forwards nothing
-  kSplitHeader,    // headers not in the first segment
-  kNoLinux,        // to be punted, but there is no Linux side
-  kPuntQueueFull,  // the slow path does not keep up
-  kTapFull,        // Linux did not take the packet from the TAP
-  kBadFragment,    // to be cut, and its last byte would lie beyond 65,535 (RFC 791 §3.2)
-  kFragmentMbuf,   // to be cut, and the pool had no buffers for its fragments
-  kTransmitFull,   // the port's transmit queue is full
-  kSpreadFull,     // the worker that its flow is spread to does not keep up
+  kLooped,          // our own source MAC, or source equals destination
+  kNotForUs,        // another station's MAC
+  kBridgeBlocked,   // by the state of a port of a bridge (STP), or between isolated ones
+  kBridgeSamePort,  // its station is on the port that it came in by
+  kBridgeVlan,      // its VLAN is not one of the port's, ingress or egress
+  kBridgeFull,      // from a station that is not known, and no more are learned there
+  kBridgeTooLong,   // longer than the egress port takes
+  kUnknownVlan,     // no interface for this tag
+  kInterfaceDown,   // ingress or egress interface is down
+  kBlackhole,       // a route of type blackhole
+  kUrpf,            // no (strict: no such) route back to the source
+  kNotForwarding,   // Linux's switches say that its ingress interface forwards nothing
+  kSplitHeader,     // headers not in the first segment
+  kNoLinux,         // to be punted, but there is no Linux side
+  kPuntQueueFull,   // the slow path does not keep up
+  kTapFull,         // Linux did not take the packet from the TAP
+  kBadFragment,     // to be cut, and its last byte would lie beyond 65,535 (RFC 791 §3.2)
+  kFragmentMbuf,    // to be cut, and the pool had no buffers for its fragments
+  kTransmitFull,    // the port's transmit queue is full
+  kSpreadFull,      // the worker that its flow is spread to does not keep up
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

@@ -133,6 +133,8 @@ struct TablesConfig {
   Ipv4Engine ipv4_engine = Ipv4Engine::kAuto;
   std::optional<uint64_t> memory_bytes;  // of one family's FIB on one socket; default: no limit
   uint32_t groups = 16384;               // next-hop groups
+  uint32_t bridge_stations = 65536;      // that are switched to; Linux learns no more than that
+  uint32_t bridge_stations_per_port = 16384;
   bool operator==(const TablesConfig&) const = default;
 };
 

@@ -204,6 +204,11 @@ constexpr Key<TablesConfig> kTables[] = {
       "Most that one family's table takes on each socket. auto: no limit.").or_auto(),
   integer<&TablesConfig::groups>("groups", {16, 32768}, kRestart,
       "Next-hop groups: distinct next hops and ECMP sets."),
+  integer<&TablesConfig::bridge_stations>("bridge_stations", {64, 1'048'576}, kRestart,
+      "Stations (MAC addresses) that all bridges of Linux may learn; what is from others is dropped "
+      "as bridge_full unless it is for one that is known."),
+  integer<&TablesConfig::bridge_stations_per_port>("bridge_stations_per_port", {16, 1'048'576},
+      kRestart, "The same, behind one port."),
 };
 
 constexpr Key<OffloadConfig> kOffload[] = {

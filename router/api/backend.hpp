@@ -40,6 +40,7 @@ enum class Noun : uint8_t {
   kSummary,
   kPorts,
   kBonds,
+  kBridges,
   kInterfaces,
   kNeighbors,
   kRules,

@@ -223,14 +223,23 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},     {"/v1/ports", Noun::kPorts},
-    {"/v1/bonds", Noun::kBonds},         {"/v1/interfaces", Noun::kInterfaces},
-    {"/v1/neighbors", Noun::kNeighbors}, {"/v1/rules", Noun::kRules},
-    {"/v1/tables", Noun::kTables},       {"/v1/nexthops", Noun::kNextHops},
-    {"/v1/workers", Noun::kWorkers},     {"/v1/offload", Noun::kOffload},
-    {"/v1/ipsec", Noun::kIpsec},         {"/v1/drops", Noun::kDrops},
-    {"/v1/pools", Noun::kPools},         {"/v1/config", Noun::kConfig},
-    {"/v1/plan", Noun::kPlan},           {"/v1/punt", Noun::kPunt},
+    {"/v1/summary", Noun::kSummary},
+    {"/v1/ports", Noun::kPorts},
+    {"/v1/bonds", Noun::kBonds},
+    {"/v1/bridges", Noun::kBridges},
+    {"/v1/interfaces", Noun::kInterfaces},
+    {"/v1/neighbors", Noun::kNeighbors},
+    {"/v1/rules", Noun::kRules},
+    {"/v1/tables", Noun::kTables},
+    {"/v1/nexthops", Noun::kNextHops},
+    {"/v1/workers", Noun::kWorkers},
+    {"/v1/offload", Noun::kOffload},
+    {"/v1/ipsec", Noun::kIpsec},
+    {"/v1/drops", Noun::kDrops},
+    {"/v1/pools", Noun::kPools},
+    {"/v1/config", Noun::kConfig},
+    {"/v1/plan", Noun::kPlan},
+    {"/v1/punt", Noun::kPunt},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {

@@ -43,6 +43,8 @@ constexpr Noun kNouns[] = {
      {{{"[NAME]", "link, rates and losses; offloads asked and given; what the driver refused"}}}},
     {"bonds",
      {{{"[NAME]", "members, who is at their other end, packets, and what is wrong with them"}}}},
+    {"bridges",
+     {{{"", "Linux's bridges: ports, states, stations, and who switches: hecto or Linux"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",

@@ -176,6 +176,8 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.vlan = interface.vlan;
   setup.mac = interface.mac;
   setup.macvlan = interface.parent != kNoInterface;
+  setup.bridged = interface.bridged;
+  setup.attached = interface.attached;
   setup.up = up;
   setup.urpf = interface.urpf;
   setup.counters = interface.counters;
@@ -235,6 +237,15 @@ void DpdkForwardingPlane::set_punt_sessions(std::shared_ptr<const PuntSessions> 
 void DpdkForwardingPlane::set_rules(std::shared_ptr<const RuleTables> rules) {
   changed_ |= dataplane_->settings().rules != rules;
   dataplane_->settings().rules = std::move(rules);
+}
+
+void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
+  changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
+  dataplane_->settings().bridges = std::move(bridges);
+}
+
+std::shared_ptr<lookup::MacTable> DpdkForwardingPlane::make_station_table(size_t entries) {
+  return dataplane_->make_station_table(entries);
 }
 
 void DpdkForwardingPlane::use_ipsec(bool used) {

@@ -21,8 +21,13 @@
 #include "router/dataplane/ports/bond_status.hpp"
 #include "router/dataplane/ports/port.hpp"
 
+namespace hecto::lookup {
+class MacTable;
+}
+
 namespace hecto::router {
 
+struct BridgeViews;
 class CaptureUse;
 class PuntSessions;
 class TraceSession;
@@ -117,6 +122,9 @@ class ForwardingPlane {
   virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
   // Linux's policy rules; null: its usual ones.
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
+  // Bridges of Linux whose ports switch; null: none.
+  virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
+  virtual std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
   virtual void close(bool closed) = 0;    // whether all that comes in is dropped as not_ready
   virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;    // null: none

@@ -322,12 +322,69 @@ void InterfaceControl::take_checks(Interface& macvlan, const Interface& parent) 
   macvlan.counters = parent.counters;
 }
 
+void InterfaceControl::set_bridged(InterfaceId id, bool bridged) {
+  Interface* const interface = table_.find(id);
+  if (interface == nullptr || interface->bridged == bridged) return;
+  interface->bridged = bridged;
+  if (bridged) interface->linux_only = false;
+  if (const auto port = plane_.port(interface->port_name))
+    if (auto done =
+            plane_.set_promiscuous(interface->port_name, bridged || port->config.promiscuous);
+        !done)
+      notes_.add(fmt::format("port {}: a bridge's, but it takes only what is for it: {}",
+                             interface->port_name, done.error().message));
+  refresh(*interface);
+  update_twins();
+}
+
+void InterfaceControl::adopt_bridge(const LinuxLink& bridge, const std::vector<LinuxLink>& on_it) {
+  if (table_.by_ifindex(bridge.ifindex) == nullptr) {
+    Interface interface;
+    interface.name = bridge.name;
+    interface.port = kNoPort;
+    interface.bridge = bridge.ifindex;
+    interface.made_by_linux = true;
+    interface.mac = bridge.mac;
+    interface.mtu = 65535;  // Linux's counts
+    interface.ifindex = bridge.ifindex;
+    if (auto added = add(interface); !added) {
+      notes_.add(added.error().message);
+      return;
+    }
+    spdlog::info("interface {}: a bridge, made in Linux", bridge.name);
+  }
+  for (const LinuxLink& link : on_it)
+    if (table_.by_ifindex(link.ifindex) == nullptr) adopt_device(link);
+}
+
+void InterfaceControl::attach(InterfaceId id, std::vector<Attachment> attached) {
+  Interface& interface = *table_.find(id);
+  if (interface.attached == attached) return;
+  interface.attached = std::move(attached);
+  refresh(interface);
+}
+
+void InterfaceControl::drop(InterfaceId id) {
+  if (const Interface* const interface = table_.find(id)) {
+    spdlog::info("interface {}: its bridge is Linux's alone", interface->name);
+    remove(id);
+    update_twins();
+  }
+}
+
 // A VLAN device or a macvlan that somebody made on one of our TAPs is an interface of ours.
 void InterfaceControl::adopt_device(const LinuxLink& link) {
   const Interface* parent = table_.by_ifindex(link.parent);
   const bool macvlan = link.vlan == 0;
   if (parent == nullptr || (macvlan ? parent->parent != kNoInterface : parent->vlan != 0)) return;
-  if (const Interface* taken = macvlan ? nullptr : table_.find(parent->port, link.vlan)) {
+  if (macvlan && parent->bridge != 0) {
+    notes_.add(
+        fmt::format("Linux's {}: a macvlan on the bridge {}; left alone", link.name, parent->name));
+    return;
+  }
+  const bool of_port = parent->bridge == 0;
+  if (const Interface* taken =
+          macvlan || !of_port ? nullptr : table_.find(parent->port, link.vlan)) {
     notes_.add(fmt::format("Linux's {}: VLAN {} of {} is {} already; left alone", link.name,
                            link.vlan, parent->name, taken->name));
     return;
@@ -336,6 +393,7 @@ void InterfaceControl::adopt_device(const LinuxLink& link) {
   interface.name = link.name;
   interface.port_name = parent->port_name;
   interface.port = parent->port;
+  interface.bridge = parent->bridge;
   interface.vlan = macvlan ? parent->vlan : link.vlan;
   interface.made_by_linux = true;
   if (macvlan) {

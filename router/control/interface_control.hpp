@@ -76,6 +76,12 @@ class InterfaceControl {
   bool watch();
   // What of Linux's devices the fast path does not carry, a line each.
   std::vector<std::string> lines() const;
+  // Of bridges of Linux (BridgeControl): a port whose frames are a bridge's; the bridge's own
+  // interface and those of VLAN devices on it; by which ports these have packets.
+  void set_bridged(InterfaceId id, bool bridged);
+  void adopt_bridge(const LinuxLink& bridge, const std::vector<LinuxLink>& on_it);
+  void attach(InterfaceId id, std::vector<Attachment> attached);
+  void drop(InterfaceId id);
   void follow_switches();    // Linux's sysctls, once a second
   void refresh_addresses();  // those that Linux changed, for who answers from them
 

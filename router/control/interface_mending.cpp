@@ -149,7 +149,8 @@ std::vector<std::string> InterfaceControl::lines() const {
   std::vector<std::string> lines;
   for (const auto& [id, interface] : table_.all()) {
     const LinuxLink* const master = routing_.interfaces().master_of(interface);
-    if (master != nullptr && routing_.interfaces().vrf_of(interface) == nullptr)
+    if (master != nullptr && !interface.bridged &&
+        routing_.interfaces().vrf_of(interface) == nullptr)
       lines.push_back(
           fmt::format("interface {}: in Linux it is a port of {} ({}): what goes by {} "
                       "Linux forwards, at its speed",
@@ -160,7 +161,8 @@ std::vector<std::string> InterfaceControl::lines() const {
 
 void InterfaceControl::tell_masters() {
   for (auto& [id, interface] : table_.all()) {
-    const bool linux_only = routing_.interfaces().master_of(interface) != nullptr &&
+    const bool linux_only = !interface.bridged &&
+                            routing_.interfaces().master_of(interface) != nullptr &&
                             routing_.interfaces().vrf_of(interface) == nullptr;
     if (std::exchange(interface.linux_only, linux_only) != linux_only) refresh(interface);
   }

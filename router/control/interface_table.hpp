@@ -20,10 +20,12 @@ struct Interface : InterfaceState {
   UrpfMode urpf = UrpfMode::kOff;
   bool clamps_mss = false;
   bool counters = false;
-  InterfaceSwitches switches;  // of its twin
-  bool linux_only = false;     // in Linux it is a port of a bridge or a bond
-  bool has_twin = false;       // a TAP of its own
-  bool twin_gone = false;      // deleted in Linux or moved elsewhere, and not made again yet
+  InterfaceSwitches switches;        // of its twin
+  bool linux_only = false;           // in Linux it is a port of a bridge or a bond
+  bool bridged = false;              // a port of a bridge that is switched here
+  std::vector<Attachment> attached;  // of a bridge's interface
+  bool has_twin = false;             // a TAP of its own
+  bool twin_gone = false;            // deleted in Linux or moved elsewhere, and not made again yet
   // What Linux said last of its twin; empty and zero: nothing yet.
   std::string twin_name;
   MacAddress twin_mac{};

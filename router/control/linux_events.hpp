@@ -33,6 +33,15 @@ class LinuxEventFanOut final : public LinuxEvents {
   void link(const LinuxLink& link, bool removed) override;
   void address(const LinuxAddress& address, bool removed) override;
   void neighbor(const LinuxNeighbor& neighbor, bool removed) override;
+  void bridge_port(int ifindex, const LinuxBridgePort& port) override {
+    routing_.bridge_port(ifindex, port);
+  }
+  void bridge_vlans(const LinuxBridgeVlans& vlans, bool removed) override {
+    routing_.bridge_vlans(vlans, removed);
+  }
+  void fdb_entry(const LinuxFdbEntry& entry, bool removed) override {
+    routing_.fdb_entry(entry, removed);
+  }
   void nexthop_object(const NextHopObject& object, bool removed) override;
   bool names_nexthop_object(uint32_t id) const override {
     return routing_.names_nexthop_object(id);

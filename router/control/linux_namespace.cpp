@@ -232,7 +232,11 @@ void LinuxNamespace::deliver(const InterfaceTable& interfaces) {
   auto list = std::make_shared<TwinList>();
   list->by_interface.assign(kMaxInterfaceId + 1, nullptr);
   for (const auto& [id, twin] : twins_)
-    if (!suspended_.contains(id)) list->twins.push_back(twin);
+    if (!suspended_.contains(id)) {
+      list->twins.push_back(twin);
+      const Interface* const bridged = interfaces.find(id);
+      if (bridged != nullptr && bridged->bridged) list->by_port[twin->port] = twin.get();
+    }
   for (const auto& [id, interface] : interfaces.all()) {
     const auto twin = twins_.find(interfaces.twin_of(interface));
     if (twin != twins_.end() && !suspended_.contains(twin->first))
@@ -260,6 +264,10 @@ Result<void> LinuxNamespace::remove_neighbor(int ifindex, const IpAddress& addre
 
 Result<void> LinuxNamespace::probe_neighbor(int ifindex, const IpAddress& address) {
   return requests_.probe_neighbor(ifindex, address);
+}
+
+Result<void> LinuxNamespace::hear_station(int port, uint16_t vlan, const MacAddress& mac) {
+  return requests_.hear_station(port, vlan, mac);
 }
 
 std::vector<std::string> LinuxNamespace::write_routes(const std::vector<Route>& routes,

@@ -59,6 +59,7 @@ class LinuxNamespace final : public LinuxSide {
   Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,
                                       const MacAddress& mac) override;
   Result<void> remove_neighbor(int ifindex, const IpAddress& address) override;
+  Result<void> hear_station(int port, uint16_t vlan, const MacAddress& mac) override;
   Result<void> probe_neighbor(int ifindex, const IpAddress& address) override;
   std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override;
   bool adopted() const override { return adopted_; }

@@ -49,6 +49,10 @@ class LinuxSide {
   virtual Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,
                                               const MacAddress& mac) = 0;
   virtual Result<void> remove_neighbor(int ifindex, const IpAddress& address) = 0;
+  // A bridge's station was heard on its port.
+  virtual Result<void> hear_station(int /*port*/, uint16_t /*vlan*/, const MacAddress&) {
+    return {};
+  }
   virtual Result<void> probe_neighbor(int ifindex, const IpAddress& address) = 0;
   // Each refusal is a line for the log.
   virtual std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) = 0;

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <utility>
 
+#include "router/control/bridge_control.hpp"
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
@@ -145,7 +146,10 @@ void Router::turn(int timeout_ms) {
     }
   }
   late_files_->tick(parts());
-  if (linux_ && linux_->mirror_known()) rules_->tick();
+  if (linux_ && linux_->mirror_known()) {
+    bridges_->tick();
+    rules_->tick();
+  }
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -211,6 +215,7 @@ void Router::housekeeping() {
     // Also where nothing is to be read: a socket that has gone wakes nobody.
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
+    if (bridges_) bridges_->tick_second();
     watch_ipsec();
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
@@ -283,6 +288,10 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), troubled.begin(), troubled.end());
   const std::vector<std::string> by_interfaces = interfaces_->lines();
   lines.insert(lines.end(), by_interfaces.begin(), by_interfaces.end());
+  if (bridges_) {
+    const std::vector<std::string> by_bridges = bridges_->lines();
+    lines.insert(lines.end(), by_bridges.begin(), by_bridges.end());
+  }
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());
   const std::vector<std::string> kept = persist_->lines();

@@ -31,6 +31,7 @@ struct Topology;
 
 namespace hecto::router {
 
+class BridgeControl;
 class CaptureControl;
 class CarrierNews;
 class Dataplane;
@@ -114,6 +115,7 @@ class Router {
   const OffloadWatch& offload_watch() const { return *offload_watch_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
+  const BridgeControl* bridges() const { return bridges_.get(); }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
 
  private:
@@ -181,6 +183,7 @@ class Router {
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;
   std::unique_ptr<LinuxNamespace> linux_;       // null: static mode
+  std::unique_ptr<BridgeControl> bridges_;      // null: static mode
   std::unique_ptr<NeighborControl> neighbors_;  // null: static mode
   std::unique_ptr<PuntControl> punt_;           // null: static mode
   std::unique_ptr<XfrmControl> xfrm_;           // null where Linux has none, or it is not wanted

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/file/words.hpp"
+#include "router/control/bridge_control.hpp"
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
@@ -191,6 +192,8 @@ Result<void> Router::start_linux_side() {
   interfaces_->attach(*linux_);
   routes_->attach(*linux_);
   watch(linux_->fd());
+  bridges_ =
+      std::make_unique<BridgeControl>(routing(), *interfaces_, *plane_, *linux_, running_->config);
   neighbors_ = std::make_unique<NeighborControl>(*linux_, routing(), *notes_);
   neighbors_->raise_limits();
   punt_ = std::make_unique<PuntControl>(linux_->space(), *plane_, *notes_);

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <thread>
 
+#include "router/dataplane/core/bridge_views.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/nic_crypto/sessions.hpp"
 #include "router/dataplane/offload/offload.hpp"
@@ -189,7 +191,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
 void Dataplane::accept_macs() {
   std::map<PortId, std::vector<MacAddress>> wanted;
   for (const auto& [id, interface] : interfaces_)
-    if (interface.up && interface.mac != MacAddress{})
+    if (interface.up && interface.mac != MacAddress{} && interface.port != kNoPort)
       wanted[interface.port].push_back(interface.mac);
   for (const auto& [name, port] : ports_) {
     if (port.get() == paused_ || !port->running()) continue;
@@ -199,6 +201,13 @@ void Dataplane::accept_macs() {
     macs.erase(std::unique(macs.begin(), macs.end()), macs.end());
     port->accept_macs(macs);
   }
+}
+
+std::shared_ptr<lookup::MacTable> Dataplane::make_station_table(size_t entries) {
+  std::random_device seed;
+  return std::make_shared<lookup::MacTable>(entries, uint64_t{seed()} << 32 | seed(),
+                                            lookup::Memory::system(),
+                                            options_.workers.front().socket, tables_.qsbr());
 }
 
 void Dataplane::publish() {

@@ -31,6 +31,10 @@
 #include "router/dataplane/transmit_queues.hpp"
 #include "router/dataplane/worker.hpp"
 
+namespace hecto::lookup {
+class MacTable;
+}
+
 namespace hecto::router {
 
 class NicSessions;
@@ -75,6 +79,8 @@ class Dataplane {
   // What the next snapshot will say of everything else.
   using Settings = SnapshotSettings;
   Settings& settings() { return settings_; }
+  // For the stations of bridges. Its readers are the workers.
+  std::shared_ptr<lookup::MacTable> make_station_table(size_t entries);
   void publish();
   void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
 

@@ -2,6 +2,7 @@
 
 #include "lookup/first_level.hpp"
 #include "router/dataplane/offload/worker_offload.hpp"
+#include "router/dataplane/stages/bridge.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
@@ -181,6 +182,18 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
   };
   each(chunk.v4);
   each(chunk.v6);
+}
+
+// A port of a bridge of Linux: what it does not switch goes the way of all packets.
+void Pipeline::receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
+  const BridgeViews& bridges = *pipeline.snapshot_->bridges;
+  const PortId id(&port - pipeline.snapshot_->ports.data());
+  const uint64_t gone =
+      switch_frames(chunk, *bridges.ports[id], id, bridges, pipeline.transmitter_);
+  if (chunk.refused_count > 0) pipeline.refused_sink_.take_refused(chunk);
+  chunk.bytes = 0;
+  if (chunk.count > 0) entries_for(pipeline.features_of(port)).received(pipeline, chunk, port);
+  chunk.bytes += gone;
 }
 
 // Before all routes and policies are known nothing is forwarded. Linux may hear what a link lives
@@ -391,7 +404,10 @@ void Pipeline::use(const Snapshot& snapshot,
   entries_ = entries_for(features);
   for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
-    received_[port] = snapshot.closed ? receive_closed : entries_for(features_of(view)).received;
+    const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];
+    received_[port] = snapshot.closed ? receive_closed
+                      : bridged       ? receive_bridged
+                                      : entries_for(features_of(view)).received;
     const bool down = view.untagged == kNoInterface && view.down != nullptr;
     const InterfaceId untagged = down ? (*view.down)[0] : view.untagged;
     const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;

@@ -1,7 +1,8 @@
 // The packet's way through one thread, from a receive queue to a transmit queue.
 //
 //   receive()       a burst of one receive queue, or of what another worker has [spread] to this one
-//     received()      classify     which interface, which family, is it fit to be forwarded
+//     received()      [bridge]     between stations of a bridge: on to transmit
+//                     classify     which interface, which family, is it fit to be forwarded
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     look-up      destination -> next-hop group
@@ -129,6 +130,7 @@ class Pipeline {
   struct Compiled;  // the entries of a set of features
   static Entries entries_for(unsigned features) noexcept;
   unsigned features_of(const PortView& port) const noexcept;
+  static void receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     entry(*this, chunk);

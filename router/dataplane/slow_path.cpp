@@ -74,10 +74,11 @@ void SlowPath::refresh() {
 
 // Hands the frame to Linux; kNone when it took it.
 Reason SlowPath::write(const PuntEntry& entry) {
+  const rte_mbuf* packet = entry.packet;
   Twin* twin = entry.interface < twins_->by_interface.size() ? twins_->by_interface[entry.interface]
                                                              : nullptr;
+  if (twin == nullptr && packet->port < kMaxPorts) twin = twins_->by_port[packet->port];
   if (twin == nullptr) return Reason::kNoLinux;
-  const rte_mbuf* packet = entry.packet;
   const uint32_t bytes = packet->pkt_len;
   if (bytes > buffer_.size() || bytes < kEthernetBytes) return Reason::kTruncated;
   const auto* frame =

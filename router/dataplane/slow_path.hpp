@@ -42,7 +42,9 @@ struct Twin {
 
 struct TwinList {
   std::vector<std::shared_ptr<Twin>> twins;
-  std::vector<Twin*> by_interface;  // where to deliver; null: nowhere
+  std::vector<Twin*> by_interface;  // where to deliver; null: by the port, or nowhere
+  // Of what comes in by an interface of a bridge, which has no twin: its port's.
+  std::array<Twin*, kMaxPorts> by_port{};
 };
 
 class SlowPath final : RefusedSink {

@@ -20,6 +20,10 @@ void put_addresses(InterfaceView& view, const std::vector<IpPrefix>& addresses) 
   }
 }
 
+bool checks_sources(const InterfaceSetup& interface) {
+  return interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
+}
+
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(size_t workers) : snapshot_(std::make_unique<Snapshot>()) {
@@ -67,17 +71,17 @@ void SnapshotBuilder::add_spread(const PortSetup& port, QueueId queue,
     if (mine.port == port.id && mine.queue == queue) mine.spread = snapshot_->spreads.back().get();
 }
 
-void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface) {
+void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, uint16_t vlan, InterfaceId interface) {
   if (!table) {
     table = std::make_shared<ByVlan>();
     table->fill(kNoInterface);
   }
-  (*table)[interface.vlan] = interface.id;
+  (*table)[vlan] = interface;
 }
 
 void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
-  PortView& port = snapshot_->ports[interface.port];
-  if (!port.present) return;
+  const bool of_port = interface.port != kNoPort;
+  if (of_port && !snapshot_->ports[interface.port].present) return;
   InterfaceView& view = snapshot_->interfaces[interface.id];
   view.up = interface.up;
   view.urpf = interface.urpf;
@@ -92,37 +96,43 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.clamps_mss = interface.clamps_mss;
   snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);
-  const bool checks_sources =
-      interface.urpf != UrpfMode::kOff || interface.rp_filter != UrpfMode::kOff;
-  view.accepts_own = checks_sources && interface.accept_local;
+  view.accepts_own = checks_sources(interface) && interface.accept_local;
   if (view.accepts_own)
     for (const IpPrefix& own : interface.addresses)
       if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
+  if (interface.bridged) return;
+  if (of_port) attach(interface, {interface.port, interface.vlan});
+  for (const Attachment& to : interface.attached)
+    if (snapshot_->ports[to.port].present) attach(interface, to);
+}
+
+void SnapshotBuilder::attach(const InterfaceSetup& interface, const Attachment& to) {
+  PortView& port = snapshot_->ports[to.port];
   const bool forwards = interface.forwards4 && interface.forwards6 && !interface.linux_only;
-  if (checks_sources || !forwards) port.features |= kFeatureUrpf;
+  if (checks_sources(interface) || !forwards) port.features |= kFeatureUrpf;
   if (interface.counters) port.features |= kFeatureCounters;
-  if (interface.vlan != 0) port.features |= kFeatureVlan;
+  if (to.vlan != 0) port.features |= kFeatureVlan;
   snapshot_->features |= port.features;
-  if (interface.up) put_station(port, interface);
+  if (interface.up) put_station(interface, to);
   if (interface.macvlan) return;
   // Down: the fast loop clears nothing, `diagnose` names the reason.
   if (!interface.up)
-    put(down_[interface.port], interface);
-  else if (interface.vlan == 0)
+    put(down_[to.port], to.vlan, interface.id);
+  else if (to.vlan == 0)
     port.untagged = interface.id;
   else
-    put(vlans_[interface.port], interface);
+    put(vlans_[to.port], to.vlan, interface.id);
 }
 
-void SnapshotBuilder::put_station(const PortView& port, const InterfaceSetup& interface) {
+void SnapshotBuilder::put_station(const InterfaceSetup& interface, const Attachment& to) {
   uint64_t mac = 0;
   std::memcpy(&mac, interface.mac.data(), interface.mac.size());
-  if (mac == 0 || mac == port.mac) return;
-  Station& station = stations_[interface.port][mac];
-  if (interface.vlan == 0)
+  if (mac == 0 || mac == snapshot_->ports[to.port].mac) return;
+  Station& station = stations_[to.port][mac];
+  if (to.vlan == 0)
     station.untagged = interface.id;
   else
-    put(station.vlans, interface);
+    put(station.vlans, to.vlan, interface.id);
 }
 
 std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settings, bool linux_side,
@@ -154,6 +164,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->punt_pps = settings.punt_pps;
   snapshot_->punt_class_pps = settings.punt_class_pps;
   snapshot_->punt_sessions = settings.punt_sessions;
+  snapshot_->bridges = settings.bridges;
   snapshot_->rules = settings.rules;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;

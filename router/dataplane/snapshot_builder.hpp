@@ -17,10 +17,13 @@ namespace hecto::router {
 // An L3 interface as the data plane needs it.
 struct InterfaceSetup {
   InterfaceId id = kNoInterface;
-  PortId port = 0;
+  PortId port = 0;  // kNoPort: a bridge's
   uint16_t vlan = 0;
   MacAddress mac{};      // zero: the port's
   bool macvlan = false;  // another one has what comes for the port's address
+  bool bridged = false;  // its port's frames are a bridge's
+  // Of a bridge's interface: by which ports, and with which VLAN's tag (0: none), it has packets.
+  std::vector<Attachment> attached = {};
   bool up = false;
   UrpfMode urpf = UrpfMode::kOff;
   bool counters = false;
@@ -42,6 +45,7 @@ struct SnapshotSettings {
   std::array<uint32_t, kReasonCount> punt_pps{};
   std::array<uint32_t, kPuntClassCount> punt_class_pps{};
   std::shared_ptr<const PuntSessions> punt_sessions;
+  std::shared_ptr<const BridgeViews> bridges;
   std::shared_ptr<const RuleTables> rules;  // null: Linux's usual ones
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
@@ -86,8 +90,9 @@ class SnapshotBuilder {
   using ByVlan = std::array<InterfaceId, 4096>;
   using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
   void add_spread(const PortSetup& port, QueueId queue, const PortSetup::Spread& spread);
-  static void put(std::shared_ptr<ByVlan>& table, const InterfaceSetup& interface);
-  void put_station(const PortView& port, const InterfaceSetup& interface);
+  static void put(std::shared_ptr<ByVlan>& table, uint16_t vlan, InterfaceId interface);
+  void attach(const InterfaceSetup& interface, const Attachment& to);
+  void put_station(const InterfaceSetup& interface, const Attachment& to);
 
   std::unique_ptr<Snapshot> snapshot_;
   ByVlanOfPorts vlans_, down_;

@@ -66,6 +66,13 @@ struct Message {
   Bytes body;
 };
 
+// What follows the family's own header.
+template <typename Header>
+Bytes attributes_of(const Message& message) noexcept {
+  const size_t skip = NLMSG_ALIGN(sizeof(Header));
+  return message.body.size() > skip ? message.body.subspan(skip) : Bytes{};
+}
+
 class MessageWalker {
  public:
   explicit MessageWalker(Bytes datagram) noexcept : rest_(datagram) {}

@@ -14,18 +14,14 @@
 #include <cstddef>
 #include <string_view>
 
+#include "router/linux/decode_bridge.hpp"
+
 #ifndef IFF_LOWER_UP
 #define IFF_LOWER_UP 0x10000
 #endif
 
 namespace hecto::router {
 namespace {
-
-template <typename Header>
-Bytes attributes_of(const Message& message) noexcept {
-  const size_t skip = NLMSG_ALIGN(sizeof(Header));
-  return message.body.size() > skip ? message.body.subspan(skip) : Bytes{};
-}
 
 std::string_view text_of(Bytes payload) noexcept {
   const auto end = std::find(payload.begin(), payload.end(), uint8_t{0});
@@ -62,17 +58,23 @@ bool read_macvlan(Bytes data, int parent, LinuxLink& link) {
 }
 
 // Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id, of a VRF its
-// table.
+// table, of a bridge and a bridge's port what they are like.
 bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   AttributeWalker walker(linkinfo);
   Attribute attribute;
-  Bytes data;
+  Bytes data, port_data;
+  std::string_view port_kind;
   std::string& kind = link.kind;
   while (walker.next(attribute)) {
     if (attribute.type == IFLA_INFO_KIND) kind = text_of(attribute.payload);
     if (attribute.type == IFLA_INFO_DATA) data = attribute.payload;
+    if (attribute.type == IFLA_INFO_SLAVE_KIND) port_kind = text_of(attribute.payload);
+    if (attribute.type == IFLA_INFO_SLAVE_DATA) port_data = attribute.payload;
   }
   if (walker.malformed()) return false;
+  if (port_kind == "bridge" && !read_bridge_port(port_data, link.bridge_port.emplace()))
+    return false;
+  if (kind == "bridge") return read_bridge(data, link.bridge.emplace());
   if (kind == "xfrm") return read_if_id(data, link);
   if (kind == "vrf") return read_vrf(data, link);
   if (kind == "macvlan") return read_macvlan(data, parent, link);
@@ -126,13 +128,16 @@ MessageKind kind_of(const Message& message) noexcept {
   switch (message.header.nlmsg_type) {
     case RTM_NEWLINK:
     case RTM_DELLINK:
-      return family == AF_UNSPEC ? MessageKind::kLink : MessageKind::kOther;
+      return family == AF_UNSPEC || family == AF_BRIDGE ? MessageKind::kLink : MessageKind::kOther;
     case RTM_NEWADDR:
     case RTM_DELADDR:
       return MessageKind::kAddress;
     case RTM_NEWNEIGH:
     case RTM_DELNEIGH:
-      return MessageKind::kNeighbor;
+      return family == AF_BRIDGE ? MessageKind::kFdb : MessageKind::kNeighbor;
+    case RTM_NEWVLAN:
+    case RTM_DELVLAN:
+      return MessageKind::kBridgeVlan;
     case RTM_NEWNEXTHOP:
     case RTM_DELNEXTHOP:
       return MessageKind::kNextHop;
@@ -156,6 +161,7 @@ bool is_removal(const Message& message) noexcept {
     case RTM_DELNEXTHOP:
     case RTM_DELROUTE:
     case RTM_DELRULE:
+    case RTM_DELVLAN:
       return true;
     default:
       return false;

@@ -43,6 +43,8 @@ enum class MessageKind : uint8_t {
   kRoute4,
   kRoute6,
   kNeighbor,
+  kBridgeVlan,
+  kFdb,
   kSa,
   kPolicy,
   kOther

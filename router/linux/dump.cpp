@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
@@ -54,6 +55,13 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
       rule->family = phase.family;
       break;
     }
+    case MessageKind::kBridgeVlan: {
+      auto* vlan =
+          static_cast<br_vlan_msg*>(mnl_nlmsg_put_extra_header(header, sizeof(br_vlan_msg)));
+      vlan->family = phase.family;
+      break;
+    }
+    case MessageKind::kFdb:
     case MessageKind::kNeighbor: {
       auto* neighbor = static_cast<ndmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ndmsg)));
       neighbor->ndm_family = phase.family;
@@ -77,6 +85,8 @@ void put_family_header(nlmsghdr* header, const DumpPhase& phase) {
 
 std::vector<DumpPhase> dump_plan() {
   std::vector<DumpPhase> plan{{MessageKind::kLink, RTM_GETLINK, AF_UNSPEC, 0},
+                              {MessageKind::kBridgeVlan, RTM_GETVLAN, AF_BRIDGE, 0},
+                              {MessageKind::kFdb, RTM_GETNEIGH, AF_BRIDGE, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET, 0},
                               {MessageKind::kAddress, RTM_GETADDR, AF_INET6, 0},
                               {MessageKind::kNextHop, RTM_GETNEXTHOP, AF_UNSPEC, 0},

@@ -19,7 +19,7 @@ struct DumpPhase {
   int device = 0;  // routes: only those with a next hop on it, where the kernel filters; 0: all
 };
 
-// Links, addresses, next-hop objects, policy rules, routes of all tables, neighbors, in this order.
+// Links, VLANs and entries of bridges, addresses, next-hop objects, policy rules, routes of all tables, neighbors, in this order.
 std::vector<DumpPhase> dump_plan();
 // Next-hop objects, the local tables, and of all tables what leaves by these devices. Only where
 // the kernel picks (NETLINK_GET_STRICT_CHK, Linux 4.20).

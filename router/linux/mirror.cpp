@@ -12,6 +12,8 @@ constexpr unsigned kNextHopGroup = 32;
 constexpr unsigned kNextHopGroup = RTNLGRP_NEXTHOP;
 #endif
 
+constexpr unsigned kBridgeVlanGroup = RTNLGRP_BRVLAN;
+
 constexpr unsigned kGroups[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
                                 RTNLGRP_IPV4_RULE,  RTNLGRP_IPV6_RULE,   RTNLGRP_IPV4_ROUTE,
                                 RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH};
@@ -37,7 +39,8 @@ Result<MirrorBase::Sockets> NetlinkMirror::open_sockets(const NetworkNamespace& 
   for (const unsigned group : kGroups) {
     if (auto done = live->subscribe(group); !done) return tl::unexpected(done.error());
   }
-  // Linux before 5.3 has no next-hop objects.
+  // Linux before 5.6 does not tell of bridges' VLANs, before 5.3 it has no next-hop objects.
+  static_cast<void>(live->subscribe(kBridgeVlanGroup));
   static_cast<void>(live->subscribe(kNextHopGroup));
   auto dump = DumpReader::open(space);
   if (!dump) return tl::unexpected(dump.error());
@@ -62,6 +65,9 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
     case MessageKind::kLink:
       decoded = decode_link(message, link_);
       if (decoded == Decoded::kEvent) deliver_link(live);
+      if (decoded != Decoded::kIgnored) break;
+      decoded = decode_bridge_port(message, bridge_port_);
+      if (decoded == Decoded::kEvent) events_.bridge_port(bridge_port_.ifindex, bridge_port_.port);
       break;
     case MessageKind::kAddress:
       decoded = decode_address(message, address_);
@@ -75,6 +81,16 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
     case MessageKind::kNeighbor:
       decoded = decode_neighbor(message, neighbor_);
       if (decoded == Decoded::kEvent) events_.neighbor(neighbor_.neighbor, neighbor_.removed);
+      break;
+    case MessageKind::kBridgeVlan:
+      decoded = decode_bridge_vlans(message, bridge_vlans_);
+      if (decoded == Decoded::kEvent)
+        for (const LinuxBridgeVlans& vlans : bridge_vlans_.vlans)
+          events_.bridge_vlans(vlans, bridge_vlans_.removed);
+      break;
+    case MessageKind::kFdb:
+      decoded = decode_fdb_entry(message, fdb_);
+      if (decoded == Decoded::kEvent) events_.fdb_entry(fdb_.entry, fdb_.removed);
       break;
     case MessageKind::kNextHop:
       decoded = decode_nexthop(message, nexthop_);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "router/linux/decode_bridge.hpp"
 #include "router/linux/decode_rule.hpp"
 #include "router/linux/mirror_base.hpp"
 
@@ -51,6 +52,9 @@ class NetlinkMirror final : public MirrorBase {
   LinkEvent link_;
   AddressEvent address_;
   NeighborEvent neighbor_;
+  BridgePortEvent bridge_port_;
+  BridgeVlansEvent bridge_vlans_;
+  FdbEvent fdb_;
   NextHopEvent nexthop_;
   RuleEvent rule_;
   RouteEvent route_;

@@ -201,4 +201,16 @@ nlmsghdr* neighbor(char* buffer, int ifindex, const IpAddress& address, uint16_t
   return message;
 }
 
+nlmsghdr* fdb_use(char* buffer, int port, uint16_t vlan, const MacAddress& mac) {
+  nlmsghdr* message = nullptr;
+  auto* header = begin<ndmsg>(buffer, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, message);
+  header->ndm_family = AF_BRIDGE;
+  header->ndm_ifindex = port;
+  header->ndm_state = NUD_REACHABLE;
+  header->ndm_flags = NTF_USE | NTF_MASTER;
+  mnl_attr_put(message, NDA_LLADDR, mac.size(), mac.data());
+  if (vlan != 0) mnl_attr_put_u16(message, NDA_VLAN, vlan);
+  return message;
+}
+
 }  // namespace hecto::router::messages

@@ -41,5 +41,7 @@ nlmsghdr* route(char* buffer, const Route& route, bool remove, RequestMode mode)
 nlmsghdr* neighbor(char* buffer, int ifindex, const lookup::IpAddress& address, uint16_t type,
                    const MacAddress* permanent_mac);
 
+nlmsghdr* fdb_use(char* buffer, int port, uint16_t vlan, const MacAddress& mac);
+
 }  // namespace messages
 }  // namespace hecto::router

@@ -152,6 +152,11 @@ Result<void> NetlinkRequests::probe_neighbor(int ifindex, const IpAddress& addre
              });
 }
 
+Result<void> NetlinkRequests::hear_station(int port, uint16_t vlan, const MacAddress& mac) {
+  return one(fmt::format("tell interface {}'s bridge of {}", port, to_string(mac)),
+             [&](char* buffer) { return messages::fdb_use(buffer, port, vlan, mac); });
+}
+
 Result<void> NetlinkRequests::set_permanent_neighbor(int ifindex, const IpAddress& address,
                                                      const MacAddress& mac) {
   return one(fmt::format("set neighbor {} on interface {}", text_of(address), ifindex),

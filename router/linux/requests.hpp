@@ -60,6 +60,8 @@ class NetlinkRequests {
   // Has the kernel resolve or confirm a neighbor (NTF_USE): one that the fast path uses looks idle
   // to Linux, turns STALE, and is never probed otherwise. Creates the entry when there is none.
   Result<void> probe_neighbor(int ifindex, const lookup::IpAddress& address);
+  // Tells a bridge that a station was heard on its port (NTF_USE), so that it does not age.
+  Result<void> hear_station(int port, uint16_t vlan, const MacAddress& mac);
   Result<void> set_permanent_neighbor(int ifindex, const lookup::IpAddress& address,
                                       const MacAddress& mac);
   Result<void> remove_neighbor(int ifindex, const lookup::IpAddress& address);

@@ -94,6 +94,13 @@ const LinuxLink* Interfaces::vrf_of(const InterfaceState& state) const {
   return master != nullptr && master->vrf_table != 0 ? master : nullptr;
 }
 
+std::vector<LinuxLink> Interfaces::links_on(int parent) const {
+  std::vector<LinuxLink> found;
+  for (const auto& [ifindex, link] : links_)
+    if (!link.removed && link.link.parent == parent) found.push_back(link.link);
+  return found;
+}
+
 // A tombstone stays while the interface is ours, so that it counts as down.
 bool Interfaces::remove_link(int ifindex) {
   ++version_;
@@ -148,6 +155,14 @@ std::vector<InterfaceId> Interfaces::macvlans(InterfaceId parent) const {
   for (const auto& [id, state] : interfaces_)
     if (state.parent == parent) found.push_back(id);
   return found;
+}
+
+std::optional<Interfaces::Egress> Interfaces::egress(const InterfaceState& interface,
+                                                     const MacAddress& station) const {
+  const auto way = bridges_.egress(interface.bridge, interface.vlan, station);
+  const InterfaceState* const port = way ? find(by_ifindex(way->port)) : nullptr;
+  if (port == nullptr || port->port == kNoPort || !up(*port)) return std::nullopt;
+  return Egress{port->port, way->vlan, mtu(*port)};
 }
 
 InterfaceId Interfaces::covering(const IpAddress& address) const {

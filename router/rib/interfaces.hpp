@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "router/rib/bridges.hpp"
 #include "router/rib/route.hpp"
 
 namespace hecto::router {
@@ -19,7 +20,7 @@ inline constexpr InterfaceId kMaxInterfaceId = 1022;
 struct InterfaceState {
   InterfaceId id = kNoInterface;
   std::string name;
-  PortId port = 0;    // DPDK's number
+  PortId port = 0;    // DPDK's number; kNoPort: a bridge's
   uint16_t vlan = 0;  // 0: untagged
   MacAddress mac{};
   uint16_t mtu = 1500;  // bytes of L3 packet
@@ -27,6 +28,9 @@ struct InterfaceState {
   int ifindex = 0;      // of the twin in Linux, 0: there is none
   // Of a macvlan of Linux: the interface whose wire it shares, with a MAC of its own.
   InterfaceId parent = kNoInterface;
+  // Of a bridge of Linux, or of a VLAN of one: that bridge's ifindex. It leaves by the port that the
+  // forwarding database has.
+  int bridge = 0;
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
@@ -53,8 +57,19 @@ class Interfaces {
   // Linux's: the VRF that its twin is in, nullptr: none; what else it is a port of, nullptr: nothing.
   const LinuxLink* vrf_of(const InterfaceState& state) const;
   const LinuxLink* master_of(const InterfaceState& state) const;
+  std::vector<LinuxLink> links_on(int parent) const;  // VLAN devices and macvlans of this device
   // Macvlans on its wire.
   std::vector<InterfaceId> macvlans(InterfaceId parent) const;
+  // Bridges of Linux, as the same events tell.
+  Bridges& bridges() { return bridges_; }
+  const Bridges& bridges() const { return bridges_; }
+  // Where a station on a bridge's interface is; none: Linux has to find it.
+  struct Egress {
+    PortId port = 0;
+    uint16_t vlan = 0;  // of the tag; 0: none
+    uint16_t mtu = 0;   // of the port
+  };
+  std::optional<Egress> egress(const InterfaceState& interface, const MacAddress& station) const;
   // Whose address lies in the same subnet, the longest prefix first.
   InterfaceId covering(const IpAddress& address) const;
   bool up(const InterfaceState& state) const;
@@ -79,6 +94,7 @@ class Interfaces {
   std::map<InterfaceId, InterfaceState> interfaces_;
   std::unordered_map<int, InterfaceId> by_ifindex_;
   std::unordered_map<int, Link> links_;
+  Bridges bridges_;
   unsigned macvlans_ = 0;
   uint64_t version_ = 0;
   std::map<std::pair<int, IpPrefix>, uint16_t> addresses_;  // of Linux, with their generation

@@ -50,7 +50,24 @@ void LinuxRoutes::link(const LinuxLink& link, bool removed) {
   Interfaces& interfaces = store_.interfaces();
   bool changed =
       removed ? interfaces.remove_link(link.ifindex) : interfaces.set_link(link, generation_);
+  Bridges& bridges = interfaces.bridges();
+  changed |= removed ? bridges.remove_link(link.ifindex) : bridges.set_link(link, generation_);
   if (changed) store_.interfaces_changed();
+}
+
+void LinuxRoutes::bridge_port(int ifindex, const LinuxBridgePort& port) {
+  if (store_.interfaces().bridges().set_port(ifindex, port)) store_.interfaces_changed();
+}
+
+void LinuxRoutes::bridge_vlans(const LinuxBridgeVlans& vlans, bool removed) {
+  if (store_.interfaces().bridges().set_vlans(vlans, removed)) store_.interfaces_changed();
+}
+
+// Next hops by a bridge go where their neighbor's station is.
+void LinuxRoutes::fdb_entry(const LinuxFdbEntry& entry, bool removed) {
+  Bridges& bridges = store_.interfaces().bridges();
+  if (removed ? bridges.remove_entry(entry) : bridges.set_entry(entry, generation_))
+    store_.station_changed(entry.mac);
 }
 
 void LinuxRoutes::address(const LinuxAddress& address, bool removed) {
@@ -217,6 +234,7 @@ void LinuxRoutes::remove(RoutingTable& table, const Prefix<Address>& prefix, con
 void LinuxRoutes::resync_begin(const std::string& why) {
   if (++generation_ == 0) generation_ = 1;
   begin(0);
+  store_.interfaces().bridges().resync_begin();
   special_seen_ = false;
   device_resyncs_ = 0;
   store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
@@ -251,7 +269,10 @@ std::vector<int> LinuxRoutes::devices_beside(int ifindex) const {
 
 void LinuxRoutes::resync_end() {
   if (!std::exchange(resyncing_, false)) return;
-  if (device_ == 0 && store_.interfaces().sweep(generation_)) store_.interfaces_changed();
+  if (device_ == 0) {
+    const bool bridges = store_.interfaces().bridges().sweep(generation_);
+    if (store_.interfaces().sweep(generation_) || bridges) store_.interfaces_changed();
+  }
   for (uint32_t id : store_.objects().stale(objects_generation_)) {
     store_.objects().remove(id);
     store_.object_changed(id);

@@ -34,6 +34,9 @@ class LinuxRoutes {
   void link(const LinuxLink& link, bool removed);
   void address(const LinuxAddress& address, bool removed);
   void neighbor(const LinuxNeighbor& neighbor, bool removed);
+  void bridge_port(int ifindex, const LinuxBridgePort& port);
+  void bridge_vlans(const LinuxBridgeVlans& vlans, bool removed);
+  void fdb_entry(const LinuxFdbEntry& entry, bool removed);
   bool sends_to(const LinuxNeighbor& neighbor) const;
   void nexthop_object(const NextHopObject& object, bool removed);
   void route(const Route& route, bool removed, bool replace);

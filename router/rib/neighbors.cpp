@@ -19,12 +19,20 @@ bool Neighbors::set(const Neighbor& asked, uint16_t generation) {
   neighbor.silent = !neighbor.usable && ((neighbor.state & kNudFailed) != 0 ||
                                          ((neighbor.state & kNudIncomplete) != 0 && was_silent));
   bool changed = fresh || !(found->second.neighbor == neighbor);
+  if (changed) {
+    if (!fresh) by_mac_.erase({found->second.neighbor.mac, found->first});
+    by_mac_.insert({neighbor.mac, found->first});
+  }
   found->second = {neighbor, generation};
   return changed;
 }
 
 bool Neighbors::remove(const Neighbor& neighbor) {
-  return neighbors_.erase(key(neighbor)) == 1;
+  const auto found = neighbors_.find(key(neighbor));
+  if (found == neighbors_.end()) return false;
+  by_mac_.erase({found->second.neighbor.mac, found->first});
+  neighbors_.erase(found);
+  return true;
 }
 
 std::vector<Neighbor> Neighbors::sweep(uint16_t generation) {
@@ -52,6 +60,14 @@ std::vector<Neighbor> Neighbors::of_address(const IpAddress& address) const {
   for (; at != neighbors_.end() && at->first.address == address; ++at) {
     found.push_back(at->second.neighbor);
   }
+  return found;
+}
+
+std::vector<Neighbor> Neighbors::of_mac(const MacAddress& mac) const {
+  std::vector<Neighbor> found;
+  for (auto at = by_mac_.lower_bound({mac, Key{{}, kFirst}});
+       at != by_mac_.end() && at->first == mac; ++at)
+    found.push_back(neighbors_.at(at->second).neighbor);
   return found;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "router/rib/interfaces.hpp"
@@ -34,6 +36,8 @@ class Neighbors {
   const Neighbor* find(const InterfaceState& interface, const IpAddress& address) const;
   // All of one address, on whatever interface.
   std::vector<Neighbor> of_address(const IpAddress& address) const;
+  // Those who have this MAC address, on whatever interface.
+  std::vector<Neighbor> of_mac(const MacAddress& mac) const;
   // Calls visit(address) for every address inside the prefix that has a neighbor, in order.
   template <typename Visit>
   void visit_addresses(const IpPrefix& prefix, Visit visit) const {
@@ -63,6 +67,7 @@ class Neighbors {
   static Key key(const Neighbor& neighbor);
 
   std::map<Key, Entry> neighbors_;
+  std::set<std::pair<MacAddress, Key>> by_mac_;
 };
 
 }  // namespace hecto::router

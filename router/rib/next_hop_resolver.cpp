@@ -60,12 +60,12 @@ uint8_t* put_ether_type(uint8_t* out, uint16_t type_native) {
 
 // Destination, source, [802.1Q tag,] EtherType.
 void put_header(NextHopRecord& record, const InterfaceState& interface, const MacAddress& to,
-                Family family) {
+                uint16_t vlan, Family family) {
   uint8_t* out = std::copy(to.begin(), to.end(), record.header);
   out = std::copy(interface.mac.begin(), interface.mac.end(), out);
-  if (interface.vlan != 0) {
+  if (vlan != 0) {
     out = put_ether_type(out, kEtherVlan);
-    store16_be(out, interface.vlan);  // priority 0
+    store16_be(out, vlan);  // priority 0
     out += sizeof(uint16_t);
   }
   out = put_ether_type(out, family == Family::kIpv4 ? kEtherIpv4 : kEtherIpv6);
@@ -143,19 +143,24 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
     resolution.reachable_by.set(macvlan);
   if (!resolution.alive) return resolution;
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
-  if (neighbor == nullptr || !neighbor->usable) {
+  const bool known = neighbor != nullptr && neighbor->usable;
+  auto egress =
+      std::optional(Interfaces::Egress{interface.port, interface.vlan, interfaces_.mtu(interface)});
+  if (interface.bridge != 0)
+    egress = known ? interfaces_.egress(interface, neighbor->mac) : std::nullopt;
+  if (!known || !egress) {
     resolution.record = verdict(RecordKind::kPunt, Reason::kGlean);
     resolution.record.interface = interface.id;  // by which Linux will send it
     resolution.record.mtu = interfaces_.mtu(interface);
-    resolution.alive = neighbor == nullptr || !neighbor->silent;
+    resolution.alive = known || neighbor == nullptr || !neighbor->silent;
     return resolution;
   }
   NextHopRecord& record = resolution.record;
   record.kind = RecordKind::kForward;
-  put_header(record, interface, neighbor->mac, family);
-  record.port = interface.port;
+  put_header(record, interface, neighbor->mac, egress->vlan, family);
+  record.port = egress->port;
   record.interface = interface.id;
-  record.mtu = interfaces_.mtu(interface);
+  record.mtu = std::min(interfaces_.mtu(interface), egress->mtu);
   return resolution;
 }
 

@@ -54,6 +54,29 @@ struct NextHopObject {
   bool operator==(const NextHopObject&) const = default;
 };
 
+// Where packets of an interface come in: with this VLAN's tag, 0: without.
+struct Attachment {
+  PortId port = 0;
+  uint16_t vlan = 0;
+  bool operator==(const Attachment&) const = default;
+};
+
+// Of a link of kind bridge.
+struct LinuxBridge {
+  bool filters_vlans = false;
+  bool service_tags = false;    // its VLANs are those of 802.1ad
+  uint32_t ageing_cs = 30'000;  // hundredths of a second
+  bool operator==(const LinuxBridge&) const = default;
+};
+
+// Of a link that is a port of a bridge.
+struct LinuxBridgePort {
+  bool forwards = true, learns = true;  // by its state (STP) and its own settings
+  bool isolated = false, hairpin = false;
+  bool beyond = false;  // 802.1X locks, VLAN tunnels, ARP and ND suppression, a backup port
+  bool operator==(const LinuxBridgePort&) const = default;
+};
+
 struct LinuxLink {
   int ifindex = 0;
   std::string name;
@@ -67,6 +90,8 @@ struct LinuxLink {
   int master = 0;         // IFLA_MASTER: of a bridge, bond or VRF that it belongs to
   std::string kind = {};  // IFLA_INFO_KIND: vlan, bridge, vrf, ...; empty: a device by itself
   uint32_t vrf_table = 0;  // IFLA_VRF_TABLE of a VRF, 0: none
+  std::optional<LinuxBridge> bridge = {};
+  std::optional<LinuxBridgePort> bridge_port = {};
   bool operator==(const LinuxLink&) const = default;
 };
 
@@ -85,6 +110,24 @@ struct LinuxNeighbor {
   bool operator==(const LinuxNeighbor&) const = default;
 };
 
+// An entry of a bridge's forwarding database.
+struct LinuxFdbEntry {
+  int bridge = 0;
+  int port = 0;  // of the bridge; its own for entries of its own
+  uint16_t vlan = 0;
+  MacAddress mac{};
+  bool local = false;  // an address of the bridge's or of a port's own
+  bool fixed = false;  // does not age
+  bool operator==(const LinuxFdbEntry&) const = default;
+};
+
+// VLANs that a bridge, or a port of one, is in.
+struct LinuxBridgeVlans {
+  int ifindex = 0;
+  uint16_t first = 0, last = 0;
+  bool pvid = false, untagged = false;
+};
+
 struct PolicyRule;
 
 // What the netlink mirror calls, on the control thread. Between resync_begin and resync_end the
@@ -95,6 +138,10 @@ class LinuxEvents {
   virtual void link(const LinuxLink& link, bool removed) = 0;
   virtual void address(const LinuxAddress& address, bool removed) = 0;
   virtual void neighbor(const LinuxNeighbor& neighbor, bool removed) = 0;
+  // Of bridges. What a port is like is told with its link, and alone when that alone has changed.
+  virtual void bridge_port(int /*ifindex*/, const LinuxBridgePort&) {}
+  virtual void bridge_vlans(const LinuxBridgeVlans&, bool /*removed*/) {}
+  virtual void fdb_entry(const LinuxFdbEntry&, bool /*removed*/) {}
   // It is sent to already, at that MAC.
   virtual bool sends_to(const LinuxNeighbor&) const { return false; }
   virtual void nexthop_object(const NextHopObject& object, bool removed) = 0;

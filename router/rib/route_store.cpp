@@ -107,6 +107,13 @@ void RouteStore::neighbor_changed(const Neighbor& neighbor) {
     if (!table->empty()) table->hosts.update(neighbor.address);
 }
 
+void RouteStore::station_changed(const MacAddress& mac) {
+  for (const Neighbor& neighbor : neighbors_.of_mac(mac)) {
+    const InterfaceState* const on = interfaces_.find(interfaces_.by_ifindex(neighbor.ifindex));
+    if (on != nullptr && on->bridge != 0) neighbor_changed(neighbor);
+  }
+}
+
 void RouteStore::commit() {
   next_hops_.reclaim();
   bool found_group = sets_.retry();

@@ -88,6 +88,7 @@ class RouteStore {
   NextHopObjects& objects() { return objects_; }
   void interfaces_changed();
   void neighbor_changed(const Neighbor& neighbor);
+  void station_changed(const MacAddress& mac);  // of a bridge: it is elsewhere, or not known
   void object_changed(uint32_t object);
   void update_host_routes_later();
 

@@ -89,6 +89,18 @@ class Routing final : public LinuxEvents {
   void neighbor(const LinuxNeighbor& neighbor, bool removed) override {
     linux_.neighbor(neighbor, removed);
   }
+  void bridge_port(int ifindex, const LinuxBridgePort& port) override {
+    linux_.bridge_port(ifindex, port);
+  }
+  void bridge_vlans(const LinuxBridgeVlans& vlans, bool removed) override {
+    linux_.bridge_vlans(vlans, removed);
+  }
+  void fdb_entry(const LinuxFdbEntry& entry, bool removed) override {
+    linux_.fdb_entry(entry, removed);
+  }
+  std::vector<Bridges::Key> take_fdb_changes() {
+    return store_.interfaces().bridges().take_changes();
+  }
   bool sends_to(const LinuxNeighbor& neighbor) const override { return linux_.sends_to(neighbor); }
   void nexthop_object(const NextHopObject& object, bool removed) override {
     linux_.nexthop_object(object, removed);

@@ -14,6 +14,7 @@
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_table.hpp"
 #include "router/control/linux_side.hpp"
+#include "router/dataplane/core/bridge_views.hpp"
 #include "router/dataplane/port_spread.hpp"
 
 namespace hecto::router::test {
@@ -108,6 +109,11 @@ class FakePlane final : public ForwardingPlane {
     said_.push_back(now ? "rules" : "no rules");
     rules = std::move(now);
   }
+  void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
+  std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
+    return std::make_shared<lookup::MacTable>(entries, 1, lookup::Memory::system(), 0,
+                                              lookup::Reclaimer::none());
+  }
   void use_ipsec(bool used) override { ipsec = used; }
   void close(bool closes) override { closed = closes; }
   void set_trace(std::shared_ptr<TraceSession> session) override { trace = std::move(session); }
@@ -170,6 +176,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<CaptureUse> capture;
   unsigned feature_bits = 0;
   std::shared_ptr<const RuleTables> rules;
+  std::shared_ptr<const BridgeViews> bridges;
   bool ipsec = false;
   bool closed = false;
 
@@ -254,6 +261,10 @@ class FakeLinux final : public LinuxSide {
   }
   Result<void> probe_neighbor(int, const IpAddress& address) override {
     ++probed[address];
+    return {};
+  }
+  Result<void> hear_station(int port, uint16_t vlan, const MacAddress& mac) override {
+    said_.push_back(fmt::format("heard {} {} {}", port, vlan, to_string(mac)));
     return {};
   }
   std::vector<std::string> write_routes(const std::vector<Route>& routes, bool remove) override {

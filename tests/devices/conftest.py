@@ -31,7 +31,7 @@ class Bed:
         self.guest = uml.Guest("router", self.lab.folder, self.space, list(PORTS), 700)
         self.hosts = {}
 
-    def boot(self):
+    def boot(self, tables=()):
         self.guest.wait_up()
         for module in ("vrf", "8021q", "bridge", "macvlan"):
             self.guest.sh(["modprobe", "-d", "/mnt", module], check=False)
@@ -48,7 +48,7 @@ class Bed:
                 host.sh(command)
         file = self.lab.folder / "hecto.yaml"
         file.write_text(labs.yaml.safe_dump({
-            "memory": "160MiB", "idle_sleep_us": 1000, "tables": {"ipv4_engine": "compact"},
+            "memory": "160MiB", "idle_sleep_us": 1000, "tables": {"ipv4_engine": "compact", **dict(tables)},
             "api": {"socket": "/run/api.sock"}, "linux": {"namespace": "hecto"},
             "ports": {port: {"device": f"net_af_packet{i},iface=eth{i}"}
                       for i, port in enumerate(PORTS)}}))

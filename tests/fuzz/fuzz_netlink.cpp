@@ -1,6 +1,7 @@
 // libFuzzer target: the netlink decoders on arbitrary bytes.
 #include <cstdlib>
 
+#include "router/linux/decode_bridge.hpp"
 #include "router/linux/decode_route.hpp"
 #include "router/linux/decode_rule.hpp"
 
@@ -31,6 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       require(prefix.length <= prefix.address.size() * 8);
     }
     static_cast<void>(decode_neighbor(message, neighbor));
+    BridgePortEvent port;
+    BridgeVlansEvent vlans;
+    FdbEvent fdb;
+    static_cast<void>(decode_bridge_port(message, port));
+    if (decode_bridge_vlans(message, vlans) == Decoded::kEvent)
+      for (const LinuxBridgeVlans& each : vlans.vlans)
+        require(each.first > 0 && each.first <= each.last && each.last < 4095);
+    if (decode_fdb_entry(message, fdb) == Decoded::kEvent)
+      require(fdb.entry.vlan < 4095 && fdb.entry.bridge > 0 && (fdb.entry.mac[0] & 1) == 0);
     if (decode_nexthop(message, object) == Decoded::kEvent) require(object.object.id != 0);
     if (decode_route(message, route) == Decoded::kEvent) {
       const IpPrefix& prefix = route.route.prefix;

@@ -103,6 +103,8 @@ json RouterBackend::answer(Noun noun) {
                         r.interfaces().lost_ports());
     case Noun::kBonds:
       return show_bonds(r.plane());
+    case Noun::kBridges:
+      return show_bridges(r.bridges());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:

@@ -39,6 +39,11 @@ std::string_view advice(Reason reason) noexcept {
       return "Hosts on that link ignore redirects: give them the better first hop.";
     case Reason::kOtherProtocol:
       return "Neither ARP nor IP: LLDP and LACP are harmless, else see who sends it.";
+    case Reason::kBridgeLearn:
+      return "Many new stations behind a bridge's port: a flood, or a loop between its ports.";
+    case Reason::kBridgeFlood:
+      return "A storm on a bridge, or stations that never answer: look for a loop (hecto show "
+             "bridges).";
     case Reason::kTruncated:
       return "Damaged or forged: capture some (--where drop) and look at the sender or the link.";
     case Reason::kBadVersion:
@@ -57,6 +62,16 @@ std::string_view advice(Reason reason) noexcept {
       return "Our own packets come back: look for a loop between switches.";
     case Reason::kNotForUs:
       return "The switch floods, or a host has an old MAC of ours: harmless while it is little.";
+    case Reason::kBridgeBlocked:
+      return "STP keeps that port of the bridge closed, or both are isolated: see bridge link.";
+    case Reason::kBridgeSamePort:
+      return "Two stations behind one port talk by the bridge: the switch there floods.";
+    case Reason::kBridgeVlan:
+      return "The bridge's port is not in that VLAN: see bridge vlan.";
+    case Reason::kBridgeFull:
+      return "More stations than tables.bridge_stations allows: look who makes up addresses.";
+    case Reason::kBridgeTooLong:
+      return "Make the MTUs of the bridge's ports equal.";
     case Reason::kUnknownVlan:
       return "Add an interface for the tag, or take the VLAN off the switch's port.";
     case Reason::kInterfaceDown:

@@ -137,7 +137,7 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
     const LinuxLink* const master = routing.interfaces().master_of(interface);
     list.push_back({{"name", interface.name},
                     {"id", id.value()},
-                    {"port", interface.port_name},
+                    {"port", interface.port_name.empty() ? json() : json(interface.port_name)},
                     {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
                     {"macvlan_of", parent == nullptr ? json() : json(parent->name)},
                     {"tap", side == nullptr ? json() : json(interface.name)},

@@ -13,6 +13,7 @@
 namespace hecto::router {
 
 struct Balance;
+class BridgeControl;
 class Dataplane;
 class ForwardingPlane;
 class InterfaceTable;
@@ -54,6 +55,7 @@ nlohmann::json show_config(const Running& running, const ForwardingPlane& plane)
 nlohmann::json show_plan(const Running& running);
 // bonds.cpp
 nlohmann::json show_bonds(const ForwardingPlane& plane);
+nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,

@@ -160,6 +160,7 @@ struct WorkerView {
   bool can_wait = true;  // each of its queues says when something came
 };
 
+struct BridgeViews;
 class CaptureUse;
 class InheritedTables;
 class PuntSessions;
@@ -187,9 +188,10 @@ struct Snapshot {
   std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
-  std::shared_ptr<const RuleTables> rules;  // null: Linux's usual ones
-  std::shared_ptr<TraceSession> trace;      // null unless `hecto trace` is waiting
-  std::shared_ptr<CaptureUse> capture;      // null unless `hecto capture` runs
+  std::shared_ptr<const BridgeViews> bridges;  // null: no port is one of a bridge
+  std::shared_ptr<const RuleTables> rules;     // null: Linux's usual ones
+  std::shared_ptr<TraceSession> trace;         // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;         // null unless `hecto capture` runs
 };
 
 }  // namespace hecto::router

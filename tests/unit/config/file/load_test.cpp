@@ -214,7 +214,7 @@ TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {
   EXPECT_EQ(only(std::string(kPort) + "punt: {xxxxxx: 1}"),
             "t.yaml:2: punt.xxxxxx: no such reason; use arp, local, multicast, broadcast, "
             "link_local, options, ttl_expired, too_big, glean, no_route, unreachable, prohibit, "
-            "policy_rule, redirect, other_protocol");
+            "policy_rule, redirect, other_protocol, bridge_learn, bridge_flood");
 }
 
 TEST(Load, AcceptsSecondaryAddressesAndLinkLocalOnEveryPort) {

@@ -376,6 +376,21 @@ eth2    waits   25 Gb/s                                -                   12   
   EXPECT_EQ(render_bonds({{"bonds", json::array()}}, {}), "no port is a bond\n");
 }
 
+TEST(Render, Bridges) {
+  json answer = documented("bridges");
+  EXPECT_EQ(render_bridges(answer, {}),
+            R"(lan: up, 02:00:00:00:00:01, MTU 1500, 214 stations, filters VLANs
+port  state     stations
+eth1  forwards       200
+eth2  blocked         14
+)");
+  answer["bridges"][0]["trouble"] = "its VLANs are those of 802.1ad";
+  EXPECT_NE(
+      render_bridges(answer, {}).find("! Linux switches and routes it, at its speed: its VLANs"),
+      std::string::npos);
+  EXPECT_EQ(render_bridges({{"bridges", json::array()}}, {}), "Linux has no bridge\n");
+}
+
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");
@@ -401,6 +416,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"summary", render_summary},
       {"ports", render_ports},
       {"bonds", render_bonds},
+      {"bridges", render_bridges},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
       {"rules", render_rules},

@@ -2,6 +2,7 @@
 // an event keeps the promises of its type.
 #include <gtest/gtest.h>
 #include <linux/if_addr.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <random>
 
+#include "router/linux/decode_bridge.hpp"
 #include "tests/beds/seed.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
 
@@ -47,6 +49,30 @@ std::vector<std::vector<uint8_t>> samples() {
                     .head(neighbor)
                     .address(NDA_DST, "192.0.2.1")
                     .put(NDA_LLADDR, MacAddress{2, 0, 0, 0, 0, 9})
+                    .bytes());
+  link.ifi_family = AF_BRIDGE;
+  all.push_back(MessageBuilder(RTM_NEWLINK)
+                    .head(link)
+                    .nest(IFLA_PROTINFO,
+                          [](MessageBuilder& port) { port.put(IFLA_BRPORT_STATE, uint8_t{3}); })
+                    .bytes());
+  br_vlan_msg vlan{};
+  vlan.ifindex = 9;
+  all.push_back(MessageBuilder(RTM_NEWVLAN)
+                    .head(vlan)
+                    .nest(BRIDGE_VLANDB_ENTRY,
+                          [](MessageBuilder& entry) {
+                            entry.put(BRIDGE_VLANDB_ENTRY_INFO, bridge_vlan_info{2, 1});
+                            entry.put(BRIDGE_VLANDB_ENTRY_RANGE, uint16_t{9});
+                          })
+                    .bytes());
+  neighbor.ndm_family = AF_BRIDGE;
+  neighbor.ndm_ifindex = 9;
+  all.push_back(MessageBuilder(RTM_NEWNEIGH)
+                    .head(neighbor)
+                    .put(NDA_LLADDR, MacAddress{2, 0, 0, 0, 0, 9})
+                    .put(NDA_MASTER, 4)
+                    .put(NDA_VLAN, uint16_t{7})
                     .bytes());
   const nexthop_grp members[3] = {{5, 0, 0, 0}, {6, 9, 1, 0}, {7, 255, 255, 0}};
   all.push_back(
@@ -114,6 +140,16 @@ void decode_every_way(const std::vector<uint8_t>& bytes) {
     if (decode_address(message, address) == Decoded::kEvent) expect_sound(address.address.address);
     if (decode_neighbor(message, neighbor) == Decoded::kEvent) {
       ASSERT_FALSE(neighbor.neighbor.usable && neighbor.neighbor.state == NUD_FAILED);
+    }
+    BridgePortEvent port;
+    BridgeVlansEvent vlans;
+    FdbEvent fdb;
+    static_cast<void>(decode_bridge_port(message, port));
+    if (decode_bridge_vlans(message, vlans) == Decoded::kEvent) {
+      for (const LinuxBridgeVlans& each : vlans.vlans) ASSERT_LE(each.first, each.last);
+    }
+    if (decode_fdb_entry(message, fdb) == Decoded::kEvent) {
+      ASSERT_LT(fdb.entry.vlan, 4095);
     }
     if (decode_nexthop(message, object) == Decoded::kEvent) {
       ASSERT_NE(object.object.id, 0U);
