@@ -155,8 +155,9 @@ void Replay::select_frames(size_t kind) {
   settle();
 }
 
-void Replay::select_whole(const WholeFrames* frames) {
+void Replay::select_whole(const WholeFrames* frames, bool to_port) {
   whole_ = frames;
+  whole_to_port_ = to_port;
   next_whole_ = 0;
   settle();
 }
@@ -176,7 +177,7 @@ void Replay::fill_whole(rte_mbuf** packets, uint16_t count) {
     next_whole_ = next_whole_ + 1 == whole_->ends.size() ? 0 : next_whole_ + 1;
     auto* frame = rte_pktmbuf_mtod(packets[i], uint8_t*);
     std::memcpy(frame, whole_->bytes.data() + begin, bytes);
-    std::memcpy(frame, kind_->shapes[0].header4.data(), sizeof(MacAddress));
+    if (whole_to_port_) std::memcpy(frame, kind_->shapes[0].header4.data(), sizeof(MacAddress));
     packets[i]->data_len = bytes;
     packets[i]->pkt_len = bytes;
   }

@@ -88,9 +88,9 @@ class Replay {
   void pace(double pps);
   // From the thread that polls the port, or while nobody does.
   void select_frames(size_t kind);
-  // These in turn, copied whole into the mbufs, but to the port's own MAC; null: again those of the
-  // kind selected.
-  void select_whole(const WholeFrames* frames);
+  // These in turn, copied whole into the mbufs, `to_port`: but to the port's own MAC; null: again
+  // those of the kind selected.
+  void select_whole(const WholeFrames* frames, bool to_port = true);
   // What waits in the ring becomes what is selected now, as select_frames() and select_whole() do
   // themselves. From the thread that polls the port, or while nobody does.
   void settle();
@@ -152,6 +152,7 @@ class Replay {
   std::vector<uint8_t> payload_;
   size_t next_ = 0;
   const WholeFrames* whole_ = nullptr;
+  bool whole_to_port_ = true;
   size_t next_whole_ = 0;
   CacheSweep sweep_;
   PacketRing ring_;

@@ -11,12 +11,12 @@ namespace hecto::bench {
 using namespace router;
 
 std::string_view to_string(BedWork work) {
-  constexpr std::string_view kNames[] = {"rx", "tx", "floor", "ipv4", "ipv6"};
+  constexpr std::string_view kNames[] = {"rx", "tx", "floor", "ipv4", "ipv6", "bridge"};
   return kNames[static_cast<size_t>(work)];
 }
 
 bool through_worker(BedWork work) {
-  return work == BedWork::kIpv4 || work == BedWork::kIpv6;
+  return work >= BedWork::kIpv4;
 }
 
 Slices::Slices(Bed& bed, unsigned burst)
@@ -93,6 +93,7 @@ Slice Slices::measure(BedWork work, unsigned milliseconds) {
       return slice;
     case BedWork::kIpv4:
     case BedWork::kIpv6:
+    case BedWork::kBridge:
       break;
   }
   Worker& worker = bed_.router().dataplane().worker(0);

@@ -18,6 +18,7 @@ enum class BedWork : uint8_t {
   kFloor,  // receive and transmit, nothing between: what testpmd calls io forwarding
   kIpv4,   // through the worker
   kIpv6,
+  kBridge,  // through the worker, on a bed of Stations
 };
 std::string_view to_string(BedWork work);
 bool through_worker(BedWork work);

@@ -45,6 +45,10 @@ void describe(CLI::App& command, ForwardOptions& options) {
           "--egress-mtu", bed.egress_mtu,
           "MTU of the ports that packets leave by; longer ones are cut, IPv4 alone is measured")
       ->check(CLI::Range(68u, 9000u));
+  command
+      .add_option("--stations", options.stations,
+                  "instead, frames between so many stations on either side of a bridge")
+      ->check(CLI::Range(2u, 500'000u));
   command.add_flag("!--no-counters", bed.counters, "without interface counters");
   command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
       ->delimiter(',')

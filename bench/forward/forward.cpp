@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench/bed/stations.hpp"
 #include "bench/bed/verify.hpp"
 #include "bench/forward/report.hpp"
 #include "bench/lib/json_file.hpp"
@@ -14,8 +15,11 @@ namespace hecto::bench {
 namespace {
 
 // `cuts`: packets that IPv6 would not let be cut are left out.
-std::vector<ForwardSeries> make_series(const std::string& mode, bool cuts) {
+std::vector<ForwardSeries> make_series(const ForwardOptions& options) {
   using enum BedWork;
+  if (options.stations > 0) return {{kFloor}, {kBridge}};
+  const std::string& mode = options.mode;
+  const bool cuts = options.bed.egress_mtu != 0;
   std::vector<ForwardSeries> out;
   const bool all = mode == "all";
   if (all || mode == "rx") out.push_back({kReceive});
@@ -42,8 +46,7 @@ std::vector<ForwardPoint> make_points(const ForwardOptions& options) {
   std::vector<ForwardPoint> points;
   for (size_t kind = 0; kind < options.caches.size(); ++kind)
     for (const unsigned burst : options.bursts)
-      points.push_back({cache_by_name(options.caches[kind]), kind, burst,
-                        make_series(options.mode, options.bed.egress_mtu != 0)});
+      points.push_back({cache_by_name(options.caches[kind]), kind, burst, make_series(options)});
   return points;
 }
 
@@ -73,6 +76,20 @@ Result<uint64_t> verify(Bed& bed, Slices& slices, const std::vector<ForwardPoint
   return verifier.verified();
 }
 
+// The same of a bridge's frames.
+Result<uint64_t> verify(Bed& bed, Slices& slices, const std::vector<ForwardPoint>& points,
+                        Stations& stations) {
+  uint64_t verified = 0;
+  router::Worker& worker = bed.router().dataplane().worker(0);
+  for (const ForwardPoint& point : points) {
+    select(bed, slices, point);
+    auto done = stations.verify(bed.destinations().ipv4.size(), [&] { return worker.poll_once(); });
+    if (!done) return done;
+    verified += *done;
+  }
+  return verified;
+}
+
 void measure(ForwardSeries& series, Slices& slices, unsigned round_ms) {
   const Slice slice = slices.measure(series.work, round_ms);
   series.cycles.push_back(slice.cycles);
@@ -96,7 +113,10 @@ int forward(const ForwardOptions& wanted) {
   if (!bed) return complain(bed.error());
   Slices slices(**bed, options.bed.burst);
   std::vector<ForwardPoint> points = make_points(options);
-  auto verified = verify(**bed, slices, points);
+  std::optional<Stations> stations;
+  if (options.stations > 0) stations.emplace(**bed, options.stations);
+  auto verified =
+      stations ? verify(**bed, slices, points, *stations) : verify(**bed, slices, points);
   if (!verified) {
     (*bed)->all_forwarded();  // names what was dropped
     return complain(verified.error());

@@ -19,8 +19,9 @@ struct ForwardOptions {
   std::vector<unsigned> bursts = {64};
   unsigned rounds = 15;
   unsigned round_ms = 100;
-  std::string offload;  // a device: offload_modes.hpp instead of mode
-  std::string json;     // file to write, - for standard output; empty: none
+  unsigned stations = 0;  // of a bridge, on either side; 0: packets are routed
+  std::string offload;    // a device: offload_modes.hpp instead of mode
+  std::string json;       // file to write, - for standard output; empty: none
 };
 
 // What --mode takes: forward (floor, IPv4, IPv6), rx, tx, all.
