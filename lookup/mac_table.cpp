@@ -5,11 +5,11 @@
 
 namespace hecto::lookup {
 
-// Two lines to choose from are full together only where lines are more than half full on average.
+// One or two entries a line on average: two lines to choose from are full together in none of a million keys.
 MacTable::MacTable(size_t entries, uint64_t seed, Memory& memory, int socket, Reclaimer& readers)
     : seed_(seed), readers_(readers) {
   constexpr size_t kMost = size_t{1} << 20;
-  const size_t lines = std::bit_ceil(std::clamp<size_t>(entries, 16, kMost) * 2 / kSlots);
+  const size_t lines = std::bit_ceil(std::clamp<size_t>(entries, 16, kMost) * 4 / kSlots);
   block_ = MemoryBlock(memory, lines * sizeof(Line), socket);
   lines_ = block_.as<Line>();
   mask_ = static_cast<uint32_t>(lines - 1);
@@ -37,9 +37,11 @@ bool MacTable::set(uint64_t key, uint16_t place) noexcept {
     line->places[slot].store(place, std::memory_order_relaxed);
     return true;
   }
+  // Into the first line, which is the one that readers fetch, while that is not nearly full.
   const Place at = place_of(key);
-  Line& line =
-      lines_[free_slots(lines_[at.first]) >= free_slots(lines_[at.second]) ? at.first : at.second];
+  const unsigned in_first = free_slots(lines_[at.first]);
+  const bool first = in_first > 1 || in_first >= free_slots(lines_[at.second]);
+  Line& line = lines_[first ? at.first : at.second];
   slot = slot_of(line, kFree);
   if (slot >= kSlots) return false;
   line.places[slot].store(place, std::memory_order_relaxed);
