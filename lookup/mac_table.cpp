@@ -7,25 +7,24 @@ namespace hecto::lookup {
 
 // One or two entries a line on average: two lines to choose from are full together in none of a million keys.
 MacTable::MacTable(size_t entries, uint64_t seed, Memory& memory, int socket, Reclaimer& readers)
-    : seed_(seed), readers_(readers) {
+    : factor_(seed | 1), readers_(readers) {
   constexpr size_t kMost = size_t{1} << 20;
-  const size_t lines = std::bit_ceil(std::clamp<size_t>(entries, 16, kMost) * 4 / kSlots);
-  block_ = MemoryBlock(memory, lines * sizeof(Line), socket);
+  count_ = std::bit_ceil(std::clamp<size_t>(entries, 16, kMost) * 4 / kSlots);
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(count_));
+  block_ = MemoryBlock(memory, count_ * sizeof(Line), socket);
   lines_ = block_.as<Line>();
-  mask_ = static_cast<uint32_t>(lines - 1);
 }
 
 unsigned MacTable::free_slots(const Line& line) noexcept {
   return static_cast<unsigned>(
-      std::count_if(std::begin(line.keys), std::end(line.keys), [](const auto& key) {
-        return key.load(std::memory_order_relaxed) == kFree;
-      }));
+      std::count_if(std::begin(line.keys), std::end(line.keys),
+                    [](const auto& key) { return key.load(std::memory_order_relaxed) == kFree; }));
 }
 
 // Null: it is not there.
 MacTable::Line* MacTable::line_of(uint64_t key, unsigned& slot) noexcept {
-  const Place place = place_of(key);
-  for (const uint32_t at : {place.first, place.second})
+  const uint64_t hash = hash_of(key);
+  for (const size_t at : {first(hash), second(hash)})
     if (slot = slot_of(lines_[at], key); slot < kSlots) return lines_ + at;
   return nullptr;
 }
@@ -38,10 +37,11 @@ bool MacTable::set(uint64_t key, uint16_t place) noexcept {
     return true;
   }
   // Into the first line, which is the one that readers fetch, while that is not nearly full.
-  const Place at = place_of(key);
-  const unsigned in_first = free_slots(lines_[at.first]);
-  const bool first = in_first > 1 || in_first >= free_slots(lines_[at.second]);
-  Line& line = lines_[first ? at.first : at.second];
+  const uint64_t hash = hash_of(key);
+  Line& one = lines_[first(hash)];
+  Line& other = lines_[second(hash)];
+  const unsigned free = free_slots(one);
+  Line& line = free > 1 || free >= free_slots(other) ? one : other;
   slot = slot_of(line, kFree);
   if (slot >= kSlots) return false;
   line.places[slot].store(place, std::memory_order_relaxed);

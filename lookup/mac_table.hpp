@@ -3,8 +3,8 @@
 //
 // One writer; any number of readers at the same time, without locks. A slot that was erased is used
 // again once all readers that could have seen it have let go (Reclaimer), so what a reader finds under
-// a key has never been another key's. Keys are hashed with a seed of this process: nobody outside
-// can fill two lines on purpose.
+// a key has never been another key's. Keys are hashed by a factor of this process (multiply-shift, Dietzfelbinger
+// et al. 1997: universal): nobody outside can fill two lines on purpose.
 #pragma once
 
 #include <atomic>
@@ -38,33 +38,32 @@ class MacTable {
   bool take_mark(uint64_t key) noexcept;
   void reclaim() noexcept;  // now and then: slots that were erased are free again
   size_t size() const noexcept { return size_; }
-  size_t room() const noexcept { return lines_ == nullptr ? 0 : (mask_ + 1) * kSlots; }
+  size_t room() const noexcept { return lines_ == nullptr ? 0 : count_ * kSlots; }
 
   // ---- Readers ----
-  // Where a key lies; the lines are being fetched.
-  struct Place {
-    uint32_t first, second;
-  };
-  Place fetch(uint64_t key) const noexcept {
-    const Place place = place_of(key);
-    __builtin_prefetch(lines_ + place.first);
-    return place;
+  // The line where a key lies, as a rule, is being fetched. `hash` goes into the look-up.
+  uint64_t fetch(uint64_t key) const noexcept {
+    const uint64_t hash = hash_of(key);
+    __builtin_prefetch(lines_ + first(hash));
+    return hash;
   }
-  uint16_t find(uint64_t key, Place place) const noexcept {
-    const unsigned slot = slot_of(lines_[place.first], key);
-    if (slot < kSlots) [[likely]]
-      return lines_[place.first].places[slot].load(std::memory_order_relaxed);
-    const unsigned other = slot_of(lines_[place.second], key);
-    return other < kSlots ? lines_[place.second].places[other].load(std::memory_order_relaxed)
-                          : kNone;
-  }
-  uint16_t find(uint64_t key) const noexcept { return find(key, place_of(key)); }
-  // The same, and leaves a mark for the writer.
-  uint16_t find_and_mark(uint64_t key, Place place) noexcept {
-    Line* line = lines_ + place.first;
+  uint16_t find(uint64_t key, uint64_t hash) const noexcept {
+    const Line* line = lines_ + first(hash);
     unsigned slot = slot_of(*line, key);
     if (slot >= kSlots) [[unlikely]] {
-      line = lines_ + place.second;
+      line = lines_ + second(hash);
+      slot = slot_of(*line, key);
+      if (slot >= kSlots) return kNone;
+    }
+    return line->places[slot].load(std::memory_order_relaxed);
+  }
+  uint16_t find(uint64_t key) const noexcept { return find(key, hash_of(key)); }
+  // The same, and leaves a mark for the writer.
+  uint16_t find_and_mark(uint64_t key, uint64_t hash) noexcept {
+    Line* line = lines_ + first(hash);
+    unsigned slot = slot_of(*line, key);
+    if (slot >= kSlots) [[unlikely]] {
+      line = lines_ + second(hash);
       slot = slot_of(*line, key);
       if (slot >= kSlots) return kNone;
     }
@@ -88,11 +87,10 @@ class MacTable {
     uint64_t token;
   };
 
-  Place place_of(uint64_t key) const noexcept {
-    uint64_t hash = (key ^ seed_) * 0x9e3779b97f4a7c15;
-    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93;
-    const auto first = static_cast<uint32_t>(hash >> 32) & mask_;
-    return {first, (first ^ (static_cast<uint32_t>(hash) | 1)) & mask_};
+  uint64_t hash_of(uint64_t key) const noexcept { return key * factor_; }
+  size_t first(uint64_t hash) const noexcept { return hash >> shift_; }
+  size_t second(uint64_t hash) const noexcept {
+    return (first(hash) ^ (hash >> 16 | 1)) & (count_ - 1);
   }
   static unsigned slot_of(const Line& line, uint64_t key) noexcept {
     // By bits, so that no compare waits for another; the last one ends the search.
@@ -107,8 +105,9 @@ class MacTable {
 
   MemoryBlock block_;
   Line* lines_ = nullptr;
-  uint32_t mask_ = 0;
-  const uint64_t seed_;
+  unsigned shift_ = 0;
+  size_t count_ = 0;  // of lines, a power of two
+  const uint64_t factor_;
   Reclaimer& readers_;
   std::deque<Erased> erased_;
   size_t size_ = 0;

@@ -19,8 +19,11 @@ namespace {
 using namespace router;
 
 MacAddress station(unsigned side, unsigned number) {
-  return {0x02, static_cast<uint8_t>(0x10 + side), static_cast<uint8_t>(number >> 24),
-          static_cast<uint8_t>(number >> 16), static_cast<uint8_t>(number >> 8),
+  return {0x02,
+          static_cast<uint8_t>(0x10 + side),
+          static_cast<uint8_t>(number >> 24),
+          static_cast<uint8_t>(number >> 16),
+          static_cast<uint8_t>(number >> 8),
           static_cast<uint8_t>(number)};
 }
 

@@ -26,7 +26,8 @@ std::string render_bridges(const json& answer, Style style) {
     }
     out += table.text(style);
     if (has(bridge, "trouble"))
-      out += paragraph("! ", "Linux switches and routes it, at its speed: " + text(bridge, "trouble"));
+      out +=
+          paragraph("! ", "Linux switches and routes it, at its speed: " + text(bridge, "trouble"));
   }
   return out;
 }

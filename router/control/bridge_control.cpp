@@ -36,7 +36,8 @@ uint64_t BridgeControl::key_of(const Bridges::Key& key, unsigned index) const {
 // Why a bridge's packets stay with Linux; empty: they do not.
 std::string BridgeControl::trouble_of(int bridge) const {
   const LinuxLink& link = known().bridges().at(bridge).link;
-  if (link.bridge->service_tags && link.bridge->filters_vlans) return "its VLANs are those of 802.1ad";
+  if (link.bridge->service_tags && link.bridge->filters_vlans)
+    return "its VLANs are those of 802.1ad";
   for (const auto& [ifindex, port] : known().ports())
     if (port.bridge == bridge && port.link.bridge_port->beyond)
       return fmt::format("its port {} has VLAN tunnels, 802.1X, neighbor suppression or a backup",
@@ -58,8 +59,7 @@ std::map<int, BridgeControl::Carried> BridgeControl::wanted() const {
     if (!known().bridges().contains(port.bridge) || !trouble_of(port.bridge).empty()) continue;
     const Interface* const interface = interfaces_.table().by_ifindex(ifindex);
     if (interface == nullptr || !interface->has_twin || interface->vlan != 0) continue;
-    if (!all.contains(port.bridge) && !carried_.contains(port.bridge) &&
-        all.size() >= kMostBridges)
+    if (!all.contains(port.bridge) && !carried_.contains(port.bridge) && all.size() >= kMostBridges)
       continue;
     all[port.bridge].ports[ifindex] = interface->id;
   }
@@ -127,8 +127,8 @@ void BridgeControl::write(const Bridges::Key& key) {
   if (bridge == carried_.end()) return;
   const uint64_t word = key_of(key, bridge->second.index);
   const Bridges::Entry* const entry = known().find(key);
-  const auto port = entry == nullptr ? bridge->second.ports.end()
-                                     : bridge->second.ports.find(entry->port);
+  const auto port =
+      entry == nullptr ? bridge->second.ports.end() : bridge->second.ports.find(entry->port);
   if (entry != nullptr && entry->local) {
     no_room_ += !stations_->set(word, kBridgeOwn);
   } else if (port != bridge->second.ports.end()) {
@@ -298,14 +298,14 @@ std::vector<std::string> BridgeControl::lines() const {
   for (const int bridge : of_ours) {
     if (carried_.contains(bridge) || !known().bridges().contains(bridge)) continue;
     const std::string why = trouble_of(bridge);
-    lines.push_back(fmt::format("bridge {}: its packets are Linux's, at its speed: {}",
-                                known().bridges().at(bridge).link.name,
-                                why.empty() ? "there are more bridges than are switched here" : why));
+    lines.push_back(
+        fmt::format("bridge {}: its packets are Linux's, at its speed: {}",
+                    known().bridges().at(bridge).link.name,
+                    why.empty() ? "there are more bridges than are switched here" : why));
   }
   if (no_room_ > 0)
-    lines.push_back(
-        fmt::format("bridges: {} stations found no room in the table; raise tables.bridge_stations",
-                    no_room_));
+    lines.push_back(fmt::format(
+        "bridges: {} stations found no room in the table; raise tables.bridge_stations", no_room_));
   return lines;
 }
 

@@ -56,8 +56,8 @@ class BridgeControl {
         linux_(linux_side),
         config_(config) {}
 
-  void tick();         // each turn: what has changed
-  void tick_second();  // stations that were heard do not age in Linux
+  void tick();                             // each turn: what has changed
+  void tick_second();                      // stations that were heard do not age in Linux
   std::vector<std::string> lines() const;  // what of bridges the fast path does not carry
   std::vector<BridgeStatus> status() const;
 
@@ -95,8 +95,8 @@ class BridgeControl {
   std::set<InterfaceId> bridged_;    // ports whose frames are a bridge's
   std::set<int> full_;               // ports, by ifindex
   std::shared_ptr<lookup::MacTable> stations_;
-  size_t no_room_ = 0;               // stations for which the table had none
-  std::deque<Bridges::Key> aged_;    // whose marks are to be looked at
+  size_t no_room_ = 0;             // stations for which the table had none
+  std::deque<Bridges::Key> aged_;  // whose marks are to be looked at
   std::vector<std::string> told_;
 };
 

@@ -111,8 +111,8 @@ class FakePlane final : public ForwardingPlane {
   }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
-    return std::make_shared<lookup::MacTable>(entries, 1, lookup::Memory::system(), 0,
-                                              lookup::Reclaimer::none());
+    return std::make_shared<lookup::MacTable>(entries, 0x9e3779b97f4a7c15, lookup::Memory::system(),
+                                              0, lookup::Reclaimer::none());
   }
   void use_ipsec(bool used) override { ipsec = used; }
   void close(bool closes) override { closed = closes; }

@@ -11,15 +11,15 @@ namespace {
 
 using lookup::MacTable;
 
-constexpr uint64_t kMacMask = 0xffffffffffff;    // of a load of eight bytes
-constexpr uint64_t kReserved = 0x0000c28001;     // 01:80:c2:00:00:0x, as loaded
+constexpr uint64_t kMacMask = 0xffffffffffff;  // of a load of eight bytes
+constexpr uint64_t kReserved = 0x0000c28001;   // 01:80:c2:00:00:0x, as loaded
 constexpr uint64_t kReservedMask = 0xf0ffffffffff;
 constexpr unsigned kAhead = 6;  // packets whose first line is being fetched
 
 struct Frame {
   rte_mbuf* packet;
   uint64_t to, from;  // keys of the MAC table
-  MacTable::Place to_place, from_place;
+  uint64_t to_hash, from_hash;
   uint16_t vlan;  // by which its bridge filters; 0: it does not
   bool tagged;
 };
@@ -75,7 +75,8 @@ class Switch {
   }
 
  private:
-  static constexpr unsigned kAtOnce = 32;  // frames between begin() and finish(): their lines arrive
+  static constexpr unsigned kAtOnce =
+      32;  // frames between begin() and finish(): their lines arrive
 
   void keep(rte_mbuf* packet) noexcept { chunk_.packets[chunk_.count++] = packet; }
   void refuse(rte_mbuf* packet, Reason reason) noexcept {
@@ -116,13 +117,13 @@ class Switch {
     const uint16_t domain = bridge_domain(port_.bridge, frame.vlan);
     frame.to = MacTable::key(domain, to);
     frame.from = MacTable::key(domain, from);
-    frame.from_place = stations_.fetch(frame.from);
-    frame.to_place = stations_.fetch(frame.to);
+    frame.from_hash = stations_.fetch(frame.from);
+    frame.to_hash = stations_.fetch(frame.to);
     return true;
   }
 
   void finish(const Frame& frame) noexcept {
-    const uint16_t source = stations_.find_and_mark(frame.from, frame.from_place);
+    const uint16_t source = stations_.find_and_mark(frame.from, frame.from_hash);
     if (source != port_id_ || !port_.forwards) [[unlikely]]
       if (!admit(frame, source)) return;
     if (to_group(frame.to)) {
@@ -134,7 +135,7 @@ class Switch {
         refuse(frame.packet, Reason::kBridgeFlood);
       return;
     }
-    const uint16_t place = stations_.find(frame.to, frame.to_place);
+    const uint16_t place = stations_.find(frame.to, frame.to_hash);
     if (place == MacTable::kNone)
       refuse(frame.packet, Reason::kBridgeFlood);
     else if ((place & kBridgeOwn) != 0)
@@ -153,7 +154,7 @@ class Switch {
     } else if (!known && port_.learns) {
       // Where no more are learned it may still talk to who is known.
       const uint16_t place =
-          to_group(frame.to) ? MacTable::kNone : stations_.find(frame.to, frame.to_place);
+          to_group(frame.to) ? MacTable::kNone : stations_.find(frame.to, frame.to_hash);
       if (!port_.full || source != MacTable::kNone)
         reason = Reason::kBridgeLearn;
       else if (place == MacTable::kNone)
@@ -188,8 +189,8 @@ class Switch {
     gone_bytes_ += frame.packet->pkt_len;
     if (egress->filters) {
       const bool wanted = !egress->untagged[frame.vlan];
-      if ((wanted || frame.tagged) &&
-          !set_tag(frame.packet, frame.tagged, wanted, frame.vlan)) [[unlikely]] {
+      if ((wanted || frame.tagged) && !set_tag(frame.packet, frame.tagged, wanted, frame.vlan))
+          [[unlikely]] {
         chunk_.refuse(frame.packet, Reason::kBridgeTooLong, port_.interface);
         return;
       }

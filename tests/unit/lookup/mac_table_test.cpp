@@ -12,7 +12,7 @@
 namespace hecto::lookup {
 namespace {
 
-constexpr uint64_t kSeed = 42;
+constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
 
 TEST(MacTable, HasWhatWasSetUntilItIsErased) {
   MacTable table(64, kSeed, Memory::system(), 0, Reclaimer::none());

@@ -112,7 +112,8 @@ TEST(DecodeBridge, ReadsVlans) {
   EXPECT_EQ(event.vlans[0].first, 10);
   EXPECT_EQ(event.vlans[0].last, 20);
   for (const auto& [first, last] : {std::pair{0, 0}, {4095, 0}, {1, 4095}}) {
-    bytes = vlan_message(RTM_NEWVLAN, {0, static_cast<uint16_t>(first)}, static_cast<uint16_t>(last));
+    bytes =
+        vlan_message(RTM_NEWVLAN, {0, static_cast<uint16_t>(first)}, static_cast<uint16_t>(last));
     EXPECT_EQ(decode_bridge_vlans(message_of(bytes), event), Decoded::kMalformed);
   }
 }

@@ -17,7 +17,7 @@ constexpr MacAddress kSpanningTree{1, 0x80, 0xc2, 0, 0, 0};
 class BridgeTest : public testing::Test {
  protected:
   BridgeTest() {
-    views.stations = std::make_shared<MacTable>(64, 1, lookup::Memory::system(), 0,
+    views.stations = std::make_shared<MacTable>(64, 0x9e3779b97f4a7c15, lookup::Memory::system(), 0,
                                                 lookup::Reclaimer::none());
     for (unsigned port = 0; port < ports.size(); ++port) {
       ports[port] = std::make_shared<BridgePortView>();
