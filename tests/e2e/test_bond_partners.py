@@ -13,6 +13,7 @@ from bonds import (answer, bond, cable, in_counts, lacpdu, make_two, member, pas
                    wait_active)
 from lab import sh, wait_for
 from stream import Stream
+from switch import Switch
 from wire import Wire
 
 
@@ -88,35 +89,6 @@ def test_flapping_member_is_told(lab):
 
 
 # --- Open vSwitch, a bond of somebody else's ---
-
-class Switch:
-    """A userspace bridge of Open vSwitch in a namespace, with a run folder and a database of its own."""
-
-    def __init__(self, lab, name):
-        self.space = lab.namespace(name)
-        self.folder = lab.folder / name
-        self.folder.mkdir()
-        self.environment = dict(os.environ, OVS_RUNDIR=str(self.folder), OVS_LOGDIR=str(self.folder),
-                                OVS_DBDIR=str(self.folder))
-        database = f"unix:{self.folder}/db.sock"
-        self.run("ovsdb-tool", "create", self.folder / "conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-        self.space.start(["ovsdb-server", f"--remote=p{database}", self.folder / "conf.db"],
-                         env=self.environment)
-        wait_for(lambda: (self.folder / "db.sock").exists(), 10, "ovsdb-server")
-        self.database = database
-        self.vsctl("--no-wait", "init")
-        self.space.start(["ovs-vswitchd", database, "--pidfile", "--disable-system"], env=self.environment)
-        self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
-
-    def run(self, *words):
-        return sh(self.space.words([str(word) for word in words]), env=self.environment)
-
-    def vsctl(self, *words):
-        return self.run("ovs-vsctl", f"--db={self.database}", "--timeout=15", *words)
-
-    def show(self, command, name):
-        return self.run("ovs-appctl", "-t", "ovs-vswitchd", command, name)
-
 
 @pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="no Open vSwitch (openvswitch-switch)")
 @pytest.mark.parametrize("rate", ["fast", "slow"])
