@@ -63,6 +63,11 @@ Result<std::shared_ptr<const RuleTables>> leading_rules(Routing& routing, const 
                                                         uint32_t number, LookUpBy by,
                                                         const std::vector<InterfaceId>& receiving) {
   if (auto done = copy_routes(routing, table, number); !done) return tl::unexpected(done.error());
+  // Till it has the form that a table of its size gets, which takes a turn of control each 20,000.
+  constexpr int kTurns = 1000;
+  for (int turn = 0;
+       turn < kTurns && !(routing.tables().back().large4 && routing.tables().back().large6); ++turn)
+    routing.commit();
   RuleSurroundings surroundings;
   surroundings.interface = [](const std::string&) { return kNoInterface; };
   surroundings.table = [&routing](uint32_t linux_table) { return routing.fib_table(linux_table); };

@@ -48,15 +48,21 @@ std::string render_tables(const json& answer, Style style) {
                {"rules", Align::kRight},
                {"IPv4", Align::kRight},
                {"IPv6", Align::kRight},
+               {"own", Align::kLeft, false, 1},
                {"no room", Align::kRight}});
   for (const json& each : list(answer, "tables")) {
     std::string interfaces;
     for (const json& name : list(each, "interfaces"))
       interfaces += (interfaces.empty() ? "" : ", ") + plain(name);
     const uint64_t incomplete = whole(each, "incomplete");
+    const bool own4 = flag(each, "own_ipv4"), own6 = flag(each, "own_ipv6");
     table.row({text(each, "name"), has(each, "vrf") ? text(each, "vrf") : std::string(), interfaces,
                count(whole(each, "rules")), count(whole(each, "ipv4_prefixes")),
                count(whole(each, "ipv6_prefixes")),
+               own4 && own6 ? "both"
+               : own4       ? "IPv4"
+               : own6       ? "IPv6"
+                            : "",
                Cell(count(incomplete), incomplete > 0 ? Paint::kBad : Paint::kPlain)});
   }
   return table.text(style);

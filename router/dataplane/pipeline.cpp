@@ -117,8 +117,11 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
 template <unsigned Features>
 inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept {
   // A device has tables of its own.
-  const void* const fib4 =
-      (Features & kFeatureOffload) != 0 ? nullptr : first_level(options_.tables.fib4);
+  const auto first = [&] {
+    return rules_ == nullptr ? options_.tables.fib4
+                             : first_fib4(port.untagged, options_.tables, *rules_);
+  };
+  const void* const fib4 = (Features & kFeatureOffload) != 0 ? nullptr : first_level(first());
   classify<Features>(chunk, port, *snapshot_, header_kernels(), fib4);
   if constexpr (Features & kFeatureCounters) {
     count_ingress(chunk.v4, *snapshot_, counters_.interfaces);

@@ -83,6 +83,7 @@ bool FamilyTable<Address>::install(const PrefixType& prefix, Installed& installe
     }
     removed_since_retry_ = true;
   }
+  copy(prefix, added ? std::optional(group) : std::nullopt);
   installed.in_fib = added;
   installed.group = added ? group : lookup::kNoRoute;
   if (added) ++context_.prefixes_of_group[group];
@@ -97,6 +98,39 @@ void FamilyTable<Address>::install_best(const PrefixType& prefix, Installed& ins
   if (incomplete && !installed.incomplete) ++statistics_.incomplete;
   if (!incomplete && installed.incomplete) --statistics_.incomplete;
   installed.incomplete = incomplete;
+}
+
+template <typename Address>
+void FamilyTable<Address>::begin_copy(Fib& copy) {
+  copy_ = &copy;
+  copy_next_.emplace();
+}
+
+template <typename Address>
+bool FamilyTable<Address>::continue_copy(size_t prefixes) {
+  if (!copying()) return false;
+  std::optional<PrefixType> next;
+  rib_.walk(*copy_next_, [&](const PrefixType& prefix, const RibEntry<Address>& entry) {
+    if (prefixes-- == 0) next = prefix;
+    if (next || copy_ == nullptr) return false;
+    if (entry.tag.in_fib) copy(prefix, entry.tag.group);
+    return true;
+  });
+  copy_next_ = next;
+  if (copy_ != nullptr) copy_->publish();
+  return copying();
+}
+
+// None: nothing is there.
+template <typename Address>
+void FamilyTable<Address>::copy(const PrefixType& prefix, std::optional<GroupId> group) {
+  if (copy_ == nullptr) return;
+  if (!group) {
+    (void)copy_->remove(prefix);  // not there yet: the filling has not come that far
+  } else if (!copy_->add(prefix, *group)) {
+    copy_failed_ = true;
+    copy_ = nullptr;
+  }
 }
 
 template <typename Address>
@@ -133,9 +167,11 @@ template <typename Address>
 void FamilyTable<Address>::publish() {
   if (std::exchange(unpublished_, false)) {
     fib_.publish();
+    if (copy_ != nullptr) copy_->publish();
     grace_ = context_.readers.start();
   } else if (grace_ && context_.readers.passed(*grace_)) {
     fib_.publish();
+    if (copy_ != nullptr) copy_->publish();
     grace_.reset();
   }
 }

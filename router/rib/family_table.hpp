@@ -78,6 +78,15 @@ class FamilyTable {
     (void)rib_.confirm(prefix, id, generation);  // known to be there
   }
 
+  // A second FIB, its table 0, that says the same: first what there is, so many prefixes a step, and
+  // from then on each change. It outlives this.
+  void begin_copy(Fib& copy);
+  bool continue_copy(size_t prefixes);  // false: nothing is left to do
+  bool copied() const { return copy_ != nullptr && !copy_next_; }
+  bool copying() const { return copy_ != nullptr && copy_next_.has_value(); }
+  // It had no room for a route, and is left alone since.
+  bool copy_failed() const { return copy_failed_; }
+
   // Tries incomplete prefixes again where that may help. Each try walks the whole RIB.
   void retry(bool found_group);
   void publish();
@@ -89,11 +98,15 @@ class FamilyTable {
  private:
   bool install(const PrefixType& prefix, Installed& installed, const Candidate* best);
   void install_best(const PrefixType& prefix, Installed& installed, const Candidate* best);
+  void copy(const PrefixType& prefix, std::optional<GroupId> group);
   void warn_once(const PrefixType& prefix, bool fib_full);
   void count(const Candidate& candidate, int change);
 
   Fib& fib_;
   const lookup::TableId table_;
+  Fib* copy_ = nullptr;                  // null: there is none
+  std::optional<PrefixType> copy_next_;  // where its first filling goes on; none: it is whole
+  bool copy_failed_ = false;
   InstallContext& context_;
   Rib<Address> rib_;
   Statistics statistics_;

@@ -1,5 +1,7 @@
 #include "router/rib/route_store.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace hecto::router {
@@ -27,6 +29,7 @@ RouteStore::RouteStore(lookup::Fib4& fib4, lookup::Fib6& fib6, lookup::NextHopTa
                options_.log, lookup::kNoRoute,  std::vector<uint32_t>(options_.max_groups)},
       main_(kTableMain, 0, fib4, fib6, {interfaces_, neighbors_, context_}) {
   make_overflow_group();
+  for (const int socket : options_.sockets) large_views_[socket];
 }
 
 void RouteStore::make_overflow_group() {
@@ -114,6 +117,68 @@ void RouteStore::station_changed(const MacAddress& mac) {
   }
 }
 
+template <typename Address>
+void RouteStore::use_large(size_t slot, lookup::TableId table) {
+  for (auto& [socket, all] : large_views_) {
+    auto& views = all.of(Address{});
+    if (table != 0)
+      views.views[slot] = std::get<Large<Address>>(large_).tables[slot].fib->view(socket);
+    views.tables[slot].store(table, std::memory_order_release);
+  }
+}
+
+// A step of each: a full table takes some 50, between which changes go on.
+template <typename Address>
+void RouteStore::fill_large_tables() {
+  constexpr size_t kStep = 20'000;
+  constexpr const char* kFamily = sizeof(Address) == 4 ? "IPv4" : "IPv6";
+  auto& large = std::get<Large<Address>>(large_);
+  const auto used = [&](const RoutingTable& table) {
+    return large_views_.begin()->second.of(Address{}).find(table.number) != nullptr;
+  };
+  for (size_t slot = 0; slot < large.tables.size(); ++slot) {
+    RoutingTable& table = *large.tables[slot].table;
+    auto& family = table.families.template get<Address>();
+    if (family.copying()) (void)family.continue_copy(kStep);
+    if (family.copied() && !used(table)) {
+      use_large<Address>(slot, table.number);
+      log(LogLevel::kInfo,
+          fmt::format("routes: {} of table {} is looked up in a forwarding table of its own now",
+                      kFamily, table.linux_number));
+    }
+    if (family.copy_failed() && used(table)) {
+      use_large<Address>(slot, 0);
+      log(LogLevel::kWarning,
+          fmt::format("routes: {} of table {} has no room in a forwarding table of its own: it is "
+                      "looked up, slower, in that of all small ones",
+                      kFamily, table.linux_number));
+    }
+  }
+  const auto make = [&] {
+    if constexpr (sizeof(Address) == 4)
+      return options_.make4 ? options_.make4() : nullptr;
+    else
+      return options_.make6 ? options_.make6() : nullptr;
+  };
+  for (auto& [number, table] : further_) {
+    auto& family = table->families.template get<Address>();
+    if (large.no_memory || large.tables.size() >= LargeTableViews<int>::kMost) return;
+    if (family.copied() || family.copying() || family.copy_failed() ||
+        family.rib().size() < options_.large_from)
+      continue;
+    auto fib = make();
+    large.no_memory = fib == nullptr;
+    if (large.no_memory) {
+      log(LogLevel::kInfo, fmt::format("routes: no forwarding table of its own for {} of table {}: "
+                                       "it stays with the small ones",
+                                       kFamily, number));
+      return;
+    }
+    large.tables.push_back({std::move(fib), table.get()});
+    family.begin_copy(*large.tables.back().fib);
+  }
+}
+
 void RouteStore::commit() {
   next_hops_.reclaim();
   bool found_group = sets_.retry();
@@ -133,6 +198,8 @@ void RouteStore::commit() {
     table->families.ipv4.publish();
     table->families.ipv6.publish();
   }
+  fill_large_tables<Ipv4Address>();
+  fill_large_tables<Ipv6Address>();
 }
 
 RouteCounts RouteStore::counts() const {

@@ -16,11 +16,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/rib/interfaces.hpp"
+#include "router/rib/large_views.hpp"
 #include "router/rib/neighbors.hpp"
 #include "router/rib/next_hop_objects.hpp"
 #include "router/rib/next_hop_sets.hpp"
@@ -40,6 +42,11 @@ struct RoutingOptions {
   lookup::Fib4* further4 = nullptr;
   lookup::Fib6* further6 = nullptr;
   lookup::TableId further_tables = 0;
+  // Of these, the first LargeTableViews::kMost of a family with so many prefixes and more get a FIB of
+  // their own. make4, make6: a new one, or null where there is no memory; none: none gets one.
+  size_t large_from = 16384;
+  std::function<std::unique_ptr<lookup::Fib4>()> make4 = nullptr;
+  std::function<std::unique_ptr<lookup::Fib6>()> make6 = nullptr;
   RoutingLog log;
 };
 
@@ -96,6 +103,9 @@ class RouteStore {
   // generation, takes back what readers let go of, and tries again what did not fit.
   void commit();
 
+  const LargeViews* large_views(int socket) const { return &large_views_.at(socket); }
+  const LargeViews& any_large_views() const { return large_views_.begin()->second; }
+
   NextHopSets& sets() { return sets_; }
   const NextHopSets& sets() const { return sets_; }
   const Interfaces& interfaces() const { return interfaces_; }
@@ -115,6 +125,10 @@ class RouteStore {
 
  private:
   void make_overflow_group();
+  template <typename Address>
+  void fill_large_tables();
+  template <typename Address>
+  void use_large(size_t slot, lookup::TableId table);
 
   const RoutingOptions options_;
   lookup::NextHopTable& next_hops_;
@@ -126,6 +140,17 @@ class RouteStore {
   InstallContext context_;
   RoutingTable main_;
   std::map<uint32_t, std::unique_ptr<RoutingTable>> further_;  // by Linux's number
+  template <typename Address>
+  struct Large {
+    struct Table {
+      std::unique_ptr<lookup::Fib<Address>> fib;
+      RoutingTable* table;
+    };
+    std::vector<Table> tables;  // by their place in the views
+    bool no_memory = false;     // for one more, and it is said
+  };
+  std::tuple<Large<lookup::Ipv4Address>, Large<lookup::Ipv6Address>> large_;
+  std::map<int, LargeViews> large_views_;  // by socket
 };
 
 }  // namespace hecto::router

@@ -139,6 +139,7 @@ class Routing final : public LinuxEvents {
   bool has_room_for(const PolicyRule& rule) const;  // for its table
   // Linux's numbers of tables of which not every prefix found room: nothing is looked up in them.
   std::vector<uint32_t> tables_without_room() const;
+  const LargeViews* large_views(int socket) const { return store_.large_views(socket); }
   UrpfView urpf(int socket) const { return store_.urpf().view(socket); }
   UrpfInterfaces urpf_interfaces(GroupId group) const { return store_.urpf().get(group); }
 

@@ -106,6 +106,9 @@ std::vector<TableView> RoutingQueries::tables() const {
     view.linux_number = table->linux_number;
     view.prefixes4 = table->rib<Ipv4Address>().size();
     view.prefixes6 = table->rib<Ipv6Address>().size();
+    const LargeViews& large = store_.any_large_views();
+    view.large4 = table->number == 0 || large.ipv4.find(table->number) != nullptr;
+    view.large6 = table->number == 0 || large.ipv6.find(table->number) != nullptr;
     view.incomplete =
         table->families.ipv4.statistics().incomplete + table->families.ipv6.statistics().incomplete;
     views.push_back(view);

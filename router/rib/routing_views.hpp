@@ -94,6 +94,7 @@ struct RouteFilter {
 struct TableView {
   uint32_t linux_number = 254;
   uint64_t prefixes4 = 0, prefixes6 = 0;
+  bool large4 = false, large6 = false;  // in a FIB of its own (main, always)
   uint64_t incomplete = 0;  // prefixes that the forwarding table or the groups had no room for
 };
 

@@ -214,6 +214,8 @@ json show_tables(const Routing& routing) {
                     {"rules", named},
                     {"ipv4_prefixes", table.prefixes4},
                     {"ipv6_prefixes", table.prefixes6},
+                    {"own_ipv4", table.large4},
+                    {"own_ipv6", table.large6},
                     {"incomplete", table.incomplete}});
   }
   return {{"tables", list}};

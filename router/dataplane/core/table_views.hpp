@@ -3,6 +3,7 @@
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
+#include "router/rib/large_views.hpp"
 #include "router/rib/urpf.hpp"
 
 namespace hecto::router {
@@ -16,12 +17,17 @@ struct TableViews {
   // are none (of tables that were inherited).
   lookup::Fib4View further4 = {};
   lookup::Fib6View further6 = {};
+  const LargeViews* large = nullptr;  // those that have a FIB of their own; null: none
 
   bool has_further() const noexcept { return further4.arena != nullptr; }
   lookup::Fib4View further(uint32_t, lookup::TableId table) const noexcept {
+    if (large != nullptr)
+      if (const lookup::Fib4View* const view = large->ipv4.find(table)) return *view;
     return {further4.arena, table};
   }
   lookup::Fib6View further(const lookup::Ipv6Address&, lookup::TableId table) const noexcept {
+    if (large != nullptr)
+      if (const lookup::Fib6View* const view = large->ipv6.find(table)) return *view;
     return {further6.arena, table};
   }
 };

@@ -163,6 +163,16 @@ void apply_behind_first(Lane<Address>& lane, Chunk& chunk, const TableViews& tab
 
 }  // namespace
 
+lookup::Fib4View first_fib4(InterfaceId interface, const TableViews& tables,
+                            const RuleTables& rules) noexcept {
+  const RuleTable<uint32_t>* const ipv4 = rules.of(uint32_t{});
+  const lookup::TableId table =
+      ipv4 == nullptr || !tables.has_further() || interface == kNoInterface
+          ? lookup::TableId{0}
+          : ipv4->first(interface).table;
+  return table == 0 ? tables.fib4 : tables.further(uint32_t{}, table);
+}
+
 template <typename Address>
 void look_up_by_rules(Lane<Address>& lane, const TableViews& tables,
                       const RuleTables& all) noexcept {

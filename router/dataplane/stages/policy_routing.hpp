@@ -17,6 +17,10 @@ namespace hecto::router {
 
 struct RuleTables;
 
+// Where all IPv4 packets of the interface are looked up first.
+lookup::Fib4View first_fib4(InterfaceId interface, const TableViews& tables,
+                            const RuleTables& rules) noexcept;
+
 template <typename Address>
 void look_up_by_rules(Lane<Address>& lane, const TableViews& tables,
                       const RuleTables& rules) noexcept;

@@ -99,6 +99,18 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.further4 = further4_.get();
   options.further6 = further6_.get();
   options.further_tables = kFurtherTables;
+  lookup::FibOptions large;
+  large.sockets = sockets;
+  large.max_bytes = config.memory_bytes.value_or(0);
+  large.engine = engine_of(config.ipv4_engine);
+  options.make4 = [this, large] {
+    auto made = lookup::Fib4::create(large, memory_, qsbr_);
+    return made ? std::move(*made) : nullptr;
+  };
+  options.make6 = [this, large] {
+    auto made = lookup::Fib6::create(large, memory_, qsbr_);
+    return made ? std::move(*made) : nullptr;
+  };
   options.log = std::move(log);
   routing_ = std::make_unique<Routing>(*fib4_, *fib6_, *next_hops_, std::move(options));
 }
@@ -128,8 +140,9 @@ void Tables::feed_devices() {
 }
 
 TableViews Tables::views(int socket) const {
-  return {fib4_->view(socket),    fib6_->view(socket),     next_hops_->view(socket),
-          routing_->urpf(socket), further4_->view(socket), further6_->view(socket)};
+  return {fib4_->view(socket),          fib6_->view(socket),     next_hops_->view(socket),
+          routing_->urpf(socket),       further4_->view(socket), further6_->view(socket),
+          routing_->large_views(socket)};
 }
 
 }  // namespace hecto::router

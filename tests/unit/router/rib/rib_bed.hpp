@@ -96,7 +96,8 @@ class Bed {
   static constexpr lookup::TableId kFurtherTables = 3;
   // `max_nodes`: how many /24s of IPv4 can hold longer prefixes; 0: as many as there can be.
   explicit Bed(uint32_t max_groups = 512, uint32_t max_nodes = 0,
-               lookup::Reclaimer& readers = lookup::Reclaimer::none()) {
+               lookup::Reclaimer& readers = lookup::Reclaimer::none(),
+               size_t large_from = 100'000) {
     lookup::Memory& memory = lookup::Memory::system();
     lookup::FibOptions fib_options;
     fib6 = lookup::Fib6::create(fib_options, memory, readers).value();
@@ -120,6 +121,14 @@ class Bed {
     options.further4 = further4.get();
     options.further6 = further6.get();
     options.further_tables = 1 + kFurtherTables;
+    options.large_from = large_from;
+    options.make4 = [this] {
+      lookup::FibOptions large;
+      large.engine = lookup::Engine::kDirect;
+      large.max_bytes = large_bytes;
+      return large_bytes == 0 ? nullptr : lookup::Fib4::create(large).value();
+    };
+    options.make6 = [] { return lookup::Fib6::create({}).value(); };
     options.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
     routing = std::make_unique<Routing>(*fib4, *fib6, *next_hops, options);
   }
@@ -214,6 +223,8 @@ class Bed {
   uint64_t fib_writes() const { return routing->statistics().fib_writes; }
   uint64_t records_written() const { return routing->statistics().records_written; }
 
+  // Of further tables that are large; 0: there is no memory for one.
+  size_t large_bytes = (DIRECT_NODES_WORD + size_t{64} * DIRECT_NODE_WORDS) * 4;
   std::vector<std::string> log;
   std::unique_ptr<lookup::Fib4> fib4;
   std::unique_ptr<lookup::Fib6> fib6;

@@ -163,5 +163,118 @@ TEST_F(Linux, KnowsWhichVrfAnInterfaceIsIn) {
   EXPECT_EQ(bed.routing->interfaces().master_of(state), nullptr);
 }
 
+// A table with many prefixes has a FIB of its own as well, which answers as that of all does.
+class LargeTable : public testing::Test {
+ protected:
+  static constexpr uint32_t kTable = 100;
+  void SetUp() override {
+    bed.add_interface(0);
+    for (uint8_t i = 1; i <= 6; ++i) bed.neighbor(11, fmt::format("10.0.0.{}", i), i);
+  }
+  static Route route(unsigned number, unsigned length, unsigned via) {
+    return in_table(linux_route(fmt::format("10.{}.{}.0/{}", number >> 8, number & 255, length),
+                                {hop(11, fmt::format("10.0.0.{}", via))}),
+                    kTable);
+  }
+  void fill(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) bed.add(route(i, 24, i % 6 + 1));
+  }
+  const lookup::Fib4View* view() {
+    return bed.routing->large_views(0)->ipv4.find(bed.routing->fib_table(kTable).value());
+  }
+  // Of its own FIB, and of that of all.
+  std::pair<GroupId, GroupId> groups(const std::string& address) {
+    const uint32_t destination = ip(address).v4().value;
+    GroupId direct;
+    lookup_batch(*view(), &destination, &direct, 1);
+    return {direct, bed.group(ip(address), kTable)};
+  }
+  Bed bed{512, 0, lookup::Reclaimer::none(), 200};
+};
+
+TEST_F(LargeTable, HasAFibOfItsOwnOnceItIsLarge) {
+  fill(199);
+  bed.routing->commit();
+  bed.routing->commit();
+  EXPECT_EQ(view(), nullptr);
+  EXPECT_FALSE(bed.routing->tables()[1].large4);
+  fill(300);
+  for (int i = 0; i < 3; ++i) bed.routing->commit();
+  ASSERT_NE(view(), nullptr);
+  EXPECT_TRUE(bed.routing->tables()[1].large4);
+  for (const char* address : {"10.0.5.1", "10.1.43.9", "10.1.44.9", "11.0.0.1"}) {
+    const auto [direct, compact] = groups(address);
+    EXPECT_EQ(direct, compact) << address;
+  }
+}
+
+TEST_F(LargeTable, FollowsEachChange) {
+  fill(300);
+  bed.routing->commit();  // the copy begins
+  bed.remove(route(7, 24, 7 % 6 + 1));
+  for (int i = 0; i < 3; ++i) bed.routing->commit();
+  ASSERT_NE(view(), nullptr);
+  bed.add(in_table(linux_route("10.1.0.0/16", {hop(11, "10.0.0.3")}), kTable));
+  bed.add(route(5, 24, 6), true);
+  bed.remove(route(9, 24, 9 % 6 + 1));
+  bed.add(in_table(linux_route("10.0.20.128/25", {hop(11, "10.0.0.4")}), kTable));
+  bed.link(0, false);  // every next hop
+  for (const bool up : {false, true}) {
+    bed.link(0, up);
+    bed.routing->commit();
+    for (const char* address :
+         {"10.0.7.1", "10.0.5.1", "10.0.9.1", "10.0.20.1", "10.0.20.200", "10.0.8.1"}) {
+      const auto [direct, compact] = groups(address);
+      EXPECT_EQ(direct, compact) << address;
+    }
+  }
+  EXPECT_NE(groups("10.0.20.1").first, groups("10.0.20.200").first);
+}
+
+TEST_F(LargeTable, OfIpv6IsOneByItself) {
+  bed.neighbor(11, "fe80::1", 1);
+  for (unsigned i = 0; i < 300; ++i)
+    bed.add(in_table(linux_route(fmt::format("2001:db8:{:x}::/48", i), {hop(11, "fe80::1")}, 1024),
+                     kTable));
+  for (int i = 0; i < 4; ++i) bed.routing->commit();
+  EXPECT_EQ(view(), nullptr);
+  const TableView shown = bed.routing->tables()[1];
+  EXPECT_TRUE(shown.large6 && !shown.large4);
+  const lookup::Fib6View* const own =
+      bed.routing->large_views(0)->ipv6.find(bed.routing->fib_table(kTable).value());
+  ASSERT_NE(own, nullptr);
+  for (const char* address : {"2001:db8:7::1", "2001:db8:12c::1", "fe00::1"}) {
+    const lookup::Ipv6Address destination = ip(address).v6();
+    GroupId group;
+    lookup_batch(*own, &destination, &group, 1);
+    EXPECT_EQ(group, bed.group(ip(address), kTable)) << address;
+  }
+}
+
+TEST_F(LargeTable, WithoutMemoryItStaysAmongTheSmallOnesAndThatIsSaidOnce) {
+  bed.large_bytes = 0;
+  fill(300);
+  for (int i = 0; i < 4; ++i) bed.routing->commit();
+  EXPECT_EQ(view(), nullptr);
+  EXPECT_EQ(std::count_if(bed.log.begin(), bed.log.end(),
+                          [](const std::string& line) {
+                            return line.find("stays with the small ones") != std::string::npos;
+                          }),
+            1);
+}
+
+TEST_F(LargeTable, ThatDoesNotFitAnyMoreIsAmongTheSmallOnesAgain) {
+  fill(300);
+  for (int i = 0; i < 3; ++i) bed.routing->commit();
+  ASSERT_NE(view(), nullptr);
+  for (unsigned i = 0; i < 200; ++i)  // each takes a node of its own, and there are 64
+    bed.add(in_table(linux_route(fmt::format("10.0.{}.128/25", i), {hop(11, "10.0.0.4")}), kTable));
+  bed.routing->commit();
+  EXPECT_EQ(view(), nullptr);
+  EXPECT_EQ(bed.verdict("10.0.150.200", kTable), "if0 04");
+  for (int i = 0; i < 3; ++i) bed.routing->commit();
+  EXPECT_EQ(view(), nullptr) << "it is not tried again and again";
+}
+
 }  // namespace
 }  // namespace hecto::router::test
