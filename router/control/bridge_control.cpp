@@ -326,8 +326,10 @@ std::vector<BridgeStatus> BridgeControl::status() const {
       if (port.bridge != ifindex) continue;
       const LinuxBridgePort& settings = *port.link.bridge_port;
       const size_t stations = known().entries_of(index);
-      status.ports.push_back(
-          {port.link.name, settings.forwards, settings.learns, full_.contains(index), stations});
+      const Interface* const own = interfaces_.table().by_ifindex(index);
+      const uint16_t mtu = own == nullptr ? uint16_t{0} : routing_.interfaces().mtu(*own);
+      status.ports.push_back({port.link.name, settings.forwards, settings.learns,
+                              full_.contains(index), stations, mtu});
       status.stations += stations;
     }
     all.push_back(std::move(status));

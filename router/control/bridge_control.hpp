@@ -34,6 +34,7 @@ struct BridgeStatus {
     std::string name;
     bool forwards = true, learns = true, full = false;
     size_t stations = 0;
+    uint16_t mtu = 0;  // longer frames do not leave by it; 0: not one of the router's
   };
   std::string name;
   MacAddress mac{};

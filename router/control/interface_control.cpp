@@ -137,7 +137,9 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
       lost->second.status.config = wanted;
     return {};
   }
-  if (wanted.promiscuous != port->config.promiscuous)
+  const Interface* const own = table_.find(port->id, 0);
+  const bool bridged = own != nullptr && own->bridged;
+  if (wanted.promiscuous != port->config.promiscuous && !bridged)
     if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done) return done;
   // AF_XDP does not show VLAN tags that the kernel has taken off.
   if (!wanted.vlans.empty() && port->driver == "net_af_xdp") {
@@ -377,9 +379,13 @@ void InterfaceControl::adopt_device(const LinuxLink& link) {
   const Interface* parent = table_.by_ifindex(link.parent);
   const bool macvlan = link.vlan == 0;
   if (parent == nullptr || (macvlan ? parent->parent != kNoInterface : parent->vlan != 0)) return;
-  if (macvlan && parent->bridge != 0) {
-    notes_.add(
-        fmt::format("Linux's {}: a macvlan on the bridge {}; left alone", link.name, parent->name));
+  const std::string left_out =
+      macvlan && parent->bridge != 0 ? "a macvlan on a bridge" : link.left_out;
+  if (!left_out.empty()) {
+    if (left_out_.insert(link.ifindex).second)
+      notes_.add(
+          fmt::format("Linux's {} is {}, on {}: left alone, the fast path has no interface for it",
+                      link.name, left_out, parent->name));
     return;
   }
   const bool of_port = parent->bridge == 0;
@@ -448,6 +454,7 @@ void InterfaceControl::take_mtu(const Interface& interface, uint16_t mtu) {
 bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
   Interface* interface = table_.by_ifindex(link.ifindex);
   if (interface == nullptr) {
+    if (removed) left_out_.erase(link.ifindex);
     if (!removed && link.parent != 0) adopt_device(link);
     return false;
   }

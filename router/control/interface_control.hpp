@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,7 @@ class InterfaceControl {
   std::map<std::string, bool> port_gone_;  // and said so
   std::map<InterfaceId, Mending> mending_;
   std::vector<std::string> masters_told_;
+  std::set<int> left_out_;         // devices of Linux, by ifindex, and said so
   InterfaceId next_switches_ = 0;  // whose are read next
   bool switches_unread_ = false;   // and said so
   std::map<std::string, Mending> reopening_;

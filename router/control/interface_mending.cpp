@@ -197,6 +197,7 @@ Result<void> InterfaceControl::remake_port(const config::PortConfig& config) {
     // A device of Linux may have one of its own.
     if (!interface.made_by_linux || interface.mac == gone.mac) interface.mac = port->mac;
     if (interface.has_twin) linux_->resume_twin(interface);
+    if (interface.bridged) (void)plane_.set_promiscuous(name, true);
     if (interface.has_twin && other_mac) (void)linux_->set_twin_mac(interface);
     if (interface.has_twin) linux_->set_twin_carrier(id, interface.up);
     interface.twin_mac = {};

@@ -45,15 +45,17 @@ bool read_if_id(Bytes data, LinuxLink& link) {
   return !walker.malformed();
 }
 
-// One of mode passthru takes its parent's address, one of mode source goes by that of the sender.
 bool read_macvlan(Bytes data, int parent, LinuxLink& link) {
-  constexpr uint32_t kOwnAddress = MACVLAN_MODE_PRIVATE | MACVLAN_MODE_VEPA | MACVLAN_MODE_BRIDGE;
   AttributeWalker walker(data);
   Attribute attribute;
-  while (walker.next(attribute))
-    if (attribute.type == IFLA_MACVLAN_MODE &&
-        (attribute.as<uint32_t>().value_or(0) & kOwnAddress) != 0)
-      link.parent = parent;
+  while (walker.next(attribute)) {
+    if (attribute.type != IFLA_MACVLAN_MODE) continue;
+    link.parent = parent;
+    const uint32_t mode = attribute.as<uint32_t>().value_or(0);
+    // Which takes its parent's address, or goes by that of the sender.
+    if (mode == MACVLAN_MODE_PASSTHRU) link.left_out = "a macvlan of mode passthru";
+    if (mode == MACVLAN_MODE_SOURCE) link.left_out = "a macvlan of mode source";
+  }
   return !walker.malformed();
 }
 
@@ -87,10 +89,9 @@ bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
     if (attribute.type == IFLA_VLAN_PROTOCOL) protocol_be = attribute.as<uint16_t>().value_or(0);
   }
   if (inner.malformed() || id > 4095) return false;
-  if (protocol_be == htons(ETH_P_8021Q)) {  // 802.1ad service tags stay with Linux
-    link.parent = parent;
-    link.vlan = id;
-  }
+  link.parent = parent;
+  link.vlan = id;
+  if (protocol_be != htons(ETH_P_8021Q)) link.left_out = "a VLAN of 802.1ad";
   return true;
 }
 

@@ -82,13 +82,15 @@ struct LinuxLink {
   std::string name;
   MacAddress mac{};
   uint32_t mtu = 0;
-  bool up = false;        // IFF_UP
-  bool carrier = false;   // IFF_LOWER_UP
-  int parent = 0;         // IFLA_LINK of a VLAN device, and of a macvlan with an address of its own
-  uint16_t vlan = 0;      // IFLA_VLAN_ID, 0: no VLAN device
-  uint32_t if_id = 0;     // IFLA_XFRM_IF_ID, 0: no IPsec interface
-  int master = 0;         // IFLA_MASTER: of a bridge, bond or VRF that it belongs to
-  std::string kind = {};  // IFLA_INFO_KIND: vlan, bridge, vrf, ...; empty: a device by itself
+  bool up = false;       // IFF_UP
+  bool carrier = false;  // IFF_LOWER_UP
+  int parent = 0;        // IFLA_LINK of a VLAN device, and of a macvlan with an address of its own
+  uint16_t vlan = 0;     // IFLA_VLAN_ID, 0: no VLAN device
+  // A device on `parent` that the fast path has no interface for, in words; empty: none such.
+  std::string left_out = {};
+  uint32_t if_id = 0;      // IFLA_XFRM_IF_ID, 0: no IPsec interface
+  int master = 0;          // IFLA_MASTER: of a bridge, bond or VRF that it belongs to
+  std::string kind = {};   // IFLA_INFO_KIND: vlan, bridge, vrf, ...; empty: a device by itself
   uint32_t vrf_table = 0;  // IFLA_VRF_TABLE of a VRF, 0: none
   std::optional<LinuxBridge> bridge = {};
   std::optional<LinuxBridgePort> bridge_port = {};

@@ -22,8 +22,10 @@ json show_bridges(const BridgeControl* bridges) {
        bridges == nullptr ? std::vector<BridgeStatus>{} : bridges->status()) {
     json ports = json::array();
     for (const BridgeStatus::Port& port : bridge.ports)
-      ports.push_back(
-          {{"name", port.name}, {"state", state_of(port)}, {"stations", port.stations}});
+      ports.push_back({{"name", port.name},
+                       {"state", state_of(port)},
+                       {"mtu", port.mtu == 0 ? json() : json(port.mtu)},
+                       {"stations", port.stations}});
     list.push_back({{"name", bridge.name},
                     {"mac", to_string(bridge.mac)},
                     {"up", bridge.up},

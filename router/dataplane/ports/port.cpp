@@ -389,12 +389,13 @@ void Port::accept_macs(const std::vector<MacAddress>& wanted) {
     spdlog::warn("port {}: {}", config_.name, sentence);
     refuse(std::move(sentence));
   }
-  if (wanted.empty() && std::exchange(accepts_all_, false) && !config_.promiscuous)
+  if (wanted.empty() && std::exchange(accepts_all_, false) && !config_.promiscuous && !bridged_)
     (void)rte_eth_promiscuous_disable(id_);
   accepted_ = wanted;
 }
 
 Result<void> Port::set_promiscuous(bool on) {
+  bridged_ = on && !config_.promiscuous;
   if (always_promiscuous() || (!on && accepts_all_)) return {};
   const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
   if (code == 0) return {};

@@ -380,9 +380,10 @@ TEST(Render, Bridges) {
   json answer = documented("bridges");
   EXPECT_EQ(render_bridges(answer, {}),
             R"(lan: up, 02:00:00:00:00:01, MTU 1500, 214 stations, filters VLANs
-port  state     stations
-eth1  forwards       200
-eth2  blocked         14
+port  state      MTU  stations
+eth1  forwards  1500       200
+eth2  blocked   1400        14
+! MTU below the bridge's: what is longer does not leave by eth2
 )");
   answer["bridges"][0]["trouble"] = "its VLANs are those of 802.1ad";
   EXPECT_NE(

@@ -214,6 +214,23 @@ TEST_F(BridgeControlTest, MoreBridgesThanThereAreDomainsAreSaid) {
   EXPECT_EQ(view("lan0"), nullptr);
 }
 
+TEST_F(BridgeControlTest, APortStaysPromiscuousWhenItIsChangedOrOpenedAnew) {
+  make_bridge();
+  join("wan0");
+  control.tick();
+  bed->said.clear();
+  config::PortConfig wanted = bed->plane.running.at("wan0").config;
+  wanted.promiscuous = true;
+  ASSERT_TRUE(bed->interfaces.change_port(wanted));
+  wanted.promiscuous = false;
+  ASSERT_TRUE(bed->interfaces.change_port(wanted));
+  EXPECT_EQ(bed->count("promiscuous wan0 false"), 0u);
+  bed->plane.running.at("wan0").present = false;
+  bed->plane.running.at("wan0").device_back = true;
+  bed->interfaces.watch();
+  EXPECT_EQ(bed->count("promiscuous wan0 true"), 1u);
+}
+
 TEST_F(BridgeControlTest, APortWithoutALinkDoesNotForward) {
   make_bridge();
   join("wan0"), join("lan0");

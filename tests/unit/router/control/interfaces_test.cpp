@@ -131,6 +131,17 @@ TEST(Interfaces, AMacvlanOfLinuxIsAnInterfaceOnItsParentsWire) {
   EXPECT_FALSE(bed->linux_side.delivered.contains("vrrp.51"));
 }
 
+TEST(Interfaces, WhatTheFastPathHasNoInterfaceForIsSaidOnce) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  LinuxLink link = vlan_device(50, "pass0", 11, 0);
+  link.left_out = "a macvlan of mode passthru";
+  bed->events.link(link, false);
+  bed->events.link(link, false);
+  EXPECT_EQ(bed->interfaces.table().find("pass0"), nullptr);
+  EXPECT_TRUE(bed->noted("Linux's pass0 is a macvlan of mode passthru, on wan0: left alone"));
+  EXPECT_EQ(bed->notes.lines().size(), 1u);
+}
+
 TEST(Interfaces, AVlanThatTheFileHasIsLeftAlone) {
   const auto bed = ControlBed::started(kWithVlan, true);
   bed->events.link(vlan_device(50, "blue7", 11, 7), false);

@@ -41,8 +41,9 @@ TEST(DecodeLink, ReadsVlanIdAndParentOf8021q) {
     const auto bytes = builder.bytes();
     LinkEvent event;
     ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
-    EXPECT_EQ(event.link.parent, protocol == 0x8100 ? 7 : 0);
-    EXPECT_EQ(event.link.vlan, protocol == 0x8100 ? 100 : 0);
+    EXPECT_EQ(event.link.parent, 7);
+    EXPECT_EQ(event.link.vlan, 100);
+    EXPECT_EQ(event.link.left_out, protocol == 0x8100 ? "" : "a VLAN of 802.1ad");
   }
 }
 
@@ -102,7 +103,8 @@ TEST(DecodeLink, ReadsTheParentOfAMacvlan) {
     const auto bytes = macvlan.bytes();
     LinkEvent event;
     ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
-    EXPECT_EQ(event.link.parent, mode == MACVLAN_MODE_PASSTHRU ? 0 : 12);
+    EXPECT_EQ(event.link.parent, 12);
+    EXPECT_EQ(event.link.left_out.empty(), mode != MACVLAN_MODE_PASSTHRU);
     EXPECT_EQ(event.link.vlan, 0);
   }
 }
