@@ -1,4 +1,4 @@
-// What the API was asked to keep: the text, the file, and what a process after it makes of it.
+// What the API was asked to keep: the file, and what a process after it makes of it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,19 +7,18 @@
 #include <filesystem>
 #include <fstream>
 
-#include "router/control/kept_text.hpp"
 #include "router/control/persist_control.hpp"
 #include "router/control/run_state.hpp"
 #include "router/ipsec/ipsec_config.hpp"
 #include "tests/beds/control.hpp"
 #include "tests/unit/router/api/scratch.hpp"
+#include "tests/unit/router/control/kept_items.hpp"
 
 namespace hecto::router::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSocket = "/run/t/api.sock";
 constexpr const char* kPersisted = R"(
 workers: {0: [1]}
 ports:
@@ -29,84 +28,6 @@ neighbors:
   - {address: 192.0.2.8, interface: wan0, mac: "02:00:00:00:00:08"}
 )";
 
-config::RouteConfig via(const std::string& prefix, const std::string& gateway,
-                        uint32_t metric = 0) {
-  return {net(prefix), RouteType::kUnicast, {{ip(gateway), "", 1}}, metric};
-}
-
-config::IpsecSaConfig sa_config(Spi spi) {
-  config::IpsecSaConfig sa;
-  sa.source = ip("192.0.2.1");
-  sa.destination = ip("198.51.100.1");
-  sa.spi = spi;
-  sa.cipher = "aes-128-gcm";
-  sa.cipher_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0fdeadbeef");
-  return sa;
-}
-
-config::IpsecPolicyConfig policy_config() {
-  config::IpsecPolicyConfig policy;
-  policy.source = net("10.1.0.0/16");
-  policy.destination = net("10.2.0.0/16");
-  policy.action = PolicyAction::kDiscard;
-  return policy;
-}
-
-config::KeptItems some_items() {
-  config::IpsecSaConfig cbc = sa_config(0x1002);
-  cbc.cipher = "aes-128-cbc";
-  cbc.integrity = "hmac-sha1";
-  cbc.cipher_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f");
-  cbc.integrity_key = *config::SecretKey::parse("0x000102030405060708090a0b0c0d0e0f10111213");
-  cbc.encapsulation = UdpEncapsulation{};
-  cbc.esn = true;
-  cbc.replay_window = 128;
-  config::RouteConfig nowhere;
-  nowhere.to = net("2001:db8:1::/48");
-  nowhere.type = RouteType::kBlackhole;
-  nowhere.metric = 7;
-  config::RouteConfig both = via("203.0.113.0/24", "192.0.2.9");
-  both.via.push_back({ip("192.0.2.8"), "wan0", 3});
-  return {{both, nowhere}, {sa_config(0x1001), cbc}, {policy_config()}};
-}
-
-std::string text_of(const SecretBytes& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
-TEST(KeptText, ReadsWhatItWrote) {
-  const auto read = kept_items_from(text_of(kept_text(some_items(), kSocket)), kSocket);
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(*read, some_items());
-  EXPECT_EQ(kept_items_from(text_of(kept_text({}, kSocket)), kSocket), config::KeptItems{});
-}
-
-TEST(KeptText, NothingOfItWhereAByteIsMissingOrAnother) {
-  const std::string text = text_of(kept_text(some_items(), kSocket));
-  for (size_t length = 0; length < text.size(); ++length)
-    EXPECT_FALSE(kept_items_from(text.substr(0, length), kSocket)) << length;
-  for (size_t at = 0; at < text.size(); ++at) {
-    std::string other = text;
-    other[at] ^= 1;
-    EXPECT_FALSE(kept_items_from(other, kSocket)) << at;
-  }
-  EXPECT_FALSE(kept_items_from(text + "\n", kSocket));
-}
-
-TEST(KeptText, SaysWhoseOrWhichVersionItIs) {
-  const std::string text = text_of(kept_text(some_items(), kSocket));
-  EXPECT_EQ(kept_items_from(text, "/run/u.sock").error().message,
-            "is another instance's (of /run/t/api.sock)");
-  EXPECT_EQ(kept_items_from("hecto kept 2\n" + text.substr(13), kSocket).error().message,
-            "is of version 2, and this hectod reads version 1");
-  EXPECT_EQ(kept_items_from("\x7f"
-                            "ELF",
-                            kSocket)
-                .error()
-                .message,
-            "is something else, or damaged");
-}
-
 // One process after the other, with one state directory.
 class Persist : public testing::Test {
  protected:
@@ -115,7 +36,7 @@ class Persist : public testing::Test {
     PersistControl persist;
     explicit Run(const std::string& directory, const std::string& yaml)
         : bed(ControlBed::started(yaml)),
-          persist(directory, kSocket, bed->routes, bed->routing, bed->ipsec) {}
+          persist(directory, kKeptSocket, bed->routes, bed->routing, bed->ipsec) {}
   };
   void start(const std::string& yaml = kPersisted, bool holds_ipsec = true) {
     run.reset();
@@ -144,7 +65,9 @@ class Persist : public testing::Test {
     ASSERT_NE(found, nullptr);
     found->sequence.store(sequence);
   }
-  std::string file(const std::string& kind) { return state_path(scratch / "state", kSocket, kind); }
+  std::string file(const std::string& kind) {
+    return state_path(scratch / "state", kKeptSocket, kind);
+  }
 
   Scratch scratch;
   std::unique_ptr<Run> run;
