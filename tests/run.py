@@ -146,7 +146,7 @@ def unit(test, chosen):
 # Files whose tests wait for protocols more than they work: a second pytest runs them beside the rest.
 # They are through before the rest comes to its floods.
 WAITING = ("test_bonds", "test_bond_partners", "test_linux_selftests", "test_restart",
-           "test_routing_daemons", "test_rules")
+           "test_restart_tables", "test_routing_daemons", "test_rules")
 
 
 def end_to_end(build, expression):
