@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 
-#include "router/control/kept_text.hpp"
 #include "router/control/route_control.hpp"
 #include "router/ipsec/ipsec.hpp"
 #include "router/ipsec/ipsec_config.hpp"
@@ -17,16 +15,6 @@ namespace hecto::router {
 namespace {
 
 constexpr uint64_t kMostSequence = UINT32_MAX;  // RFC 4303 §3.3.3, without ESN
-constexpr uint32_t kDefaultMetric6 = 1024;      // that StaticRoutes gives a route without one
-
-uint32_t metric_of(const lookup::IpPrefix& prefix, uint32_t metric) {
-  return prefix.address.family == Family::kIpv6 && metric == 0 ? kDefaultMetric6 : metric;
-}
-
-std::pair<lookup::IpPrefix, uint32_t> key_of(const config::RouteConfig& route) {
-  return {route.to, metric_of(route.to, route.metric)};
-}
-
 template <typename Item>
 void erase_same(std::vector<Item>& items, const Item& item) {
   std::erase_if(items, [&](const Item& other) { return key_of(other) == key_of(item); });
@@ -76,64 +64,48 @@ Result<void> check_room(size_t count, size_t most, const char* what) {
 
 PersistControl::PersistControl(const std::string& directory, const std::string& api_socket,
                                RouteControl& routes, const Routing& routing, Ipsec& ipsec)
-    : socket_(api_socket),
-      file_(state_path(directory, api_socket, "kept")),
+    : file_(directory, api_socket),
       numbers_(state_path(directory, api_socket, "numbers")),
       routes_(routes),
       routing_(routing),
       ipsec_(ipsec) {}
 
-void PersistControl::read() {
-  auto bytes = file_.read();
-  if (!bytes) {
-    blocked_ = bytes.error().message;
-  } else if (*bytes) {
-    auto items = kept_items_from(
-        {reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()}, socket_);
-    if (items)
-      take(std::move(*items));
-    else
-      blocked_ = file_.path() + " " + items.error().message;
-  }
-  if (!blocked_.empty())
-    spdlog::warn("persist: {}: nothing of it is taken up, and it is left alone", blocked_);
-}
-
 std::vector<SaNumbers> PersistControl::numbers_left() {
-  read();
-  return items_.sas.empty() && blocked_.empty() ? std::vector<SaNumbers>() : numbers_.read();
+  file_.read();
+  return file_.items().sas.empty() && !file_.blocked() ? std::vector<SaNumbers>() : numbers_.read();
 }
 
 void PersistControl::restore(const std::vector<SaNumbers>& left, bool holds_ipsec) {
-  for (const config::RouteConfig& route : items_.routes)
+  const Items& items = file_.items();
+  for (const config::RouteConfig& route : items.routes)
     if (auto added = routes_.add(route, RouteOrigin::kApi); !added)
       leave_out(name_of(route), added.error().message + "; tried again each second");
   if (holds_ipsec) {
     restore_sas(left);
-    for (const config::IpsecPolicyConfig& policy : items_.policies)
+    for (const config::IpsecPolicyConfig& policy : items.policies)
       if (auto added = ipsec_.add_policy(ipsec_policy(policy, RouteOrigin::kApi)); !added)
         leave_out(name_of(policy), added.error().message);
     ipsec_.commit();
   } else {
-    for (const config::IpsecSaConfig& sa : items_.sas) {
+    for (const config::IpsecSaConfig& sa : items.sas) {
       const SaId id{sa.destination, sa.spi};
       prints_[id] = SaRecord::kAnyPrint;
       leave_out(name_of(id), "nothing here can hold SAs");
     }
-    for (const config::IpsecPolicyConfig& policy : items_.policies)
+    for (const config::IpsecPolicyConfig& policy : items.policies)
       leave_out(name_of(policy), "nothing here can hold policies");
   }
-  if (!items_.empty())
+  if (!items.empty())
     spdlog::info("persist: {} routes, {} SAs and {} policies of the API are kept; {} of them wait",
-                 items_.routes.size(), items_.sas.size(), items_.policies.size(), left_out_.size());
+                 items.routes.size(), items.sas.size(), items.policies.size(), left_out_.size());
 }
 
 // What they may send is written down before any of them sends.
 void PersistControl::restore_sas(const std::vector<SaNumbers>& left) {
-  if (items_.sas.empty()) return;
+  if (file_.items().sas.empty()) return;
   std::vector<SaState> wanted;
   std::vector<SaNumbers> begin;
-  for (const config::IpsecSaConfig& sa : items_.sas) {
+  for (const config::IpsecSaConfig& sa : file_.items().sas) {
     const SaId id{sa.destination, sa.spi};
     auto state = sa_state(sa, RouteOrigin::kApi);
     const uint64_t print = state ? fingerprint(state->transform, state->keys) : SaRecord::kAnyPrint;
@@ -172,55 +144,13 @@ void PersistControl::leave_out(const std::string& name, const std::string& why) 
   spdlog::warn("persist: {} is not taken up: {}", name, why);
 }
 
-// Who moved the file away may go on without a restart.
-Result<void> PersistControl::may_write() {
-  if (!blocked_.empty() && ::access(file_.path().c_str(), F_OK) == 0)
-    return fail("persist: " + blocked_ + "; move it away; nothing was changed", EEXIST);
-  blocked_.clear();
-  return {};
-}
-
-// `apply` goes between the two: what it refuses leaves the file as it was.
-Result<void> PersistControl::change(Items next, const std::function<Result<void>()>& apply) {
-  if (next == items_) return apply();
-  if (auto may = may_write(); !may) return may;
-  std::optional<StateFile::Staged> staged;
-  if (!next.empty()) {
-    auto written = file_.stage(kept_text(next, socket_));
-    if (!written)
-      return fail(fmt::format("persist: {}; nothing was changed", written.error().message));
-    staged.emplace(std::move(*written));
-  }
-  if (auto done = apply(); !done) return done;
-  take(std::move(next));
-  const auto put = staged ? staged->commit() : file_.remove();
-  stale_ = put ? std::string() : put.error().message;
-  if (put) return {};
-  return fail(fmt::format("persist: {}; it is done, but a restart would not know", stale_));
-}
-
-void PersistControl::take(Items items) {
-  items_ = std::move(items);
-  route_keys_.clear();
-  for (const config::RouteConfig& route : items_.routes) route_keys_.insert(key_of(route));
-  policies_.clear();
-  for (const config::IpsecPolicyConfig& policy : items_.policies)
-    policies_.push_back(ipsec_policy(policy, RouteOrigin::kApi));
-}
-
-void PersistControl::write_again() {
-  const auto put = items_.empty() ? file_.remove() : file_.write(kept_text(items_, socket_));
-  stale_ = put ? std::string() : put.error().message;
-  if (put) spdlog::info("persist: {} is as it should be again", file_.path());
-}
-
 Result<void> PersistControl::add_route(const config::RouteConfig& route, bool persist) {
-  Items next = items_;
+  Items next = file_.items();
   place(next.routes, route, persist);
   if (auto room = check_room(next.routes.size(), kMostRoutes, "routes"); !room) return room;
   if (persist)
     if (auto said = check_words({{route}, {}, {}}); !said) return said;
-  return change(std::move(next), [&]() -> Result<void> {
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto added = routes_.add(route, RouteOrigin::kApi);
     if (!added) return tl::unexpected(added.error());
     left_out_.erase(name_of(route));
@@ -232,19 +162,19 @@ Result<void> PersistControl::remove_route(const lookup::IpPrefix& prefix, uint32
   config::RouteConfig route;
   route.to = prefix;
   route.metric = metric;
-  Items next = items_;
+  Items next = file_.items();
   erase_same(next.routes, route);
-  const bool kept = next != items_;
-  return change(std::move(next), [&]() -> Result<void> {
+  const bool kept = next != file_.items();
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto removed = routes_.remove(prefix, metric, RouteOrigin::kApi);
     return left_out_.erase(name_of(route)) != 0 || kept ? Result<void>{} : removed;
   });
 }
 
 Result<void> PersistControl::forget_routes() {
-  Items next = items_;
+  Items next = file_.items();
   next.routes.clear();
-  return change(std::move(next), [&]() -> Result<void> {
+  return file_.change(std::move(next), [&]() -> Result<void> {
     std::erase_if(left_out_, [](const auto& one) { return one.first.starts_with("route "); });
     return {};
   });
@@ -267,7 +197,7 @@ void PersistControl::find_routes() {
 
 void PersistControl::forget_waiting(const RouteTable& listed) {
   std::set<lookup::IpPrefix> gone;
-  for (const config::RouteConfig& route : items_.routes)
+  for (const config::RouteConfig& route : file_.items().routes)
     if (left_out_.contains(name_of(route))) gone.insert(route.to);
   if (gone.empty()) return;
   std::set<lookup::IpPrefix> found;
@@ -278,21 +208,17 @@ void PersistControl::forget_waiting(const RouteTable& listed) {
   });
 }
 
-// They are gone already, so the file follows when it can.
 void PersistControl::drop_routes(const std::function<bool(const config::RouteConfig&)>& gone) {
-  Items next = items_;
+  Items next = file_.items();
   std::vector<std::string> names;
   std::erase_if(next.routes, [&](const config::RouteConfig& route) {
     const bool drop = gone(route);
     if (drop) names.push_back(name_of(route));
     return drop;
   });
-  if (next == items_) return;
+  if (next == file_.items()) return;
   for (const std::string& name : names) left_out_.erase(name);
-  if (auto put = change(next, [] { return Result<void>{}; }); put) return;
-  take(std::move(next));
-  write_again();
-  if (!stale_.empty()) spdlog::warn("persist: {}", lines().front());
+  file_.follow(std::move(next));
 }
 
 // Its keys are kept themselves, wherever they came from.
@@ -300,14 +226,14 @@ Result<void> PersistControl::add_sa(config::IpsecSaConfig sa, SaState state, boo
   sa.key_file.clear();
   const SaId id = state.id;
   const uint64_t print = fingerprint(state.transform, state.keys);
-  Items next = items_;
+  Items next = file_.items();
   place(next.sas, sa, persist);
   if (persist) {
     if (sa.lifetime != config::IpsecLifetime{})
       return fail("persist: a lifetime would begin anew with each start; take one of both out");
     if (auto room = check_room(next.sas.size(), kMostSas, "SAs"); !room) return room;
     if (auto said = check_words({{}, {sa}, {}}); !said) return said;
-    if (auto may = may_write(); !may) return may;
+    if (auto may = file_.may_write(); !may) return may;
     std::vector<SaNumbers> now = numbers_now();
     if (SaRecord::find(now, id, print) == nullptr) {
       const std::vector<SaNumbers> all = ipsec_.sa_numbers();
@@ -317,7 +243,7 @@ Result<void> PersistControl::add_sa(config::IpsecSaConfig sa, SaState state, boo
     if (auto written = numbers_.write(prints_, now, SaNumbers::kReserve); !written)
       return fail(fmt::format("persist: {}; nothing was changed", written.error().message));
   }
-  return change(std::move(next), [&]() -> Result<void> {
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto added = ipsec_.add_sa(std::move(state));
     if (!added) return tl::unexpected(added.error());
     left_out_.erase(name_of(id));
@@ -331,10 +257,11 @@ Result<void> PersistControl::remove_sa(const SaId& id) {
   config::IpsecSaConfig sa;
   sa.destination = id.destination;
   sa.spi = id.spi;
-  Items next = items_;
+  Items next = file_.items();
   erase_same(next.sas, sa);
-  const bool kept = next != items_;  // it may have expired since, or Linux may have its place
-  return change(std::move(next), [&]() -> Result<void> {
+  // It may have expired since, or Linux may have its place.
+  const bool kept = next != file_.items();
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto removed = ipsec_.remove_sa(id, RouteOrigin::kApi);
     const bool waited = left_out_.erase(name_of(id)) != 0;
     if (!removed && !waited && !kept) return removed;
@@ -344,12 +271,12 @@ Result<void> PersistControl::remove_sa(const SaId& id) {
 }
 
 Result<void> PersistControl::add_policy(const config::IpsecPolicyConfig& policy, bool persist) {
-  Items next = items_;
+  Items next = file_.items();
   place(next.policies, policy, persist);
   if (auto room = check_room(next.policies.size(), kMostPolicies, "policies"); !room) return room;
   if (persist)
     if (auto said = check_words({{}, {}, {policy}}); !said) return said;
-  return change(std::move(next), [&]() -> Result<void> {
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto added = ipsec_.add_policy(ipsec_policy(policy, RouteOrigin::kApi));
     if (!added) return tl::unexpected(added.error());
     left_out_.erase(name_of(policy));
@@ -358,29 +285,29 @@ Result<void> PersistControl::add_policy(const config::IpsecPolicyConfig& policy,
 }
 
 Result<void> PersistControl::remove_policy(const config::IpsecPolicyConfig& policy) {
-  Items next = items_;
+  Items next = file_.items();
   erase_same(next.policies, policy);
-  const bool kept = next != items_;
-  return change(std::move(next), [&]() -> Result<void> {
+  const bool kept = next != file_.items();
+  return file_.change(std::move(next), [&]() -> Result<void> {
     auto removed = ipsec_.remove_policy(ipsec_policy(policy, RouteOrigin::kApi));
     return left_out_.erase(name_of(policy)) != 0 || kept ? Result<void>{} : removed;
   });
 }
 
 void PersistControl::tick() {
-  for (const config::RouteConfig& route : items_.routes) {
+  for (const config::RouteConfig& route : file_.items().routes) {
     const auto waits = left_out_.find(name_of(route));
     if (waits == left_out_.end() || !routes_.add(route, RouteOrigin::kApi)) continue;
     spdlog::info("persist: {} is there again", waits->first);
     left_out_.erase(waits);
   }
-  if (!stale_.empty()) write_again();
+  file_.tick();
   // A file that is blocked knows of SAs whose records are here.
-  if (blocked_.empty()) numbers_.watch(prints_, numbers_now());
+  if (!file_.blocked()) numbers_.watch(prints_, numbers_now());
 }
 
 void PersistControl::end() {
-  if (blocked_.empty()) numbers_.end(prints_, numbers_now());
+  if (!file_.blocked()) numbers_.end(prints_, numbers_now());
 }
 
 std::vector<SaNumbers> PersistControl::numbers_now() const {
@@ -393,19 +320,8 @@ std::vector<SaNumbers> PersistControl::numbers_now() const {
   return now;
 }
 
-bool PersistControl::keeps(const IpsecPolicy& policy) const {
-  return std::any_of(policies_.begin(), policies_.end(), [&](const IpsecPolicy& kept) {
-    return kept.direction == policy.direction && kept.selector == policy.selector &&
-           kept.if_id == policy.if_id;
-  });
-}
-
 std::vector<std::string> PersistControl::lines() const {
-  std::vector<std::string> lines;
-  if (!stale_.empty())
-    lines.push_back("persist: " + stale_ + ": what has changed since would be lost by a restart");
-  if (!blocked_.empty())
-    lines.push_back("persist: " + blocked_ + ": nothing of it is taken up; it is left alone");
+  std::vector<std::string> lines = file_.lines();
   if (!numbers_.trouble().empty()) lines.push_back("persist: " + numbers_.trouble());
   if (left_out_.empty()) return lines;
   const auto& [name, why] = *left_out_.begin();

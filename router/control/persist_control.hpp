@@ -12,17 +12,12 @@
 
 #include <functional>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/file/kept_items.hpp"
+#include "router/control/kept_file.hpp"
 #include "router/control/sa_record.hpp"
-#include "router/control/state_file.hpp"
-#include "router/ipsec/esp/policy.hpp"
 #include "router/ipsec/esp/sa_state.hpp"
 #include "router/ipsec/sa_numbers.hpp"
 
@@ -65,40 +60,29 @@ class PersistControl {
 
   // Of routes, SAs and policies of origin API.
   bool keeps(const lookup::IpPrefix& prefix, uint32_t metric) const {
-    return route_keys_.contains({prefix, metric});
+    return file_.keeps(prefix, metric);
   }
   bool keeps(const SaId& id) const { return prints_.contains(id); }
-  bool keeps(const IpsecPolicy& policy) const;
+  bool keeps(const IpsecPolicy& policy) const { return file_.keeps(policy); }
   // What is not as it was asked, now.
   std::vector<std::string> lines() const;
 
  private:
   using Items = config::KeptItems;
 
-  void read();
   void restore_sas(const std::vector<SaNumbers>& left);
-  Result<void> may_write();
-  Result<void> change(Items next, const std::function<Result<void>()>& apply);
-  void take(Items items);
-  void write_again();
   void drop_routes(const std::function<bool(const config::RouteConfig&)>& gone);
   void leave_out(const std::string& name, const std::string& why);
 
   std::vector<SaNumbers> numbers_now() const;
 
-  const std::string socket_;
-  const StateFile file_;
+  KeptFile file_;
   SaRecord numbers_;
   RouteControl& routes_;
   const Routing& routing_;
   Ipsec& ipsec_;
-  Items items_;
-  std::set<std::pair<lookup::IpPrefix, uint32_t>> route_keys_;
-  std::vector<IpsecPolicy> policies_;
-  SaRecord::Prints prints_;                      // of the SAs among them
-  std::map<std::string, std::string> left_out_;  // of them by name: why
-  std::string blocked_;                          // the file that is there is not ours: why
-  std::string stale_;                            // the file is not as items_: why
+  SaRecord::Prints prints_;                      // of the SAs that are kept
+  std::map<std::string, std::string> left_out_;  // what is kept and not there, by name: why
 };
 
 }  // namespace hecto::router
