@@ -1,8 +1,5 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 
-#include <fmt/format.h>
-
-#include "config/file/load_bond.hpp"
 #include "router/control/ecmp_seed.hpp"
 #include "router/control/instance.hpp"
 #include "router/dataplane/dataplane.hpp"
@@ -13,19 +10,16 @@
 
 namespace hecto::router {
 
-DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks)
-    : locks_(locks), xdp_(locks), receive_offloads_(locks) {}
+DpdkForwardingPlane::DpdkForwardingPlane(InstanceLocks* locks) : devices_(locks) {}
 
 // The devices are let go once their ports are closed.
 DpdkForwardingPlane::~DpdkForwardingPlane() {
-  std::vector<config::PortConfig> configs;
+  std::vector<config::PortConfig> configs = running();
   for (const auto& [name, port] : probed_) configs.push_back(port->config());
-  if (dataplane_)
-    for (const auto& [name, port] : dataplane_->ports()) configs.push_back(port->config());
-  for (const config::PortConfig& config : configs) xdp_.stopping(config.name);
+  for (const config::PortConfig& config : configs) devices_.stopping(config.name);
   probed_.clear();
   dataplane_.reset();
-  for (const config::PortConfig& config : configs) release_device(config);
+  for (const config::PortConfig& config : configs) devices_.release(config, {});
 }
 
 void DpdkForwardingPlane::start(std::unique_ptr<Dataplane> dataplane, Ipsec& ipsec) {
@@ -33,70 +27,23 @@ void DpdkForwardingPlane::start(std::unique_ptr<Dataplane> dataplane, Ipsec& ips
   ipsec_ = &ipsec;
 }
 
-// The device is this router's alone, and no program of somebody else's is on it. Before DPDK
-// touches it.
-Result<void> DpdkForwardingPlane::take_device(const config::PortConfig& config) {
-  const auto lock = device_lock(config);
-  if (!lock) return {};
-  if (locks_ != nullptr)
-    if (auto taken = locks_->take(lock->key, lock->subject); !taken) return taken;
-  const std::string interface = kernel_interface_of(config);
-  return interface.empty() ? Result<void>{} : xdp_.clear_way(config.name, interface, lock->key);
-}
-
-// All members of a bond, or none.
-Result<void> DpdkForwardingPlane::take_devices(const config::PortConfig& config) {
-  for (const config::PortConfig& part : parts_of(config))
-    if (auto taken = take_device(part); !taken) {
-      release_device(config);
-      return taken;
-    }
-  return {};
-}
-
-bool DpdkForwardingPlane::uses_device(const std::string& key) const {
-  if (!dataplane_) return false;
-  for (const auto& [name, port] : dataplane_->ports())
-    for (const config::PortConfig& part : parts_of(port->config()))
-      if (const auto other = device_lock(part); other && other->key == key) return true;
-  return false;
-}
-
-void DpdkForwardingPlane::release_device(const config::PortConfig& config) {
-  xdp_.stopped(config.name);
-  // One that was refused may name the device of one that runs.
-  for (const config::PortConfig& part : parts_of(config)) {
-    const auto lock = device_lock(part);
-    if (!lock || uses_device(lock->key)) continue;
-    receive_offloads_.put_back(kernel_interface_of(part), lock->key);
-    if (locks_ != nullptr) locks_->release(lock->key);
-  }
+std::vector<config::PortConfig> DpdkForwardingPlane::running() const {
+  std::vector<config::PortConfig> configs;
+  if (dataplane_)
+    for (const auto& [name, port] : dataplane_->ports()) configs.push_back(port->config());
+  return configs;
 }
 
 Result<void> DpdkForwardingPlane::check_device(const config::PortConfig& config) const {
-  for (const config::PortConfig& part : parts_of(config)) {
-    const std::string interface = kernel_interface_of(part);
-    if (interface.empty() || KernelInterface(interface).exists()) continue;
-    return fail(fmt::format("port {} ({}): there is no such kernel interface here; `ip link` lists "
-                            "those there are",
-                            part.name, part.device),
-                ENODEV);
-  }
-  return {};
+  return PortDevices::check(config);
 }
 
 Result<config::PortCapability> DpdkForwardingPlane::probe(const config::PortConfig& config) {
-  if (auto taken = take_devices(config); !taken) return tl::unexpected(taken.error());
-  std::vector<std::string> stays_on;
-  for (const config::PortConfig& part : parts_of(config))
-    if (const std::string interface = kernel_interface_of(part);
-        !interface.empty() && KernelInterface(interface).exists())
-      for (std::string& sentence :
-           receive_offloads_.turn_off(config.name, interface, device_lock(part)->key))
-        stays_on.push_back(std::move(sentence));
+  if (auto taken = devices_.take(config, running()); !taken) return tl::unexpected(taken.error());
+  std::vector<std::string> stays_on = devices_.turn_off_offloads(config);
   auto port = Port::probe(config);
   if (!port) {
-    release_device(config);
+    devices_.release(config, running());
     return tl::unexpected(port.error());
   }
   // A kernel interface by its own name has seen to it itself.
@@ -113,12 +60,10 @@ Result<PortStatus> DpdkForwardingPlane::add_port(const config::PortConfig& confi
     if (auto found = probe(config); !found) return tl::unexpected(found.error());
   std::unique_ptr<Port> port = std::move(probed_.extract(config.name).mapped());
   if (auto done = dataplane_->add_port(std::move(port), placement); !done) {
-    release_device(config);
+    devices_.release(config, running());
     return tl::unexpected(done.error());
   }
-  const auto lock = device_lock(config);
-  if (lock && dataplane_->port(config.name)->af_xdp())
-    xdp_.started(config.name, kernel_interface_of(config), lock->key);
+  if (dataplane_->port(config.name)->af_xdp()) devices_.started(config);
   ipsec_->offer_to_nics();
   return status(*dataplane_->port(config.name));
 }
@@ -128,16 +73,16 @@ void DpdkForwardingPlane::forget_probed(const std::string& name) {
   if (port.empty()) return;
   const config::PortConfig config = port.mapped()->config();
   port.mapped()->close();
-  release_device(config);
+  devices_.release(config, running());
 }
 
 void DpdkForwardingPlane::remove_port(const std::string& name) {
   const Port* port = dataplane_->port(name);
   if (port == nullptr) return;
   const config::PortConfig config = port->config();
-  xdp_.stopping(name);
+  devices_.stopping(name);
   dataplane_->remove_port(name);
-  release_device(config);
+  devices_.release(config, running());
 }
 
 Result<void> DpdkForwardingPlane::set_mtu(const std::string& port, uint16_t mtu) {
@@ -307,7 +252,7 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.refused = port.refused();
   s.receive_path = port.receive_path();
   s.transmit_path = port.transmit_path();
-  s.trouble = xdp_.trouble(port.name());
+  s.trouble = devices_.trouble(port.name());
   return s;
 }
 

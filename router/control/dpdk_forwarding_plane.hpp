@@ -5,8 +5,7 @@
 #include <map>
 
 #include "router/control/forwarding_plane.hpp"
-#include "router/control/receive_offloads.hpp"
-#include "router/control/xdp_watch.hpp"
+#include "router/control/port_devices.hpp"
 
 namespace hecto::router {
 
@@ -36,7 +35,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   bool follow_members() override;
   std::vector<BondStatus> bonds() const override;
   bool spread(const std::string& port, QueueId queue, const SpreadCosts& costs) override;
-  std::vector<std::string> mend_ports() override { return xdp_.check(); }
+  std::vector<std::string> mend_ports() override { return devices_.mend(); }
 
   void set_interface(const Interface& interface, bool up, std::vector<IpPrefix> addresses) override;
   void remove_interface(InterfaceId id) override;
@@ -77,14 +76,9 @@ class DpdkForwardingPlane final : public ForwardingPlane {
 
  private:
   PortStatus status(const Port& port) const;
-  Result<void> take_devices(const config::PortConfig& config);
-  Result<void> take_device(const config::PortConfig& config);
-  bool uses_device(const std::string& key) const;
-  void release_device(const config::PortConfig& config);
+  std::vector<config::PortConfig> running() const;
 
-  InstanceLocks* const locks_;
-  XdpWatch xdp_;
-  ReceiveOffloads receive_offloads_;
+  PortDevices devices_;
   std::map<std::string, std::unique_ptr<Port>> probed_;  // and not added yet
   std::unique_ptr<Dataplane> dataplane_;
   Ipsec* ipsec_ = nullptr;
