@@ -1,6 +1,6 @@
 #include "bench/ipsec/control.hpp"
 
-#include "bench/ipsec/ipsec.hpp"
+#include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/rekeys.hpp"
 #include "bench/ipsec/tunnels.hpp"
 #include "bench/lib/stopwatch.hpp"

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/ipsec/ipsec.hpp"
+#include "bench/ipsec/cases.hpp"
 #include "bench/lib/child.hpp"
 #include "router/ipsec/esp/transform.hpp"
 

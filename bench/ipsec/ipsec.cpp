@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "bench/bed/slices.hpp"
 #include "bench/bed/worker_rate.hpp"
 #include "bench/ipsec/alone.hpp"
+#include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/control.hpp"
 #include "bench/ipsec/crypto_perf.hpp"
 #include "bench/ipsec/raw.hpp"
@@ -27,7 +27,6 @@ namespace {
 using namespace router;
 using nlohmann::json;
 
-constexpr uint16_t kIpOverhead_bytes = 14;
 constexpr uint16_t kEspRoom_bytes = 128;  // more than any algorithm adds in IPv4
 constexpr unsigned kControlTunnels = 10000;
 
@@ -339,37 +338,6 @@ Result<IpsecReport> measure_all(const IpsecBenchOptions& options, Bed& bed,
   return report;
 }
 
-}  // namespace
-
-const std::vector<std::string>& ipsec_algorithms() {
-  static const std::vector<std::string> kAll = {"aes-128-gcm", "aes-256-gcm",
-                                                "aes-128-cbc+hmac-sha1",
-                                                "aes-128-cbc+hmac-sha2-256", "chacha20-poly1305"};
-  return kAll;
-}
-
-Result<esp::Transform> ipsec_transform(const std::string& algorithm) {
-  const size_t plus = algorithm.find('+');
-  if (plus == std::string::npos) return esp::transform_by_name(algorithm, "");
-  return esp::transform_by_name(algorithm.substr(0, plus), algorithm.substr(plus + 1));
-}
-
-Result<std::vector<uint16_t>> inner_sizes(const std::string& size) {
-  if (size == "imix") {
-    auto sizes = frame_sizes(size);
-    for (uint16_t& bytes : *sizes) bytes = static_cast<uint16_t>(bytes - kIpOverhead_bytes);
-    return sizes;
-  }
-  unsigned bytes = 0;
-  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
-  constexpr unsigned kLeast = kLeastFrame_bytes - kIpOverhead_bytes;
-  constexpr unsigned kMost = kLargestFrame_bytes - kIpOverhead_bytes;
-  if (error != std::errc() || end != size.data() + size.size() || bytes < kLeast || bytes > kMost)
-    return fail(fmt::format("--size {}: use imix, or {} to {} bytes of the packet inside", size,
-                            kLeast, kMost));
-  return std::vector<uint16_t>{static_cast<uint16_t>(bytes)};
-}
-
 // One worker is always among them. With one alone it is where the caller is.
 Result<void> place_workers(IpsecBenchOptions& options) {
   auto topology = config::read_topology();
@@ -386,6 +354,8 @@ Result<void> place_workers(IpsecBenchOptions& options) {
   if (workers.back() > 1) options.bed.workers.assign(cores.begin(), cores.begin() + workers.back());
   return {};
 }
+
+}  // namespace
 
 int ipsec(const IpsecBenchOptions& wanted) {
   IpsecBenchOptions options = wanted;

@@ -9,13 +9,12 @@
 
 #include "bench/bed/bed.hpp"
 #include "bench/ipsec/report.hpp"
-#include "router/ipsec/esp/transform.hpp"
 
 namespace hecto::bench {
 
 struct IpsecBenchOptions {
   BedOptions bed;
-  std::vector<std::string> algorithms;  // see ipsec_algorithms(); empty: all
+  std::vector<std::string> algorithms;  // empty: all of ipsec_algorithms()
   std::vector<std::string> sizes = {"64", "imix", "1400", "9000"};  // of the packet inside
   std::vector<unsigned> tunnels = {1, 1000, 10000};
   unsigned shapes = 1;                   // of the policies' selectors
@@ -29,12 +28,5 @@ struct IpsecBenchOptions {
 };
 
 int ipsec(const IpsecBenchOptions& options);
-
-// "aes-128-gcm", "aes-128-cbc+hmac-sha1": a cipher, and an HMAC behind a plus.
-const std::vector<std::string>& ipsec_algorithms();
-Result<router::esp::Transform> ipsec_transform(const std::string& algorithm);
-
-// Bytes of one inner IP packet after another: as frame_sizes(), without Ethernet.
-Result<std::vector<uint16_t>> inner_sizes(const std::string& size);
 
 }  // namespace hecto::bench

@@ -16,7 +16,7 @@
 #include "bench/bed/expected.hpp"
 #include "bench/bed/port_tap.hpp"
 #include "bench/bed/worker_rate.hpp"
-#include "bench/ipsec/ipsec.hpp"
+#include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/open_esp.hpp"
 #include "bench/ipsec/tunnels.hpp"
 #include "router/dataplane/core/dpdk.hpp"

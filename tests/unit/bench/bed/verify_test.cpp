@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "bench/ipsec/ipsec.hpp"
+#include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/verify.hpp"
 #include "bench/lib/synthetic_table.hpp"
 #include "router/dataplane/core/dpdk.hpp"

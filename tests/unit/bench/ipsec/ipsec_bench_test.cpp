@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/crypto_perf.hpp"
-#include "bench/ipsec/ipsec.hpp"
 #include "bench/ipsec/open_esp.hpp"
 #include "bench/ipsec/tunnels.hpp"
 
