@@ -41,7 +41,7 @@ static_assert(std::size(kNamed) + 1 == kVerdicts);
 
 }  // namespace
 
-const char* name_of(Verdict verdict) {
+const char* to_string(Verdict verdict) {
   for (const Named& kind : kNamed)
     if (kind.verdict == verdict) return kind.name;
   return "right";

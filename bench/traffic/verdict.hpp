@@ -27,7 +27,7 @@ enum class Verdict : uint8_t {
 inline constexpr size_t kVerdicts = 11;
 
 // As it stands in JSON: "hop_limit".
-const char* name_of(Verdict verdict);
+const char* to_string(Verdict verdict);
 
 // Packets by verdict, those that are right left out.
 struct WrongCounts {

@@ -130,8 +130,8 @@ class Picture {
                         kMargin, escaped(name));
     out_ += fmt::format(
         "<text x=\"{}\" y=\"54\">{}{}, {}: {:.1f} Mpps, {:.1f} Gb/s{}; stopped by {}</text>\n",
-        kMargin, name_of(point_.experiment),
-        point_.traffic ? fmt::format(" {}", name_of(*point_.traffic)) : "",
+        kMargin, to_string(point_.experiment),
+        point_.traffic ? fmt::format(" {}", to_string(*point_.traffic)) : "",
         size.name == "imix" ? "IMIX" : fmt::format("{} B", size.name), point_.mpps, point_.gbit_s,
         point_.gpu ? " with the GPUs" : "", escaped(capacity_.resources[point_.bottleneck].name));
   }

@@ -107,17 +107,17 @@ void share_cards(const Box& box, Setup& setup) {
 
 }  // namespace
 
-std::string_view name_of(Experiment experiment) noexcept {
+std::string_view to_string(Experiment experiment) noexcept {
   constexpr std::string_view kNames[] = {"receive", "transmit", "forward_local", "forward_across"};
   return kNames[static_cast<size_t>(experiment)];
 }
 
-std::string_view name_of(Traffic traffic) noexcept {
+std::string_view to_string(Traffic traffic) noexcept {
   constexpr std::string_view kNames[] = {"ipv4", "ipv6", "ipsec"};
   return kNames[static_cast<size_t>(traffic)];
 }
 
-std::string_view name_of(ResourceKind kind) noexcept {
+std::string_view to_string(ResourceKind kind) noexcept {
   constexpr std::string_view kNames[] = {"cores",
                                          "wires",
                                          "NIC packet rates",

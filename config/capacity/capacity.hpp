@@ -34,9 +34,9 @@ enum class ResourceKind : uint8_t {
   kBudget
 };
 
-std::string_view name_of(Experiment experiment) noexcept;  // "forward_local"
-std::string_view name_of(Traffic traffic) noexcept;        // "ipv4"
-std::string_view name_of(ResourceKind kind) noexcept;      // "PCIe links"
+std::string_view to_string(Experiment experiment) noexcept;  // "forward_local"
+std::string_view to_string(Traffic traffic) noexcept;        // "ipv4"
+std::string_view to_string(ResourceKind kind) noexcept;      // "PCIe links"
 
 // Frames with FCS; IMIX as base/imix.hpp has it.
 struct PacketSize {

@@ -20,7 +20,7 @@ char letter(ResourceKind kind) {
 }
 
 std::string label(const Box& box, const Point& point) {
-  if (!point.traffic) return std::string(name_of(point.experiment));
+  if (!point.traffic) return std::string(to_string(point.experiment));
   constexpr std::string_view kNames[] = {"IPv4", "IPv6", "IPsec"};
   const std::string_view name = kNames[static_cast<size_t>(*point.traffic)];
   if (box.sockets.front().package == box.sockets.back().package)
@@ -69,7 +69,7 @@ std::string legend(const Capacity& capacity) {
     gpu |= point.gpu;
   }
   std::string out = "What stops it:";
-  for (const auto& [kind, _] : seen) out += fmt::format(" {} {},", letter(kind), name_of(kind));
+  for (const auto& [kind, _] : seen) out += fmt::format(" {} {},", letter(kind), to_string(kind));
   out.back() = '.';
   return fmt::format("{}{}\n", out, gpu ? " * with the GPUs." : "");
 }

@@ -14,7 +14,7 @@ namespace {
 
 using lookup::Family;
 
-const char* name_of(Family family) {
+const char* to_string(Family family) {
   return family == Family::kIpv4 ? "IPv4" : "IPv6";
 }
 
@@ -46,7 +46,7 @@ void read_next_hop(const Value& value, const IpPrefix& to, RouteConfig& route, L
   hop.gateway = *address;
   if (address->family != to.address.family) {
     gateway->refuse(fmt::format("is {}, the route is {}; use a gateway of the same family",
-                                name_of(address->family), name_of(to.address.family)));
+                                to_string(address->family), to_string(to.address.family)));
     return;
   }
   if (is_link_local_v6(*address) && hop.interface.empty()) {

@@ -44,8 +44,8 @@ json capacity_json(const config::Box& box, const config::Setup& setup,
     for (size_t r = 0; r < capacity.resources.size(); ++r)
       headroom[capacity.resources[r].name] =
           point.headroom[r] > 0 ? json(point.headroom[r]) : json();
-    json one = {{"experiment", config::name_of(point.experiment)},
-                {"traffic", point.traffic ? json(config::name_of(*point.traffic)) : json()},
+    json one = {{"experiment", to_string(point.experiment)},
+                {"traffic", point.traffic ? json(to_string(*point.traffic)) : json()},
                 {"size", size.name},
                 {"frame_bytes", size.mean_bytes()},
                 {"mpps", point.mpps},

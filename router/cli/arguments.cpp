@@ -81,7 +81,7 @@ std::vector<std::string> plan_sizes() {
 std::vector<std::string> plan_traffic() {
   std::vector<std::string> out;
   for (auto each : {config::Traffic::kIpv4, config::Traffic::kIpv6, config::Traffic::kIpsec})
-    out.emplace_back(config::name_of(each));
+    out.emplace_back(to_string(each));
   return out;
 }
 

@@ -236,7 +236,7 @@ int plan(const Session& session) {
   while (config::packet_sizes()[size].name != a.size) ++size;
   auto traffic = config::Traffic::kIpv4;
   for (auto each : {config::Traffic::kIpv6, config::Traffic::kIpsec})
-    if (config::name_of(each) == a.traffic) traffic = each;
+    if (to_string(each) == a.traffic) traffic = each;
   if (!a.svg.empty()) {
     const auto* point = plan->capacity.find(config::Experiment::kForwardLocal, traffic, size);
     if (const int code = draw(session, *plan, point); code != kDone) return code;

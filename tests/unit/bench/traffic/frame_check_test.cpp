@@ -191,7 +191,7 @@ TEST(FrameCheck, EachWayOfBeingWrongHasItsName) {
     for (size_t i = 0; i < all.size(); ++i) {
       Frame frame = way.routed(kFirst);
       all[i].make(way, frame);
-      EXPECT_STREQ(name_of(way.judge(frame, kFirst)), name_of(all[i].verdict))
+      EXPECT_STREQ(to_string(way.judge(frame, kFirst)), to_string(all[i].verdict))
           << name(spec) << ", case " << i;
     }
     EXPECT_EQ(way.judge(way.routed(kFirst), kFirst, 0), Verdict::kReflected);

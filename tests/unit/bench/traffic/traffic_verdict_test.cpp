@@ -101,14 +101,14 @@ TEST_F(TrafficLoop, TellsARouterFromAWire) {
   for (const Case& each : cases) {
     const Device device(each.to, each.work);
     const TrialResult result = run(routed_streams(), request);
-    EXPECT_EQ(result.received, 0u) << name_of(each.verdict);
-    EXPECT_EQ(result.lost(), result.sent) << name_of(each.verdict);
+    EXPECT_EQ(result.received, 0u) << to_string(each.verdict);
+    EXPECT_EQ(result.lost(), result.sent) << to_string(each.verdict);
     EXPECT_EQ(result.wrong[each.verdict], result.sent) << result.wrong.text();
     EXPECT_EQ(result.wrong.total(), result.sent) << result.wrong.text();
     EXPECT_EQ(result.foreign, 0u);
-    EXPECT_NE(trial_table(result).find(std::string("packets came back ") + name_of(each.verdict)),
+    EXPECT_NE(trial_table(result).find(std::string("packets came back ") + to_string(each.verdict)),
               std::string::npos);
-    EXPECT_EQ(to_json(result)["wrong"][name_of(each.verdict)], result.sent);
+    EXPECT_EQ(to_json(result)["wrong"][to_string(each.verdict)], result.sent);
   }
 }
 
