@@ -220,7 +220,7 @@ class Port {
   std::optional<MacAddress> own_mac_;  // of a member that has the bond's
   std::vector<MacAddress> accepted_;   // accept_macs()
   bool accepts_all_ = false;           // for want of room for one of them
-  bool bridged_ = false;  // promiscuous whatever the file says
+  bool bridged_ = false;               // promiscuous whatever the file says
   std::unique_ptr<Bond> bond_;
   std::vector<const rte_eth_rxtx_callback*> naming_;  // by receive queue
   std::vector<std::string> asked_, given_, refused_;
