@@ -103,7 +103,7 @@ def check_tree(kind, checker):
     return counts
 
 
-def unit(test, chosen):
+def unit(test, chosen, patience):
     counts = Counts()
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.xml"
@@ -116,7 +116,7 @@ def unit(test, chosen):
             # A program that hangs is no reason for the rest to hang.
             run = subprocess.run(test["cmd"], env=environment, cwd=test.get("workdir") or folder,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 errors="replace", timeout=3 * (test.get("timeout") or 120))
+                                 errors="replace", timeout=patience * (test.get("timeout") or 120))
             code, output = run.returncode, run.stdout
         except FileNotFoundError:
             code, output = "no program: run \"make build\"", ""
@@ -255,6 +255,8 @@ def main():
     parser.add_argument("--suites", help="these unit-test programs alone: names with commas")
     parser.add_argument("--build", dest="build_first", action="store_true",
                         help="build first what is run, and no more")
+    parser.add_argument("--patience", type=int, default=3,
+                        help="so many times the time that meson gives a program; then it hangs")
     parser.add_argument("--write-least-counts", action="store_true")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
@@ -276,7 +278,7 @@ def main():
         if arguments.build_first:
             build_programs(build, tests)
         for test in tests:
-            of_test = unit(test, arguments.filter)
+            of_test = unit(test, arguments.filter, arguments.patience)
             ran[test["name"]] = of_test.total()
             counts.add(of_test)
     if with_e2e:
