@@ -189,10 +189,10 @@ TEST_F(BridgeTest, IsolatedPortsDoNotTalkToEachOther) {
 
 TEST_F(BridgeTest, WhatIsTooLongIsDropped) {
   FrameOptions options{kBob, kAnn};
-  options.payload_bytes = 100;  // 128 bytes of IPv4
-  ports[1]->mtu = 127;
+  options.payload_bytes = 100;  // 120 bytes of IPv4
+  ports[1]->mtu = 119;
   EXPECT_EQ(refused(0, ipv4_frame(options)), Reason::kBridgeTooLong);
-  ports[1]->mtu = 128;
+  ports[1]->mtu = 120;
   EXPECT_EQ(receive(0, ipv4_frame(options)).port, 1);
   options.vlan = 5;  // a tag is no part of it
   EXPECT_EQ(receive(0, ipv4_frame(options)).port, 1);
