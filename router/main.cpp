@@ -21,10 +21,10 @@
 #include "router/control/instance.hpp"
 #include "router/control/router.hpp"
 #include "router/control/startup.hpp"
-#include "router/log/bounded_sink.hpp"
-#include "router/privileges/privileges.hpp"
-#include "router/service/service_manager.hpp"
-#include "router/service/signal_sender.hpp"
+#include "router/process/log/bounded_sink.hpp"
+#include "router/process/privileges/privileges.hpp"
+#include "router/process/service/service_manager.hpp"
+#include "router/process/service/signal_sender.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "router/dataplane/dataplane.hpp"
 #include "router/linux/stale_routes.hpp"
 #include "router/linux/xfrm/requests.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
+#include "router/process/service/service_manager.hpp"
 #include "router/rib/routing.hpp"
-#include "router/service/service_manager.hpp"
 
 namespace hecto::router {
 

@@ -14,7 +14,7 @@
 
 #include "router/dataplane/starvation.hpp"
 #include "router/dataplane/stuck_workers.hpp"
-#include "router/service/report.hpp"
+#include "router/process/service/report.hpp"
 
 namespace hecto::router {
 

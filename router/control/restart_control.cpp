@@ -11,7 +11,7 @@
 #include "router/dataplane/tables/inherited_tables.hpp"
 #include "router/dataplane/tables/tables.hpp"
 #include "router/ipsec/ipsec.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 

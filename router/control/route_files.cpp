@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "router/privileges/privileges.hpp"
+#include "router/process/privileges/privileges.hpp"
 #include "router/rib/route_file.hpp"
 
 namespace hecto::router {

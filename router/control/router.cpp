@@ -42,8 +42,8 @@
 #include "router/dataplane/sampler.hpp"
 #include "router/dataplane/tables/reserved_pages.hpp"
 #include "router/dataplane/tables/tables.hpp"
-#include "router/privileges/privileges.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/privileges/privileges.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

@@ -43,7 +43,7 @@
 #include "router/dataplane/sampler.hpp"
 #include "router/dataplane/tables/reserved_pages.hpp"
 #include "router/dataplane/tables/tables.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

@@ -13,7 +13,7 @@
 #include "router/control/kept_text.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/control/running.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

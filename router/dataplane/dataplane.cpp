@@ -15,7 +15,7 @@
 #include "router/dataplane/nic_crypto/sessions.hpp"
 #include "router/dataplane/offload/offload.hpp"
 #include "router/dataplane/punt/sessions.hpp"
-#include "router/privileges/privileges.hpp"
+#include "router/process/privileges/privileges.hpp"
 
 namespace hecto::router {
 namespace {

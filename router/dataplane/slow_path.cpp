@@ -9,7 +9,7 @@
 #include "router/dataplane/observe/trace.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/tables/inherited_tables.hpp"
-#include "router/privileges/privileges.hpp"
+#include "router/process/privileges/privileges.hpp"
 
 namespace hecto::router {
 namespace {

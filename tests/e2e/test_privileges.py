@@ -205,7 +205,7 @@ def test_the_unit_says_the_same():
     text = UNIT.read_text()
     assert "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_ADMIN CAP_BPF CAP_IPC_LOCK\n" \
         in text, \
-        "what hectod keeps (router/privileges/privileges.cpp) is what the unit gives"
+        "what hectod keeps (router/process/privileges/privileges.cpp) is what the unit gives"
 
 
 def capabilities_of_the_unit():

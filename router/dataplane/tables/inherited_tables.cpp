@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "lookup/arena_header.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

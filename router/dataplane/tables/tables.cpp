@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "router/dataplane/core/dpdk.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 namespace hecto::router {
 namespace {

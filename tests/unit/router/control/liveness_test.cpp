@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/file_descriptor.hpp"
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 #include "tests/beds/control.hpp"
 
 namespace hecto::router::test {

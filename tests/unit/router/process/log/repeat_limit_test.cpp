@@ -1,4 +1,4 @@
-#include "router/log/repeat_limit.hpp"
+#include "router/process/log/repeat_limit.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

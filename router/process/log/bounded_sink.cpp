@@ -1,4 +1,4 @@
-#include "router/log/bounded_sink.hpp"
+#include "router/process/log/bounded_sink.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,8 +17,8 @@
 #include <thread>
 #include <utility>
 
-#include "router/log/journal.hpp"
-#include "router/log/repeat_limit.hpp"
+#include "router/process/log/journal.hpp"
+#include "router/process/log/repeat_limit.hpp"
 
 namespace hecto::router {
 namespace {
@@ -157,7 +157,8 @@ BoundedSink::BoundedSink(int fd, const Options& options)
   sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, SIGSYS);  // what a seccomp filter refuses comes as one
-  for (int one = SIGRTMIN; one <= SIGRTMAX; ++one) sigdelset(&all, one);  // of router/privileges
+  for (int one = SIGRTMIN; one <= SIGRTMAX; ++one)
+    sigdelset(&all, one);  // of router/process/privileges
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread writer([shared = shared_] { shared->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

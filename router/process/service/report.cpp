@@ -1,4 +1,4 @@
-#include "router/service/report.hpp"
+#include "router/process/service/report.hpp"
 
 #include <utility>
 

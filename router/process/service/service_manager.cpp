@@ -1,4 +1,4 @@
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 #include <systemd/sd-daemon.h>
 

@@ -1,4 +1,4 @@
-#include "router/privileges/capabilities.hpp"
+#include "router/process/privileges/capabilities.hpp"
 
 #include <fmt/format.h>
 #include <linux/capability.h>

@@ -1,4 +1,4 @@
-#include "router/service/signal_sender.hpp"
+#include "router/process/service/signal_sender.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "router/privileges/calls.hpp"
+#include "router/process/privileges/calls.hpp"
 
 namespace hecto::router {
 namespace {

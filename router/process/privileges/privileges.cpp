@@ -1,4 +1,4 @@
-#include "router/privileges/privileges.hpp"
+#include "router/process/privileges/privileges.hpp"
 
 #include <fmt/format.h>
 #include <linux/capability.h>
@@ -16,8 +16,8 @@
 #include <memory>
 #include <span>
 
-#include "router/privileges/calls.hpp"
-#include "router/privileges/capabilities.hpp"
+#include "router/process/privileges/calls.hpp"
+#include "router/process/privileges/capabilities.hpp"
 
 namespace hecto::router {
 namespace {

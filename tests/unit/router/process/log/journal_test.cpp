@@ -1,4 +1,4 @@
-#include "router/log/journal.hpp"
+#include "router/process/log/journal.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

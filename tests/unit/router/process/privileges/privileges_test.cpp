@@ -1,5 +1,5 @@
 // What a confined process can no longer do; each try in a child, as there is no way back.
-#include "router/privileges/privileges.hpp"
+#include "router/process/privileges/privileges.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@
 #include <string>
 #include <thread>
 
-#include "router/privileges/calls.hpp"
-#include "router/privileges/capabilities.hpp"
+#include "router/process/privileges/calls.hpp"
+#include "router/process/privileges/capabilities.hpp"
 
 namespace hecto::router {
 namespace {

@@ -1,5 +1,5 @@
 // The log goes on, whoever reads it, and says what it lost.
-#include "router/log/bounded_sink.hpp"
+#include "router/process/log/bounded_sink.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // The service manager's side is played by a socket here; each case in a child, as it is about the
 // environment and about descriptor 3.
-#include "router/service/service_manager.hpp"
+#include "router/process/service/service_manager.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
