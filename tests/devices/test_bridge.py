@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+import bed as beds
 import lab as labs
-import conftest as beds
 import uml
 
 COUNT = 40
