@@ -41,7 +41,7 @@ help:
 	@echo 'make test-tsan     unit tests with the thread sanitizer'
 	@echo 'make test-neon     look-up tests for AArch64 under qemu'
 	@echo 'make test-ipsec    IPsec against strongSwan and Linux in user-mode Linux: minutes'
-	@echo 'make test-linux    VRFs and macvlans over the twins, in user-mode Linux: a minute'
+	@echo 'make test-linux    VRFs, macvlans and bridges over the twins, in user-mode Linux: two minutes'
 	@echo 'make test-numa     NICs on two sockets, played by QEMU: minutes'
 	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
