@@ -24,8 +24,7 @@ using Bodies = std::vector<std::vector<uint8_t>>;  // rtmsg and attributes
 bool is_ours(const Message& message, uint8_t protocol) {
   const auto route = read_pod<rtmsg>(message.body);
   if (message.header.nlmsg_type != RTM_NEWROUTE || !route) return false;
-  return route->rtm_protocol == protocol && route->rtm_table == RT_TABLE_MAIN &&
-         (route->rtm_flags & RTM_F_CLONED) == 0 &&
+  return route->rtm_protocol == protocol && (route->rtm_flags & RTM_F_CLONED) == 0 &&
          message.body.size() + sizeof(nlmsghdr) <= messages::kMessageBytes;
 }
 
@@ -37,8 +36,9 @@ bool alike(const Route& wanted, const Route& there) {
     return route.metric == 0 && route.prefix.address.family == Family::kIpv6 ? kIpv6Metric
                                                                              : route.metric;
   };
-  if (!(wanted.prefix == there.prefix) || wanted.type != there.type || there.tos != 0 ||
-      there.nexthop_object != 0 || metric(wanted) != metric(there))
+  if (!(wanted.prefix == there.prefix) || wanted.table != there.table ||
+      wanted.type != there.type || there.tos != 0 || there.nexthop_object != 0 ||
+      metric(wanted) != metric(there))
     return false;
   if (wanted.type != RouteType::kUnicast) return true;
   const auto same = [](const NextHop& a, const NextHop& b) {
@@ -61,7 +61,7 @@ bool is_kept(const Message& message, const ByPrefix& keep) {
 
 Result<void> collect(DumpReader& reader, uint8_t family, uint8_t protocol, const ByPrefix& keep,
                      Bodies& found) {
-  DumpPhase phase{MessageKind::kOther, RTM_GETROUTE, family, RT_TABLE_MAIN};
+  DumpPhase phase{MessageKind::kOther, RTM_GETROUTE, family};
   phase.protocol = protocol;
   if (auto started = reader.start(phase); !started) return started;
   std::vector<Message> messages;

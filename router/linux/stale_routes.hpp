@@ -16,7 +16,7 @@ namespace hecto::router {
 
 class NetworkNamespace;
 
-// Removes those of both families in table main but for what is as one of `keep`; how many went.
+// Removes those of both families in all tables but for what is as one of `keep`; how many went.
 Result<size_t> remove_routes_of_protocol(const NetworkNamespace& space, uint8_t protocol,
                                          std::span<const Route> keep = {});
 
