@@ -150,7 +150,7 @@ std::vector<std::string> InterfaceControl::lines() const {
   for (const auto& [id, interface] : table_.all()) {
     const LinuxLink* const master = routing_.interfaces().master_of(interface);
     if (master != nullptr && !interface.bridged &&
-        routing_.interfaces().vrf_of(interface) == nullptr)
+        routing_.interfaces().vrf_of(interface).table == 0)
       lines.push_back(
           fmt::format("interface {}: in Linux it is a port of {} ({}): what goes by {} "
                       "Linux forwards, at its speed",
@@ -163,7 +163,7 @@ void InterfaceControl::tell_masters() {
   for (auto& [id, interface] : table_.all()) {
     const bool linux_only = !interface.bridged &&
                             routing_.interfaces().master_of(interface) != nullptr &&
-                            routing_.interfaces().vrf_of(interface) == nullptr;
+                            routing_.interfaces().vrf_of(interface).table == 0;
     if (std::exchange(interface.linux_only, linux_only) != linux_only) refresh(interface);
   }
   std::vector<std::string> now = lines();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/rib/routing.hpp"
@@ -24,8 +25,8 @@ InterfaceId interface_of(const Routing& routing, const std::string& name) {
 std::vector<RuleSurroundings::VrfMember> RuleControl::vrf_members() const {
   std::vector<RuleSurroundings::VrfMember> members;
   for (const auto& [id, state] : routing_.interfaces().all())
-    if (const LinuxLink* vrf = routing_.interfaces().vrf_of(state); vrf != nullptr)
-      members.push_back({id, vrf->name, vrf->vrf_table});
+    if (Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
+      members.push_back({id, std::move(vrf.name), vrf.table});
   return members;
 }
 

@@ -89,9 +89,9 @@ const LinuxLink* Interfaces::master_of(const InterfaceState& state) const {
   return master == links_.end() || master->second.removed ? nullptr : &master->second.link;
 }
 
-const LinuxLink* Interfaces::vrf_of(const InterfaceState& state) const {
+Vrf Interfaces::vrf_of(const InterfaceState& state) const {
   const LinuxLink* master = master_of(state);
-  return master != nullptr && master->vrf_table != 0 ? master : nullptr;
+  return master != nullptr ? Vrf{master->name, master->vrf_table} : state.vrf;
 }
 
 std::vector<LinuxLink> Interfaces::links_on(int parent) const {
@@ -165,10 +165,14 @@ std::optional<Interfaces::Egress> Interfaces::egress(const InterfaceState& inter
   return Egress{port->port, way->vlan, mtu(*port)};
 }
 
-InterfaceId Interfaces::covering(const IpAddress& address) const {
+InterfaceId Interfaces::covering(const IpAddress& address, uint32_t table) const {
+  const bool of_vrf = std::any_of(interfaces_.begin(), interfaces_.end(), [&](const auto& entry) {
+    return vrf_of(entry.second).table == table;
+  });
   InterfaceId best = kNoInterface;
   int best_length = -1;
   for (const auto& [id, state] : interfaces_) {
+    if (vrf_of(state).table != (of_vrf ? table : 0)) continue;
     for (const IpPrefix& own : addresses(state)) {
       if (own.length <= best_length || !own.network().contains(address)) continue;
       best = id;

@@ -17,6 +17,12 @@ namespace hecto::router {
 // One less than the bits of a UrpfTable entry: the last bit has a meaning of its own.
 inline constexpr InterfaceId kMaxInterfaceId = 1022;
 
+struct Vrf {
+  std::string name;
+  uint32_t table = 0;  // Linux's number; 0: no VRF
+  bool operator==(const Vrf&) const = default;
+};
+
 struct InterfaceState {
   InterfaceId id = kNoInterface;
   std::string name;
@@ -34,6 +40,7 @@ struct InterfaceState {
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
+  Vrf vrf;  // from the configuration, without a twin; of one Linux says it
   bool operator==(const InterfaceState&) const = default;
 };
 
@@ -54,8 +61,9 @@ class Interfaces {
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
   uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
-  // Linux's: the VRF that its twin is in, nullptr: none; what else it is a port of, nullptr: nothing.
-  const LinuxLink* vrf_of(const InterfaceState& state) const;
+  // The VRF that it, or its twin, is in; its table is 0: in none.
+  Vrf vrf_of(const InterfaceState& state) const;
+  // Linux's: what its twin is a port of, a VRF, too; nullptr: nothing.
   const LinuxLink* master_of(const InterfaceState& state) const;
   std::vector<LinuxLink> links_on(int parent) const;  // VLAN devices and macvlans of this device
   // Macvlans on its wire.
@@ -70,8 +78,9 @@ class Interfaces {
     uint16_t mtu = 0;   // of the port
   };
   std::optional<Egress> egress(const InterfaceState& interface, const MacAddress& station) const;
-  // Whose address lies in the same subnet, the longest prefix first.
-  InterfaceId covering(const IpAddress& address) const;
+  // Whose address lies in the same subnet, the longest prefix first. Of those in the VRF that has the
+  // table; where none has it, of those in no VRF.
+  InterfaceId covering(const IpAddress& address, uint32_t table = 0) const;
   bool up(const InterfaceState& state) const;
   uint16_t mtu(const InterfaceState& state) const;
   uint32_t linux_mtu(const InterfaceState& state) const;  // of its twin; 0: not known

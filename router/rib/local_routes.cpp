@@ -20,6 +20,7 @@ Route make_route(const IpPrefix& prefix, RouteType type, const InterfaceState& s
   route.type = type;
   route.protocol = kProtocolKernel;
   route.table = type == RouteType::kUnicast ? kTableMain : kTableLocal;
+  if (state.vrf.table != 0) route.table = state.vrf.table;
   if (type == RouteType::kUnicast) {
     NextHop hop;
     hop.interface = state.id;
@@ -57,7 +58,18 @@ std::vector<Route> routes_of(const InterfaceState& state) {
 
 }  // namespace
 
+// So that its routes find their table.
+Result<void> LocalRoutes::check_vrf(const InterfaceState& state) {
+  if (state.vrf.table == 0 || store_.make_table(state.vrf.table) != nullptr) return {};
+  return fail(
+      fmt::format("interface {}: there is no room for table {} of VRF {}; a restart of hectod "
+                  "forgets those that are in use no more",
+                  state.name, state.vrf.table, state.vrf.name),
+      ENOSPC);
+}
+
 Result<void> LocalRoutes::add_interface(const InterfaceState& state) {
+  if (auto checked = check_vrf(state); !checked) return checked;
   auto added = store_.interfaces().add(state);
   if (!added) return added;
   store_.interfaces_changed();
@@ -68,6 +80,7 @@ Result<void> LocalRoutes::add_interface(const InterfaceState& state) {
 Result<void> LocalRoutes::update_interface(const InterfaceState& state) {
   const InterfaceState* known = store_.interfaces().find(state.id);
   if (known != nullptr && *known == state) return {};
+  if (auto checked = check_vrf(state); !checked) return checked;
   auto updated = store_.interfaces().update(state);
   if (!updated) return updated;
   store_.interfaces_changed();
@@ -99,21 +112,23 @@ void LocalRoutes::set_routes_of(InterfaceId id, std::vector<Route> wanted) {
 
 void LocalRoutes::add(const Route& route) {
   Candidate candidate = store_.make_candidate(route, route.origin, route.next_hops);
+  RoutingTable& table = *store_.table(route.table);  // check_vrf() has made it
   with_prefix(route.prefix, [&](const auto& prefix) {
-    store_.insert_or_replace(store_.main(), prefix, kNoRouteId, candidate);
+    store_.insert_or_replace(table, prefix, kNoRouteId, candidate);
   });
 }
 
 // Two interfaces may well have the same route, so these are told apart by their next hops too.
 void LocalRoutes::remove(const Route& route) {
   Candidate candidate = store_.make_candidate(route, route.origin, route.next_hops);
+  RoutingTable& table = *store_.table(route.table);
   with_prefix(route.prefix, [&]<typename Address>(const Prefix<Address>& prefix) {
-    const Rib<Address>& rib = store_.main().rib<Address>();
+    const Rib<Address>& rib = table.rib<Address>();
     RouteId id = rib.find_route(rib.find(prefix), [&](const Candidate& other) {
       return other.same_slot(candidate) && other.protocol == kProtocolKernel &&
              other.next_hop_set == candidate.next_hop_set;
     });
-    if (id != kNoRouteId) store_.erase(store_.main(), prefix, id);
+    if (id != kNoRouteId) store_.erase(table, prefix, id);
   });
   store_.sets().release(candidate.next_hop_set);
 }

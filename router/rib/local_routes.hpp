@@ -1,7 +1,8 @@
 // What the router says of itself: its interfaces, the connected and local routes of their
 // addresses, and the neighbors of its configuration. Control thread.
 //
-// An interface with a twin in Linux has no routes here: Linux makes and announces them.
+// An interface with a twin in Linux has no routes here: Linux makes and announces them. Those of one
+// in a VRF are in that one's table.
 #pragma once
 
 #include <unordered_map>
@@ -26,6 +27,7 @@ class LocalRoutes {
   Result<void> remove_neighbor(InterfaceId interface, const IpAddress& address);
 
  private:
+  Result<void> check_vrf(const InterfaceState& state);
   void set_routes_of(InterfaceId id, std::vector<Route> wanted);
   void add(const Route& route);
   void remove(const Route& route);

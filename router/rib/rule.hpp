@@ -1,4 +1,4 @@
-// A policy routing rule as Linux tells it (`ip rule`, RFC 1812 has no such thing): which packets it
+// A policy routing rule as Linux or the file tells it (`ip rule`, RFC 1812 has no such thing): which packets it
 // is about, and what becomes of them. Values only.
 //
 // Source: ip-rule(8), net/core/fib_rules.c.
@@ -38,6 +38,7 @@ struct PolicyRule {
   std::optional<IpPrefix> from, to;  // none: any
   std::string iif, oif;              // names; empty: any
   uint8_t tos = 0;                   // 0: any
+  std::optional<uint8_t> dscp;       // all six bits are compared; none: any
   uint32_t fwmark = 0, fwmask = 0;   // 0, 0: any
   uint8_t ip_protocol = 0;           // 0: any
   PortRange source_ports, destination_ports;

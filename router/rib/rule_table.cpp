@@ -104,10 +104,11 @@ auto RuleTable<Address>::compiled(const PolicyRule& rule, bool main_before,
   out.by_device = !rule.iif.empty();
   out.invert = rule.invert;
   out.tos = rule.tos;
+  out.dscp = rule.dscp;
   out.protocol = rule.ip_protocol;
   out.source_ports = rule.source_ports;
   out.destination_ports = rule.destination_ports;
-  out.plain = !out.unsure && !out.invert && out.tos == 0 && out.protocol == 0 &&
+  out.plain = !out.unsure && !out.invert && out.tos == 0 && !out.dscp && out.protocol == 0 &&
               out.source_ports.any() && out.destination_ports.any();
   if (!rule.invert) return out;
   if (rule.from) out.from = as<Prefix>(*rule.from);
@@ -313,6 +314,7 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
   // On a way back it is not known; ask() sees to that.
   const bool by_device = !key.way_back && names(rule.device, class_of(key));
   if (!rule.device.empty() && !by_device) return no;
+  if (rule.dscp && *rule.dscp != key.tos >> 2) return no;
   if (rule.tos != 0 && (rule.tos & kLeastTos) != (key.tos & kLeastTos)) return no;
   if (rule.protocol != 0 && key.protocol_seen && rule.protocol != key.protocol) return no;
   const bool ports = !rule.source_ports.any() || !rule.destination_ports.any();

@@ -130,6 +130,7 @@ class RuleTable {
     uint16_t jump = 0;          // kGoto: the rule to go on at
     lookup::TableId table = 0;  // kTable
     uint8_t tos = 0, protocol = 0;
+    std::optional<uint8_t> dscp;
     PortRange source_ports, destination_ports;
     // Of inverted ones, which have all bits.
     std::optional<Prefix> from, to;

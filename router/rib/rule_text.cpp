@@ -21,10 +21,12 @@ std::string ports_text(const char* name, const PortRange& ports) {
   return fmt::format(" {} {}-{}", name, ports.first, ports.last);
 }
 
+constexpr const char* kVrfsTable = "lookup [l3mdev-table]";
+
 std::string action_text(const PolicyRule& rule) {
   switch (rule.action) {
     case RuleAction::kTable:
-      return rule.l3mdev ? "lookup [l3mdev-table]" : "lookup " + table_text(rule.table);
+      return rule.l3mdev ? kVrfsTable : "lookup " + table_text(rule.table);
     case RuleAction::kGoto:
       return fmt::format("goto {}", rule.target);
     case RuleAction::kNop:
@@ -62,6 +64,7 @@ std::string to_string(const PolicyRule& rule) {
   add("{}from {}", rule.invert ? "not " : "", prefix_text(rule.from));
   if (rule.to) add(" to {}", prefix_text(rule.to));
   if (rule.tos != 0) add(" tos {:#04x}", rule.tos);
+  if (rule.dscp) add(" dscp {}", *rule.dscp);
   if (rule.fwmask != 0) add(" fwmark {:#x}", rule.fwmark);
   if (rule.fwmask != 0 && rule.fwmask != ~uint32_t{0}) add("/{:#x}", rule.fwmask);
   if (!rule.iif.empty()) add(" iif {}", rule.iif);
@@ -69,6 +72,7 @@ std::string to_string(const PolicyRule& rule) {
   if (rule.ip_protocol != 0) add(" ipproto {}", rule.ip_protocol);
   add("{}{}", ports_text("sport", rule.source_ports), ports_text("dport", rule.destination_ports));
   if (rule.other_selectors) add(" (and more)");
+  if (rule.l3mdev && rule.action != RuleAction::kTable) add(" {}", kVrfsTable);
   add(" {}", action_text(rule));
   if (rule.suppress_prefix_length) add(" suppress_prefixlength {}", *rule.suppress_prefix_length);
   return fmt::to_string(text);

@@ -161,16 +161,16 @@ std::optional<uint32_t> table_by_name(const Routing& routing, const std::string&
       return table.linux_number;
   if (name == "local" || name == "default") return kTableMain;
   for (const auto& [id, state] : routing.interfaces().all())
-    if (const LinuxLink* vrf = routing.interfaces().vrf_of(state); vrf && vrf->name == name)
-      return vrf->vrf_table;
+    if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.table != 0 && vrf.name == name)
+      return vrf.table;
   return std::nullopt;
 }
 
 // Where packets that come in by the interface are looked up first, as far as VRFs say.
 uint32_t table_of(const Routing& routing, InterfaceId interface) {
   const InterfaceState* state = routing.interfaces().find(interface);
-  const LinuxLink* vrf = state == nullptr ? nullptr : routing.interfaces().vrf_of(*state);
-  return vrf == nullptr ? kTableMain : vrf->vrf_table;
+  const uint32_t table = state == nullptr ? 0 : routing.interfaces().vrf_of(*state).table;
+  return table == 0 ? kTableMain : table;
 }
 
 }  // namespace

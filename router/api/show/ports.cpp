@@ -133,7 +133,7 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                   {"tx_bps", sampler.rate(last.tx_bytes, before.tx_bytes) * 8}};
     }
     const Interface* const parent = interfaces.find(interface.parent);
-    const LinuxLink* const vrf = routing.interfaces().vrf_of(interface);
+    const Vrf vrf = routing.interfaces().vrf_of(interface);
     const LinuxLink* const master = routing.interfaces().master_of(interface);
     list.push_back({{"name", interface.name},
                     {"id", id.value()},
@@ -143,8 +143,8 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                     {"tap", side == nullptr ? json() : json(interface.name)},
                     {"namespace", side == nullptr ? json() : json(side->name())},
                     {"ifindex", side == nullptr ? json() : json(interface.ifindex)},
-                    {"vrf", vrf == nullptr ? json() : json(vrf->name)},
-                    {"master", vrf != nullptr || master == nullptr
+                    {"vrf", vrf.table == 0 ? json() : json(vrf.name)},
+                    {"master", vrf.table != 0 || master == nullptr
                                    ? json()
                                    : json({{"name", master->name}, {"kind", master->kind}})},
                     {"mac", to_string(interface.mac)},

@@ -198,9 +198,9 @@ json show_tables(const Routing& routing) {
   for (const TableView& table : routing.tables()) {
     json vrf, interfaces = json::array();
     for (const auto& [id, state] : routing.interfaces().all()) {
-      const LinuxLink* of = routing.interfaces().vrf_of(state);
-      if (of == nullptr || of->vrf_table != table.linux_number) continue;
-      vrf = of->name;
+      const Vrf of = routing.interfaces().vrf_of(state);
+      if (of.table != table.linux_number) continue;
+      vrf = of.name;
       interfaces.push_back(state.name);
     }
     const auto& rules = routing.rules().rules();

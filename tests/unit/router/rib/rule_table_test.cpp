@@ -270,6 +270,32 @@ TEST(RuleTable, TosIsHeldAgainstTheDscp) {
   EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0xb0}), kLinux) << "kernels differ";
 }
 
+TEST(RuleTable, ADscpIsComparedWhole) {
+  PolicyRule rule = to_table(10, 100);
+  rule.dscp = 46;
+  const Rules rules(with_usual({rule}));
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0xb8}), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0xbb}), "1") << "ECN is no part of it";
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.tos = 0x18}), kMain) << "it has three bits of it";
+  rule.dscp = 0;
+  const Rules best_effort(with_usual({rule}));
+  EXPECT_EQ(best_effort.ask("10.0.0.1", "8.8.8.8", {.tos = 0x03}), "1");
+  EXPECT_EQ(best_effort.ask("10.0.0.1", "8.8.8.8", {.tos = 0x04}), kMain);
+  EXPECT_EQ(to_string(rule), "from all dscp 0 lookup 100");
+}
+
+// ip rule add l3mdev unreachable: what a VRF has no route for is not main's.
+TEST(RuleTable, TheEndOfVrfsIsTheirsAlone) {
+  PolicyRule vrfs = to_table(1000, 0), end = refusing(2000, RuleAction::kUnreachable);
+  vrfs.l3mdev = end.l3mdev = true;
+  const Rules rules(with_usual({vrfs, end}));
+  const RuleKey in_red{.interface = InterfaceId(3)}, outside{.interface = InterfaceId(1)};
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", in_red), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", in_red, true, {2}), "unreachable");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", outside), kMain);
+  EXPECT_EQ(to_string(end), "from all lookup [l3mdev-table] unreachable");
+}
+
 // As fib_rules_lookup() walks them.
 std::string walked(const std::vector<PolicyRule>& rules, uint32_t from, uint32_t to,
                    const RuleKey& key, bool routed, const std::set<lookup::TableId>& with_route) {
