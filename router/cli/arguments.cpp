@@ -57,8 +57,8 @@ constexpr Noun kNouns[] = {
     {"ipsec",
      {{{"", "SAs with rates, lifetimes and replay windows; policies and what protects them"}}}},
     {"neighbors", {{{"", "addresses and MACs on the links, the unusable ones first"}}}},
-    {"rules", {{{"", "Linux's policy rules, and who does what they say: hecto or Linux"}}}},
-    {"tables", {{{"", "Linux's tables and VRFs: interfaces, rules that name them, prefixes"}}}},
+    {"rules", {{{"", "policy rules, of Linux or the file, and who does what they say"}}}},
+    {"tables", {{{"", "routing tables and VRFs: interfaces, rules that name them, prefixes"}}}},
     {"nexthops", {{{"", "next-hop groups, those with most routes first"}}}},
     {"workers", {{{"", "load, Mpps, cycles per packet and stage, burst fill; the busiest first"}}}},
     {"offload",
@@ -187,7 +187,7 @@ void add_show(CLI::App& app, Arguments& a) {
   add_number(show, "--limit", a.limit, "N", 1, 10000, "so many routes");
   add_option(show, "--origin", a.origin, "O", "routes of linux, file, api or neighbor");
   add_option(show, "--protocol", a.protocol, "P", "routes of that protocol, as ip route says: bgp");
-  add_option(show, "--table", a.table, "T", "routes of that table of Linux, or of that VRF");
+  add_option(show, "--table,--vrf", a.table, "T", "routes of that table, or of that VRF");
   add_option(show, "--interface", a.interface, "I",
              "routes out by it; of an ADDRESS: where packets to it come in");
   add_option(show, "--from", a.from, "A", "of an ADDRESS: who sends the packets");

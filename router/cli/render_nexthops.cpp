@@ -31,7 +31,7 @@ std::string render_neighbors(const json& answer, Style style) {
 
 std::string render_rules(const json& answer, Style style) {
   const std::vector<json> rules = list(answer, "rules");
-  if (rules.empty()) return "no policy rules: Linux has told of none\n";
+  if (rules.empty()) return "no policy rules: none is in the file, and Linux has told of none\n";
   Table table({{"family"}, {"priority", Align::kRight}, {"rule"}, {"done by"}});
   for (const json& rule : rules) {
     const std::string by = text(rule, "done_by");
