@@ -13,6 +13,7 @@
 #include "base/net.hpp"
 #include "config/file/endpoint.hpp"
 #include "config/file/ipsec.hpp"
+#include "config/file/rules.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::config {
@@ -36,6 +37,8 @@ enum class MssClamp : uint8_t { kOff, kAuto };
 // A VLAN sub-interface of a port; its interface is named "<port>.<id>".
 struct VlanConfig {
   uint16_t id = 0;  // 1 to 4094
+  std::string vrf;  // empty: none
+  uint32_t vrf_table = 0;
   std::vector<IpPrefix> addresses;
   std::optional<uint16_t> mtu;  // default: the port's
   UrpfMode urpf = UrpfMode::kOff;
@@ -77,8 +80,10 @@ struct PortConfig {
   std::string name;
   std::string device;  // empty: a bond
   DeviceKind kind = DeviceKind::kKernel;
-  std::optional<BondConfig> bond;     // of kBond
-  uint16_t mtu = 1500;                // bytes of L3 packet, 576 (1280 with IPv6) to 9000
+  std::optional<BondConfig> bond;  // of kBond
+  uint16_t mtu = 1500;             // bytes of L3 packet, 576 (1280 with IPv6) to 9000
+  std::string vrf;                 // that its untagged interface is in; empty: none
+  uint32_t vrf_table = 0;
   std::vector<IpPrefix> addresses;    // host bits kept
   std::optional<uint16_t> rx_queues;  // default: one per worker of the port's socket
   uint16_t rx_descriptors = 1024;
@@ -115,6 +120,8 @@ struct RouteConfig {
   RouteType type = RouteType::kUnicast;
   std::vector<NextHopConfig> via;  // empty unless unicast
   uint32_t metric = 0;
+  uint32_t table = kMainTable;  // of `vrf`, where it has one
+  std::string vrf = {};
   bool operator==(const RouteConfig&) const = default;
 };
 
@@ -194,11 +201,13 @@ struct Config {
   uint32_t idle_sleep_us = 50;        // longest sleep of an idle worker
   std::optional<uint32_t> ecmp_seed;  // default: this box's own
   uint16_t burst = 64;                // packets asked from a queue at once, 4 to 256
+  std::vector<VrfConfig> vrfs;        // in the file's order; static mode's, as rules
   std::vector<PortConfig> ports;      // in the file's order
   LinuxConfig linux_side;             // key: linux (a macro in GNU mode)
   std::vector<RouteConfig> routes;
   std::vector<std::string> route_files;  // loaded at start, like `hecto load-routes`
   std::vector<NeighborConfig> neighbors;
+  std::vector<RuleConfig> rules;             // in the file's order
   std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
   // By class, of one interface; absent: the class's default.
   std::map<std::string, uint32_t> punt_class_pps;
@@ -220,5 +229,8 @@ struct Config {
   SourceLine memory_line;
   bool operator==(const Config&) const = default;
 };
+
+// The table where it is a VRF's, else 0: whose interfaces its gateways are on.
+uint32_t vrf_table_of(const Config& config, uint32_t table);
 
 }  // namespace hecto::config

@@ -231,6 +231,24 @@ void diff_punt(const Config& running, const Config& wanted, Difference& out) {
       fmt::format("~ punt peers: {} -> {}", running.punt_peers.size(), wanted.punt_peers.size()));
 }
 
+// In the order in which packets meet them.
+void diff_rules(const Config& running, const Config& wanted, Difference& out) {
+  std::vector<RuleConfig> rules_added, rules_removed;
+  diff_list(
+      running.rules, wanted.rules,
+      [](const RuleConfig& rule) { return std::pair(rule.priority, to_string(rule)); },
+      [](const RuleConfig& rule) { return "rule " + to_string(rule); }, rules_added, rules_removed,
+      out.lines);
+}
+
+void diff_vrfs(const Config& running, const Config& wanted, Difference& out) {
+  std::vector<VrfConfig> vrfs_added, vrfs_removed;
+  diff_list(
+      running.vrfs, wanted.vrfs, [](const VrfConfig& vrf) { return vrf.name; },
+      [](const VrfConfig& vrf) { return "vrf " + to_string(vrf); }, vrfs_added, vrfs_removed,
+      out.lines);
+}
+
 void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
   auto compare = [&](const Key<Config>& key, const std::string& name) {
     if (!is_scalar(key, Change::kReload)) return;
@@ -253,9 +271,11 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
   Difference out;
   Lines refused;
   refuse_globals(running, wanted, refused);
+  diff_vrfs(running, wanted, out);
   diff_ports(running, wanted, out, refused);
   diff_list(
-      running.routes, wanted.routes, [](const RouteConfig& r) { return std::pair(r.to, r.metric); },
+      running.routes, wanted.routes,
+      [](const RouteConfig& r) { return std::tuple(r.table, r.to, r.metric); },
       [](const RouteConfig& r) { return "route " + to_string(r); }, out.routes_added,
       out.routes_removed, out.lines);
   diff_list(
@@ -263,6 +283,8 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       [](const NeighborConfig& n) { return std::pair(n.interface, n.address); },
       [](const NeighborConfig& n) { return "neighbor " + to_string(n); }, out.neighbors_added,
       out.neighbors_removed, out.lines);
+  diff_rules(running, wanted, out);
+  out.rules_changed = running.vrfs != wanted.vrfs || running.rules != wanted.rules;
   diff_list(
       running.route_files, wanted.route_files, [](const std::string& f) { return f; },
       [](const std::string& f) { return "route_file " + f; }, out.route_files_added,

@@ -16,6 +16,7 @@ constexpr std::string_view kInterfaceAddresses =
     "interface addresses, as 192.0.2.1/24 or 2001:db8::1/64";
 constexpr std::string_view kMac = "a unicast MAC address, as 02:00:00:00:00:01";
 constexpr std::string_view kInterface = "a port, or PORT.ID";
+constexpr std::string_view kVrf = "a name under vrfs";
 constexpr std::string_view kGroup = "a group's name";
 constexpr uint64_t kMiB = 1u << 20, kGiB = 1u << 30;
 
@@ -43,6 +44,8 @@ constexpr Key<Config> kFile[] = {
   integer<&Config::ecmp_seed>("ecmp_seed", {0, kMost32}, kReload,
       "Seed of the hash that spreads flows over next hops. auto: this box's own, the same at each "
       "start; boxes in a row need different ones.").or_auto(),
+  structure<Config>("vrfs", "map", "none", {0, kMostTables, "at most {high} VRFs by name"}, kReload,
+      "Static mode: routing tables that interfaces have to themselves. With a Linux side VRFs are Linux's."),
   structure<Config>("ports", "map", "none", {1, 64, "{low} to {high} ports by name"}, kReload,
       "The router's ports. The name is also that of the TAP device in Linux.")
       .needed("at least one, as ports: {wan0: {device: eth1}}"),
@@ -56,6 +59,9 @@ constexpr Key<Config> kFile[] = {
   structure<Config>("neighbors", "list", "[]",
       {0, 0, "neighbors, each a map with the keys below"}, kReload,
       "Static neighbors."),
+  structure<Config>("rules", "list", "[]",
+      {0, 4000, "at most {high} rules, each a map with the keys below"}, kReload,
+      "Static mode: policy rules (ip-rule(8)). With a Linux side they are Linux's."),
   structure<Config>("punt", "map", "see below",
       {0, 10'000'000, "0 to 10M packets a second by reason, as {arp: 2kpps}"}, kReload,
       "Packets a second that may go to Linux, by reason; and the keys below."),
@@ -87,6 +93,8 @@ constexpr Key<PortConfig> kPorts[] = {
   integer<&PortConfig::mtu>("mtu",  // RFC 791: what every IPv4 host must take; RFC 8200 §5
       {576, 9000, "{low} to {high} (from 1280 with IPv6 addresses)"}, kReload,
       "Longest IP packet, bytes."),
+  text<&PortConfig::vrf>("vrf", {0, 0, kVrf}, kReload,
+      "The VRF that it is in; its VLANs name their own.").otherwise("none"),
   structure<PortConfig>("addresses", "list", "[]", {0, 0, kInterfaceAddresses}, kReload,
       "The router's own addresses on this port.")
       .printed([](const PortConfig& p) { return addresses_text(p.addresses); }).by_section(),
@@ -139,6 +147,8 @@ constexpr Key<BondConfig> kBonds[] = {
 };
 
 constexpr Key<VlanConfig> kVlans[] = {
+  text<&VlanConfig::vrf>("vrf", {0, 0, kVrf}, kReload,
+      "The VRF that it is in, whatever its port is in.").otherwise("none"),
   structure<VlanConfig>("addresses", "list", "[]", {0, 0, kInterfaceAddresses}, kReload,
       "The router's own addresses on this VLAN.")
       .printed([](const VlanConfig& v) { return addresses_text(v.addresses); }).by_section(),
@@ -168,6 +178,11 @@ constexpr Key<RouteConfig> kRoutes[] = {
       "blackhole drops; unreachable and prohibit also tell the sender."),
   integer<&RouteConfig::metric>("metric", {0, kMost32}, kReload,
       "The lowest wins among routes to the same prefix."),
+  structure<RouteConfig>("table", "integer", "main",
+      {1, kMost32, "main, or {low} to {high} but 253 and 255"}, kReload,
+      "The routing table that it is in."),
+  text<&RouteConfig::vrf>("vrf", {0, 0, kVrf}, kReload,
+      "The same, by the name of a VRF; its gateways are on that one's interfaces.").otherwise("none"),
 };
 
 constexpr Key<NextHopConfig> kNextHops[] = {
@@ -339,10 +354,10 @@ class Walk {
 }  // namespace
 
 std::vector<KeyText> all_keys() {
-  return Walk(file_keys, port_keys, bond_keys, vlan_keys, linux_keys, route_keys, next_hop_keys,
-              neighbor_keys, punt_keys, table_keys, offload_keys, ipsec_keys, sa_keys,
-              encapsulation_keys, lifetime_keys, policy_keys, template_keys, api_keys, log_keys,
-              watchdog_keys)
+  return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, linux_keys, route_keys,
+              next_hop_keys, neighbor_keys, rule_keys, punt_keys, table_keys, offload_keys,
+              ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys,
+              api_keys, log_keys, watchdog_keys)
       .take();
 }
 

@@ -18,6 +18,8 @@ extern const Section<LinuxConfig> linux_keys;
 extern const Section<RouteConfig> route_keys;
 extern const Section<NextHopConfig> next_hop_keys;
 extern const Section<NeighborConfig> neighbor_keys;
+extern const Section<VrfConfig> vrf_keys;
+extern const Section<RuleConfig> rule_keys;
 extern const Section<Config> punt_keys;
 extern const Section<TablesConfig> table_keys;
 extern const Section<OffloadConfig> offload_keys;

@@ -19,6 +19,7 @@
 #include "config/file/load_offload.hpp"
 #include "config/file/load_ports.hpp"
 #include "config/file/load_routes.hpp"
+#include "config/file/load_rules.hpp"
 
 namespace hecto::config {
 namespace {
@@ -128,10 +129,14 @@ void read_mirror(const Value& value, LinuxConfig& linux_side) {
     if (auto part = item.one_of(kParts)) *parts[*part] = true;
 }
 
+bool is_off(const Value& linux_side) {
+  return linux_side.is_word("off") || linux_side.is_word("false");
+}
+
 void load_linux(const Value& value, Loading& loading) {
   LinuxConfig& linux_side = loading.config.linux_side;
   if (value.kind() == NodeKind::kScalar) {
-    if (value.is_word("off") || value.is_word("false"))
+    if (is_off(value))
       linux_side.enabled = false;
     else if (!value.is_word("on") && !value.is_word("true"))
       value.refuse("is not known; use off, or a map as {namespace: hecto}");
@@ -229,15 +234,18 @@ void load_memory(const Value& value, Loading& loading) {
 
 void load_all(const Value& root, Loading& loading) {
   Fields fields(root, file_keys.names, "KEY: VALUE lines");
+  const Value* linux_side = fields.get("linux");
+  loading.static_mode = linux_side != nullptr && is_off(*linux_side);
   auto section = [&](std::string_view name, void (*load)(const Value&, Loading&)) {
     return ByHand{name, [load, &loading](const Value& value) { load(value, loading); }};
   };
   read_keys(
       fields, file_keys, loading.config,
       {section("workers", load_workers), section("idle", load_idle), section("ports", load_ports),
-       section("linux", load_linux), section("routes", load_routes),
-       section("route_files", load_route_files), section("neighbors", load_neighbors),
-       section("punt", load_punt), section("tables", load_tables), section("offload", load_offload),
+       section("vrfs", load_vrfs), section("rules", load_rules), section("linux", load_linux),
+       section("routes", load_routes), section("route_files", load_route_files),
+       section("neighbors", load_neighbors), section("punt", load_punt),
+       section("tables", load_tables), section("offload", load_offload),
        section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
        section("log", load_log), section("watchdog", load_watchdog)});
 }
@@ -259,6 +267,7 @@ tl::expected<Config, Problems> parse(std::string_view yaml, const std::string& f
                           load_all(file, loading);
                           check_addresses(loading);
                           check_interface_uses(loading);
+                          check_tables(loading);
                           config = std::move(loading.config);
                         });
   if (!read) return tl::unexpected(read.error());

@@ -9,6 +9,7 @@
 #include "config/file/addresses.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load_bond.hpp"
+#include "config/file/load_rules.hpp"
 
 namespace hecto::config {
 namespace {
@@ -100,13 +101,22 @@ std::vector<std::string> devices_of(const PortConfig& port) {
 
 namespace {
 
-void read_addresses(const Value& value, const std::string& interface,
+// Of a port or a VLAN.
+template <typename S>
+void read_own_vrf(const Value& value, S& section, Loading& loading) {
+  const VrfConfig* vrf = read_vrf(value, loading);
+  if (vrf == nullptr) return;
+  section.vrf = vrf->name;
+  section.vrf_table = vrf->table;
+}
+
+void read_addresses(const Value& value, const std::string& interface, uint32_t vrf_table,
                     std::vector<IpPrefix>& addresses, Loading& loading) {
   for (const Value& item : value.items("a list of addresses, as [192.0.2.1/24]")) {
     auto address = read_interface_address(item);
     if (!address) continue;
     addresses.push_back(*address);
-    loading.addresses.push_back({interface, *address, item});
+    loading.addresses.push_back({interface, *address, vrf_table, item});
   }
 }
 
@@ -141,10 +151,11 @@ void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
       const Value* mtu = fields.get("mtu");
       read_integer(mtu, vlan_keys["mtu"].range.low, port.mtu, vlan.mtu);
       read_keys(fields, vlan_keys, vlan,
-                {{"addresses",
+                {{"vrf", [&](const Value& name) { read_own_vrf(name, vlan, loading); }},
+                 {"addresses",
                   [&](const Value& list) {
-                    read_addresses(list, fmt::format("{}.{}", port.name, vlan.id), vlan.addresses,
-                                   loading);
+                    read_addresses(list, fmt::format("{}.{}", port.name, vlan.id), vlan.vrf_table,
+                                   vlan.addresses, loading);
                   }},
                  {"mtu", {}}});
       check_ipv6_mtu(entry.value, mtu, vlan.mtu.value_or(port.mtu), vlan.addresses);
@@ -169,7 +180,7 @@ void load_port(const Value::Entry& entry, Loading& loading) {
   else if (bond == nullptr)
     (void)fields.need("device", "a PCI address, vdev or kernel interface");
   auto read_own_addresses = [&](const Value& list) {
-    read_addresses(list, port.name, port.addresses, loading);
+    read_addresses(list, port.name, port.vrf_table, port.addresses, loading);
     check_ipv6_mtu(entry.value, fields.get("mtu"), port.mtu, port.addresses);
   };
   read_keys(fields, port_keys, port,
@@ -181,6 +192,7 @@ void load_port(const Value::Entry& entry, Loading& loading) {
                   device.refuse(why_not);
               }},
              {"bond", [&](const Value& members) { read_bond(members, port); }},
+             {"vrf", [&](const Value& name) { read_own_vrf(name, port, loading); }},
              {"addresses", read_own_addresses},
              {"vlans", [&](const Value&) {
                 if (vlans != nullptr) read_vlans(*vlans, port, loading);
@@ -201,6 +213,9 @@ void load_ports(const Value& value, Loading& loading) {
     load_port(entry, loading);
     if (loading.config.ports.size() == before) continue;
     const PortConfig& port = loading.config.ports.back();
+    for (const VrfConfig& vrf : loading.config.vrfs)
+      if (vrf.name == port.name)
+        entry.value.complain("a name that a VRF of this file has; use another");
     for (const std::string& device : devices_of(port)) {
       auto [other, fresh] = by_device.emplace(device, port.name);
       if (!fresh && other->second != port.name)

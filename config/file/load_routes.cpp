@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <tuple>
 
 #include "config/file/addresses.hpp"
 #include "config/file/keys.hpp"
+#include "config/file/load_rules.hpp"
 
 namespace hecto::config {
 namespace {
@@ -53,18 +55,33 @@ void read_next_hop(const Value& value, const IpPrefix& to, RouteConfig& route, L
     gateway->refuse("is link-local; name its interface, as {gateway: fe80::9, interface: wan0}");
     return;
   }
-  loading.interface_uses.push_back({*address, hop.interface, false, 0, *gateway});
+  loading.interface_uses.push_back(
+      {*address, hop.interface, false, 0, vrf_table_of(loading.config, route.table), *gateway});
   for (const NextHopConfig& other : route.via)
     if (other.gateway == hop.gateway && other.interface == hop.interface)
       gateway->refuse("is named twice; name it once, with a weight");
   route.via.push_back(std::move(hop));
 }
 
-void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& seen,
-                Loading& loading) {
+// By prefix, metric and table.
+using SeenRoutes = std::set<std::tuple<IpPrefix, uint32_t, uint32_t>>;
+
+void read_route_table(const Fields& fields, RouteConfig& route, Loading& loading) {
+  const Value *table = fields.get("table"), *vrf = fields.get("vrf");
+  if (table != nullptr) route.table = read_table(*table, loading).value_or(kMainTable);
+  if (vrf == nullptr) return;
+  if (table != nullptr) vrf->complain("stands beside table; use one of them");
+  const VrfConfig* found = read_vrf(*vrf, loading);
+  if (found == nullptr) return;
+  route.vrf = found->name;
+  route.table = found->table;
+}
+
+void read_route(const Value& value, SeenRoutes& seen, Loading& loading) {
   Fields fields(value, route_keys.names, "a map, as {to: 203.0.113.0/24, via: 192.0.2.9}");
   RouteConfig route;
-  read_keys(fields, route_keys, route);  // type and metric
+  read_keys(fields, route_keys, route, {{"vrf", {}}});  // type and metric
+  read_route_table(fields, route, loading);
   const Value* to = fields.need("to", "a prefix");
   auto prefix = to == nullptr ? std::nullopt : read_route_prefix(*to);
   if (!prefix) return;
@@ -82,7 +99,7 @@ void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& see
   } else {
     read_next_hop(*via, *prefix, route, loading);
   }
-  if (!seen.emplace(*prefix, route.metric).second)
+  if (!seen.emplace(*prefix, route.metric, route.table).second)
     to->refuse("has a route of this metric already; list the gateways under one via");
   loading.config.routes.push_back(std::move(route));
 }
@@ -90,7 +107,7 @@ void read_route(const Value& value, std::set<std::pair<IpPrefix, uint32_t>>& see
 }  // namespace
 
 void load_routes(const Value& value, Loading& loading) {
-  std::set<std::pair<IpPrefix, uint32_t>> seen;
+  SeenRoutes seen;
   for (const Value& item : value.items("a list, as [{to: 203.0.113.0/24, via: 192.0.2.9}]"))
     read_route(item, seen, loading);
 }
@@ -130,7 +147,7 @@ void load_neighbors(const Value& value, Loading& loading) {
     auto ethernet = mac == nullptr ? std::nullopt : read_mac(*mac);
     if (!interface || !host || !ethernet) continue;
     loading.interface_uses.push_back(
-        {*host, *interface, true, loading.config.neighbors.size(), *address});
+        {*host, *interface, true, loading.config.neighbors.size(), 0, *address});
     loading.config.neighbors.push_back({*host, *interface, *ethernet});
   }
 }

@@ -13,6 +13,7 @@ namespace hecto::config {
 struct AddressUse {
   std::string interface;
   IpPrefix prefix;
+  uint32_t vrf_table;  // 0: in no VRF
   Value value;
 };
 
@@ -21,7 +22,8 @@ struct InterfaceUse {
   IpAddress address;
   std::string interface;  // empty: to be found
   bool is_neighbor;
-  size_t index;  // in Config::neighbors
+  size_t index;        // in Config::neighbors
+  uint32_t vrf_table;  // a next hop's, of its route; 0: none
   Value value;
 };
 
@@ -39,6 +41,8 @@ struct Loading {
   std::vector<AddressUse> addresses;
   std::vector<InterfaceUse> interface_uses;
   LoadLimits limits = {};
+  bool static_mode = false;    // `linux: off`
+  bool told_of_linux = false;  // that VRFs and rules are its own
 };
 
 }  // namespace hecto::config

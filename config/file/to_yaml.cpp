@@ -29,6 +29,15 @@ void write_list(Out out, std::string_view key, const Items& items, Text text) {
   for (const auto& item : items) fmt::format_to(out, "  - {}\n", text(item));
 }
 
+void write_vrfs(Out out, const Config& config) {
+  fmt::format_to(out, "vrfs:{}\n", config.vrfs.empty() ? " {}" : "");
+  for (const VrfConfig& vrf : config.vrfs) fmt::format_to(out, "  {}\n", to_string(vrf));
+}
+
+void write_rules(Out out, const Config& config) {
+  write_list(out, "rules", config.rules, [](const RuleConfig& rule) { return to_string(rule); });
+}
+
 void write_ports(Out out, const Config& config) {
   fmt::format_to(out, "ports:\n");
   for (const PortConfig& port : config.ports) {
@@ -104,7 +113,9 @@ struct Structure {
   std::string_view key;
   void (*write)(Out out, const Config& config);
 };
-constexpr Structure kStructures[] = {{"ports", write_ports},
+constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
+                                     {"rules", write_rules},
+                                     {"ports", write_ports},
                                      {"linux", write_linux},
                                      {"routes", write_routes},
                                      {"route_files", write_route_files},

@@ -129,6 +129,10 @@ std::string to_string(const RouteConfig& route) {
     out += fmt::format(", via: [{}]", fmt::join(hops, ", "));
   }
   if (route.metric != 0) out += fmt::format(", metric: {}", route.metric);
+  if (!route.vrf.empty())
+    out += fmt::format(", vrf: {}", quoted(route.vrf));
+  else if (route.table != kMainTable)
+    out += fmt::format(", table: {}", route.table);
   return out + "}";
 }
 

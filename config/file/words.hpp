@@ -85,6 +85,15 @@ template <>
 struct LegalValues<StuckWorker> {
   static constexpr std::array kAll = {StuckWorker::kReport, StuckWorker::kRestart};
 };
+template <>
+struct LegalValues<RuleFamily> {
+  static constexpr std::array kAll = {RuleFamily::kAuto, RuleFamily::kIpv4, RuleFamily::kIpv6};
+};
+template <>
+struct LegalValues<RuleRefusal> {
+  static constexpr std::array kAll = {RuleRefusal::kBlackhole, RuleRefusal::kUnreachable,
+                                      RuleRefusal::kProhibit};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 

@@ -40,6 +40,7 @@ Result<void> InterfaceControl::add_interfaces(const PortStatus& port,
   untagged.clamps_mss = config.mss_clamp == config::MssClamp::kAuto;
   untagged.counters = config.counters;
   untagged.addresses = config.addresses;
+  untagged.vrf = {config.vrf, config.vrf_table};
   if (auto added = add(untagged); !added) return added;
   for (const config::VlanConfig& vlan : config.vlans)
     if (auto added = add(tagged(untagged, port, vlan)); !added) return added;
@@ -56,6 +57,7 @@ Interface InterfaceControl::tagged(Interface untagged, const PortStatus& port,
   tagged.urpf = vlan.urpf;
   tagged.clamps_mss = vlan.mss_clamp == config::MssClamp::kAuto;
   tagged.addresses = vlan.addresses;
+  tagged.vrf = {vlan.vrf, vlan.vrf_table};
   tagged.ifindex = 0;
   tagged.has_twin = tagged.twin_gone = false;
   return tagged;
@@ -161,10 +163,10 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
                                            [wanted_id = interface.vlan](const auto& vlan) {
                                              return vlan.id == wanted_id;
                                            });
-    if (there)
-      change(interface, *port, wanted);
-    else
+    if (!there)
       gone.push_back(id);
+    else if (auto done = change(interface, *port, wanted); !done)
+      return done;
   }
   for (const InterfaceId id : gone) remove(id);
   if (!gone.empty()) update_twins();  // the slow path lets go of their TAPs
@@ -176,8 +178,8 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   return {};
 }
 
-void InterfaceControl::change(Interface& interface, const PortStatus& port,
-                              const config::PortConfig& wanted) {
+Result<void> InterfaceControl::change(Interface& interface, const PortStatus& port,
+                                      const config::PortConfig& wanted) {
   const bool untagged = interface.vlan == 0;
   const auto vlan = std::find_if(wanted.vlans.begin(), wanted.vlans.end(),
                                  [&](const auto& v) { return v.id == interface.vlan; });
@@ -187,6 +189,7 @@ void InterfaceControl::change(Interface& interface, const PortStatus& port,
       if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
         (void)linux_->remove_address(interface.ifindex, address);
   interface.addresses = addresses;
+  interface.vrf = untagged ? Vrf{wanted.vrf, wanted.vrf_table} : Vrf{vlan->vrf, vlan->vrf_table};
   interface.urpf = untagged ? wanted.urpf : vlan->urpf;
   const config::MssClamp clamp = untagged ? wanted.mss_clamp : vlan->mss_clamp;
   interface.clamps_mss = clamp == config::MssClamp::kAuto;
@@ -194,13 +197,14 @@ void InterfaceControl::change(Interface& interface, const PortStatus& port,
   const uint16_t mtu = untagged ? port.mtu : std::min(vlan->mtu.value_or(port.mtu), port.mtu);
   if (mtu != interface.mtu && interface.has_twin) linux_->set_twin_mtu(interface.id, mtu);
   interface.mtu = mtu;
-  (void)routing_.update_interface(interface);
+  if (auto done = routing_.update_interface(interface); !done) return done;
   refresh(interface);
   for (const InterfaceId id : routing_.interfaces().macvlans(interface.id)) {
     Interface& macvlan = *table_.find(id);
     take_checks(macvlan, interface);
     refresh(macvlan);
   }
+  return {};
 }
 
 Result<void> InterfaceControl::add_neighbor(const config::NeighborConfig& neighbor) {

@@ -92,7 +92,8 @@ class InterfaceControl {
                    const config::VlanConfig& vlan) const;
   Result<void> add(Interface interface);
   void remove(InterfaceId id);
-  void change(Interface& interface, const PortStatus& port, const config::PortConfig& wanted);
+  Result<void> change(Interface& interface, const PortStatus& port,
+                      const config::PortConfig& wanted);
   void refresh(const Interface& interface);
   void update_mtus(const PortStatus& port);
   void take_mtu(const Interface& interface, uint16_t mtu);

@@ -9,6 +9,7 @@ class Ipsec;
 class Notes;
 class RouteControl;
 class Routing;
+class RuleControl;
 struct Running;
 
 struct Parts {
@@ -17,6 +18,7 @@ struct Parts {
   Routing& routing;
   InterfaceControl& interfaces;
   RouteControl& routes;
+  RuleControl& rules;
   Ipsec& ipsec;
   Notes& notes;
 };

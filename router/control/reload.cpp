@@ -14,6 +14,7 @@
 #include "router/control/interface_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
+#include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
 #include "router/ipsec/ipsec_config.hpp"
 
@@ -51,22 +52,27 @@ class References {
  private:
   void check(const config::RouteConfig& route, const config::NextHopConfig& via,
              std::vector<std::string>& problems) const {
-    if (via.interface.empty() ? covered(via.gateway) : interfaces_.contains(via.interface)) return;
+    if (via.interface.empty() ? covered(via.gateway, route.table)
+                              : interfaces_.contains(via.interface))
+      return;
     problems.push_back(
         fmt::format("route {}: gateway {}: {}", route.to.to_string(), via.gateway.to_string(),
                     via.interface.empty() ? "no interface has an address in its subnet"
                                           : "there is no interface " + via.interface));
   }
 
-  bool covered(const IpAddress& gateway) const {
-    const auto holds = [&](const IpPrefix& a) { return a.network().contains(gateway); };
-    for (const config::PortConfig& port : wanted_.ports) {
-      if (std::any_of(port.addresses.begin(), port.addresses.end(), holds)) return true;
-      for (const config::VlanConfig& vlan : port.vlans)
-        if (std::any_of(vlan.addresses.begin(), vlan.addresses.end(), holds)) return true;
-    }
+  // By an interface of the VRF that has the table, or by one in no VRF.
+  bool covered(const IpAddress& gateway, uint32_t table) const {
+    const uint32_t vrf_table = config::vrf_table_of(wanted_, table);
+    const auto holds = [&](const auto& interface) {
+      return interface.vrf_table == vrf_table &&
+             std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                         [&](const IpPrefix& a) { return a.network().contains(gateway); });
+    };
+    for (const config::PortConfig& port : wanted_.ports)
+      if (holds(port) || std::any_of(port.vlans.begin(), port.vlans.end(), holds)) return true;
     return parts_.interfaces.with_linux() &&
-           parts_.routing.interfaces().covering(gateway) != kNoInterface;
+           parts_.routing.interfaces().covering(gateway, table) != kNoInterface;
   }
 
   const Parts& parts_;
@@ -132,6 +138,8 @@ class Application {
   Result<void> take_away_routes();
   Result<void> change_port(const config::PortConfig& wanted);
   Result<void> change_mtu(const config::PortConfig& wanted, const config::PortConfig& running);
+  Result<void> change_rules();
+  Result<void> follow_rules(const config::Config& config);
   Result<void> add_routes();
   Result<void> load_files();
   Result<void> tell_linux();
@@ -164,6 +172,7 @@ Result<void> Application::run() {
   if (auto done = take_away_routes(); !done) return done;
   for (const config::PortConfig& port : difference_.ports_changed)
     if (auto done = change_port(port); !done) return done;
+  if (auto done = change_rules(); !done) return done;
   // Policies before the routes that they are for.
   if (auto done = add_policies(); !done) return done;
   if (auto done = add_routes(); !done) return done;
@@ -181,6 +190,7 @@ void Application::put_back_into_linux() {
     if (std::find(known_.begin(), known_.end(), refused) == known_.end()) stays(refused);
   parts_.routes.write_to_linux();
   parts_.interfaces.update_twins();
+  put_back(follow_rules(parts_.running.config));  // for the interfaces as they are again
   publish_ipsec();
   parts_.routing.commit();
   parts_.plane.publish();
@@ -203,7 +213,7 @@ Result<void> Application::take_away_routes() {
   if (auto done = begin("routes taken away"); !done) return done;
   parts_.routes.remove_from_linux(difference_.routes_removed);
   for (const config::RouteConfig& route : difference_.routes_removed) {
-    (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile);
+    (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile, route.table);
     undo([this, route] { put_back(parts_.routes.add(route, RouteOrigin::kFile)); });
   }
   for (const config::NeighborConfig& neighbor : difference_.neighbors_removed) {
@@ -243,6 +253,19 @@ Result<void> Application::change_mtu(const config::PortConfig& wanted,
   return {};
 }
 
+// Before anything is published: what comes in by an interface that came into a VRF is never main's.
+Result<void> Application::change_rules() {
+  if (difference_.rules_changed)
+    if (auto done = begin("rules"); !done) return done;
+  undo([this, before = parts_.running.config] { put_back(follow_rules(before)); });
+  return follow_rules(wanted_);
+}
+
+// Without a Linux side, whose rules they would be.
+Result<void> Application::follow_rules(const config::Config& config) {
+  return parts_.interfaces.with_linux() ? Result<void>{} : parts_.rules.follow(config);
+}
+
 Result<void> Application::add_routes() {
   for (const config::NeighborConfig& neighbor : difference_.neighbors_added) {
     // A VLAN device of Linux may have gone with its port.
@@ -255,7 +278,9 @@ Result<void> Application::add_routes() {
     if (auto done = begin("route " + route.to.to_string()); !done) return done;
     if (auto done = parts_.routes.add(route, RouteOrigin::kFile); !done)
       return tl::unexpected(done.error());
-    undo([this, route] { (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile); });
+    undo([this, route] {
+      (void)parts_.routes.remove(route.to, route.metric, RouteOrigin::kFile, route.table);
+    });
   }
   return {};
 }
@@ -312,7 +337,10 @@ void Application::finish() {
     parts_.interfaces.remove_port(name);
     remove_port(parts_.running.placement, name);
   }
-  if (!difference_.ports_removed.empty()) settle_gateways();
+  if (!difference_.ports_removed.empty()) {
+    settle_gateways();
+    if (auto done = follow_rules(wanted_); !done) parts_.notes.add(done.error().message);
+  }
   parts_.running.loaded_unix_s = std::time(nullptr);
   parts_.plane.configure(wanted_);
   spdlog::set_level(spdlog::level::from_str(wanted_.log_level));

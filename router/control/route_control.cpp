@@ -18,12 +18,12 @@ constexpr size_t kSweepStep = kLoadStep * Sweep::kErase;  // units of Sweep
 
 }  // namespace
 
-Result<NextHop> RouteControl::next_hop(const config::NextHopConfig& config) const {
+Result<NextHop> RouteControl::next_hop(const config::NextHopConfig& config, uint32_t table) const {
   NextHop hop;
   hop.gateway = config.gateway;
   hop.weight = config.weight;
   if (config.interface.empty()) {
-    hop.interface = routing_.interfaces().covering(config.gateway);
+    hop.interface = routing_.interfaces().covering(config.gateway, table);
     if (hop.interface == kNoInterface)
       return fail(fmt::format("no interface has an address in the subnet of gateway {}; name one "
                               "with `interface`",
@@ -47,9 +47,10 @@ Result<Route> RouteControl::route_of(const config::RouteConfig& config, RouteOri
   route.origin = origin;
   route.type = config.type;
   route.protocol = kProtocolStatic;
+  route.table = config.table;
   route.metric = config.metric;
   for (const config::NextHopConfig& via : config.via) {
-    auto hop = next_hop(via);
+    auto hop = next_hop(via, config.table);
     if (!hop)
       return fail(fmt::format("route {}: {}", config.to.to_string(), hop.error().message),
                   hop.error().error_number);
@@ -64,10 +65,12 @@ Result<bool> RouteControl::add(const config::RouteConfig& config, RouteOrigin or
   return routing_.add(*route);
 }
 
-Result<void> RouteControl::remove(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin) {
+Result<void> RouteControl::remove(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin,
+                                  uint32_t table) {
   Route route;
   route.prefix = prefix;
   route.origin = origin;
+  route.table = table;
   route.metric = metric;
   return routing_.remove(route);
 }

@@ -40,10 +40,13 @@ class RouteControl {
   RouteControl& operator=(const RouteControl&) = delete;
   void attach(LinuxSide& linux_side) { linux_ = &linux_side; }  // never in static mode
 
-  Result<NextHop> next_hop(const config::NextHopConfig& config) const;
+  // `table`: of its route.
+  Result<NextHop> next_hop(const config::NextHopConfig& config,
+                           uint32_t table = config::kMainTable) const;
   // True: it took the place of one with its prefix, metric and origin.
   Result<bool> add(const config::RouteConfig& route, RouteOrigin origin);
-  Result<void> remove(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin);
+  Result<void> remove(const IpPrefix& prefix, uint32_t metric, RouteOrigin origin,
+                      uint32_t table = config::kMainTable);
   // Linux needs the file's routes, too: it answers for packets that the fast path punts.
   void write_to_linux() const;
   // Linux's routes of our own become those of the file, where an earlier run left others.

@@ -146,10 +146,8 @@ void Router::turn(int timeout_ms) {
     }
   }
   late_files_->tick(parts());
-  if (linux_ && linux_->mirror_known()) {
-    bridges_->tick();
-    rules_->tick();
-  }
+  if (linux_ && linux_->mirror_known()) bridges_->tick();
+  if (!linux_ || linux_->mirror_known()) rules_->tick();
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -265,7 +263,7 @@ void Router::watch_for_trouble() {
 }
 
 Parts Router::parts() {
-  return {*running_, *plane_, routing(), *interfaces_, *routes_, ipsec(), *notes_};
+  return {*running_, *plane_, routing(), *interfaces_, *routes_, *rules_, ipsec(), *notes_};
 }
 
 const config::Config& Router::config() const {

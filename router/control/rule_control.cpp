@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "router/control/file_rules.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/rib/routing.hpp"
 #include "router/rib/rule_text.hpp"
@@ -35,6 +36,14 @@ bool RuleControl::same_interfaces() const {
          std::all_of(named_.begin(), named_.end(), [this](const auto& named) {
            return interface_of(routing_, named.first) == named.second;
          });
+}
+
+Result<void> RuleControl::follow(const config::Config& config) {
+  const std::vector<PolicyRule> wanted =
+      rules_of_file(config, !config.vrfs.empty() || !vrf_members().empty());
+  if (wanted != routing_.rules().rules()) routing_.set_rules(wanted);
+  if (any_ || !wanted.empty()) tick();
+  return trouble_.empty() ? Result<void>{} : fail(trouble_);
 }
 
 void RuleControl::tick() {

@@ -1,8 +1,9 @@
-// Linux's policy rules on their way to the workers: compiled anew whenever they, or the interfaces
-// that they name, are others.
+// Policy rules on their way to the workers: Linux's, in static mode the file's. Compiled anew whenever
+// they, or the interfaces that they name, are others.
 //
-//   Routing::rules(), VRFs ─► RuleTable ─► ForwardingPlane::set_rules()
-//                   └─► lines(): what Linux forwards for their sake
+//   file ─┐
+//         ├─► Routing::rules(), VRFs ─► RuleTable ─► ForwardingPlane::set_rules()
+//   Linux ┘                   └─► lines(): what Linux forwards for their sake
 //
 // Control only.
 #pragma once
@@ -14,7 +15,12 @@
 #include <vector>
 
 #include "base/net.hpp"
+#include "base/result.hpp"
 #include "router/rib/rule_table.hpp"
+
+namespace hecto::config {
+struct Config;
+}
 
 namespace hecto::router {
 
@@ -26,6 +32,10 @@ class RuleControl {
   // Both outlive it.
   RuleControl(Routing& routing, ForwardingPlane& plane) : routing_(routing), plane_(plane) {}
 
+  // Static mode: the file's rules, and that of VRFs while it has some or an interface is in one, from
+  // now on. Before the interfaces that come with them are published, or their packets would be main's.
+  // An error: packets go by the rules of before.
+  Result<void> follow(const config::Config& config);
   // Each turn, once all that Linux has is known.
   void tick();
   bool any() const { return any_; }  // others than Linux begins with

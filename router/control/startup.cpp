@@ -7,6 +7,7 @@
 #include "router/control/interface_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
+#include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
 #include "router/ipsec/ipsec_config.hpp"
 
@@ -73,6 +74,8 @@ Result<void> bring_up(const Parts& parts, StartRouteFiles files) {
   for (const config::PortConfig& port : running.config.ports)
     if (auto done = parts.interfaces.add_port(port, running.placement); !done) return done;
   parts.interfaces.update_twins();
+  if (!parts.interfaces.with_linux())
+    if (auto done = parts.rules.follow(running.config); !done) return done;
   if (auto done = apply_static_state(parts, files); !done) return done;
   parts.plane.publish();
   return {};

@@ -131,6 +131,13 @@ class Routing final : public LinuxEvents {
 
   void commit() { store_.commit(); }
 
+  // Those of the file, in their order, in place of all others.
+  void set_rules(const std::vector<PolicyRule>& rules) {
+    rules_.resync_begin();
+    for (const PolicyRule& rule : rules) rules_.rule(rule, false);
+    rules_.resync_end();
+  }
+
   const PolicyRules& rules() const { return rules_; }
   // Which of the FIBs' further tables a table of Linux is; 0: the main one. It is made if need be,
   // so that rules may name it before it has routes. None: there are too many, or it lacks room.

@@ -16,6 +16,7 @@
 #include "router/control/notes.hpp"
 #include "router/control/parts.hpp"
 #include "router/control/route_control.hpp"
+#include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
 #include "router/control/startup.hpp"
 #include "router/dataplane/sampler.hpp"
@@ -54,7 +55,7 @@ class ControlBed {
     routes.attach(linux_side);
   }
 
-  Parts parts() { return {running, plane, routing, interfaces, routes, ipsec, notes}; }
+  Parts parts() { return {running, plane, routing, interfaces, routes, rules, ipsec, notes}; }
   Result<void> start() {
     auto done = probe_ports(running, plane);
     return done ? bring_up(parts()) : done;
@@ -128,6 +129,7 @@ class ControlBed {
   std::chrono::nanoseconds look_takes = RouteControl::kShare / 4;
   RouteControl routes{running, routing, interfaces.table(), notes,
                       [this] { return clock_ += look_takes; }};
+  RuleControl rules{routing, plane};
   LinuxEventFanOut events{{}, routing, [this](const LinuxLink& link, bool removed) {
                             if (interfaces.follow_link(link, removed)) routes.write_to_linux();
                           }};

@@ -153,9 +153,10 @@ tl::expected<std::string, ApiError> RouterBackend::metrics(MetricsFormat format)
 
 namespace {
 
-// Of its number, local, main, default, or the name of a VRF that some interface is in. None: it is
-// none of these, or there is no such table.
-std::optional<uint32_t> table_by_name(const Routing& routing, const std::string& name) {
+// Of its number, local, main, default, or the name of a VRF of the file or one that some interface is
+// in. None: it is none of these, or there is no such table.
+std::optional<uint32_t> table_by_name(const Routing& routing, const config::Config& config,
+                                      const std::string& name) {
   for (const TableView& table : routing.tables())
     if (name == std::to_string(table.linux_number) || name == table_text(table.linux_number))
       return table.linux_number;
@@ -163,6 +164,8 @@ std::optional<uint32_t> table_by_name(const Routing& routing, const std::string&
   for (const auto& [id, state] : routing.interfaces().all())
     if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.table != 0 && vrf.name == name)
       return vrf.table;
+  for (const config::VrfConfig& vrf : config.vrfs)
+    if (vrf.name == name) return vrf.table;
   return std::nullopt;
 }
 
@@ -199,7 +202,7 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
     const Routing& routing = router_.routing();
     uint32_t table = query.address ? table_of(routing, interface) : kTableMain;
     if (!query.table.empty()) {
-      const auto named = table_by_name(routing, query.table);
+      const auto named = table_by_name(routing, router_.config(), query.table);
       if (!named)
         return api_fail(404,
                         fmt::format("there is no table {}; see hecto show tables", query.table));

@@ -41,12 +41,14 @@ void expect_keys_for_members(const Section<S>& section, const char* name, size_t
 TEST(Keys, EveryMemberHasOne) {
   // file, digest, memory_line; `idle` sets two, `punt` three, `api` seven
   expect_keys_for_members(file_keys, "Config", 12);
-  expect_keys_for_members(port_keys, "PortConfig", 2);    // name, kind
-  expect_keys_for_members(vlan_keys, "VlanConfig", 1);    // id
+  expect_keys_for_members(vrf_keys, "VrfConfig", 1);      // name
+  expect_keys_for_members(port_keys, "PortConfig", 3);    // name, kind; `vrf` sets two
+  expect_keys_for_members(vlan_keys, "VlanConfig", 2);    // id; `vrf` sets two
   expect_keys_for_members(linux_keys, "LinuxConfig", 4);  // enabled; `mirror` sets four
   expect_keys_for_members(route_keys, "RouteConfig", 0);
   expect_keys_for_members(next_hop_keys, "NextHopConfig", 0);
   expect_keys_for_members(neighbor_keys, "NeighborConfig", 0);
+  expect_keys_for_members(rule_keys, "RuleConfig", 0);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);
@@ -80,6 +82,7 @@ std::string file_with(const std::string& path, const std::string& value) {
     if (names[depth] == "*") {
       const std::string& of = names[depth - 1];
       text = of == "ports"   ? "{p: " + text + "}"
+             : of == "vrfs"  ? "{r: " + text + "}"
              : of == "vlans" ? "{7: " + text + "}"
                              : "[" + text + "]";
       continue;
@@ -98,7 +101,8 @@ TEST(Keys, EveryOneIsRead) {
     ASSERT_FALSE(config) << key.path;
     std::string at = key.path;  // as refusals have it
     for (const auto& [star, place] :
-         {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"), std::pair(".*", "[0]")})
+         {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"),
+          std::pair("vrfs.*", "vrfs.r"), std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
     const bool told =
@@ -187,6 +191,8 @@ TEST(Keys, WhatIsWrittenIsReadAgain) {
   expect_written_as_read(linux_keys);
   expect_written_as_read(route_keys);
   expect_written_as_read(next_hop_keys);
+  expect_written_as_read(vrf_keys);
+  expect_written_as_read(rule_keys);
   expect_written_as_read(table_keys);
   expect_written_as_read(offload_keys);
   expect_written_as_read(ipsec_keys);
@@ -248,7 +254,7 @@ TEST(Keys, FindsTheKeysOfAMap) {
   };
   EXPECT_EQ(names(linux_keys), (std::vector<std::string_view>{"namespace", "mirror"}));
   EXPECT_EQ(names(vlan_keys),
-            (std::vector<std::string_view>{"addresses", "mtu", "urpf", "mss_clamp"}));
+            (std::vector<std::string_view>{"vrf", "addresses", "mtu", "urpf", "mss_clamp"}));
 }
 
 }  // namespace

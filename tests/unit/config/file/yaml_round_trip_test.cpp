@@ -47,6 +47,7 @@ class RandomConfig {
       c.linux_side.mirror_ipsec = flip();
     }
     for (unsigned i = 0, n = below(5); i < n; ++i) c.routes.push_back(route(i));
+    if (!c.linux_side.enabled) add_rules(c);
     if (flip()) c.route_files = {"/var/a b/full.mrt", "/x", "/it's \"quoted\" \\ here"};
     if (flip()) c.neighbors.push_back({*IpAddress::parse("10.0.0.9"), "p0", {2, 0, 0, 0, 0, 9}});
     if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
@@ -152,6 +153,52 @@ class RandomConfig {
       r.via.push_back({*IpAddress::parse("10.0.1." + std::to_string(h + 1)), flip() ? "p0" : "",
                        static_cast<uint16_t>(1 + below(256))});
     return r;
+  }
+
+  // Of static mode. The last port is in the VRF, which no route needs.
+  void add_rules(Config& c) {
+    for (RouteConfig& route : c.routes)
+      if (flip()) route.table = 1 + below(200);
+    if (flip()) {
+      c.vrfs = {{"red", 1000}, {"blue-2", 4000000000}};
+      if (c.ports.size() > 1) {
+        c.ports.back().vrf = "red";
+        c.ports.back().vrf_table = 1000;
+      }
+    }
+    for (unsigned i = 0, n = below(4); i < n; ++i) {
+      RuleConfig r;
+      r.priority = 1 + i;
+      if (flip())
+        r.family = static_cast<RuleFamily>(below(3));
+      else
+        r.from = IpPrefix::parse(flip() ? "10.0.0.0/8" : "2001:db8::/32");
+      if (flip() && c.ports[0].urpf == UrpfMode::kOff && c.ports.size() == 1 &&
+          c.ports[0].vlans.empty())
+        r.iif = "p0";
+      if (flip()) r.dscp = static_cast<uint8_t>(below(64));
+      if (flip()) r.ip_protocol = static_cast<uint8_t>(1 + below(255));
+      if (flip()) r.destinations = PortSpan{53, static_cast<uint16_t>(53 + below(3))};
+      r.invert = flip() && (r.from || r.dscp);
+      switch (below(4)) {
+        case 0:
+          r.table = flip() ? kMainTable : 1 + below(200);
+          break;
+        case 1:
+          if (!c.vrfs.empty()) {
+            r.vrf = "red";
+            r.table = 1000;
+            break;
+          }
+          [[fallthrough]];
+        case 2:
+          r.target = kMainPriority;
+          break;
+        default:
+          r.action = static_cast<RuleRefusal>(1 + below(3));
+      }
+      c.rules.push_back(r);
+    }
   }
 
   std::mt19937 random_;

@@ -1,0 +1,16 @@
+// Reads `vrfs:` and `rules:`, and what names a VRF or a table elsewhere.
+#pragma once
+
+#include "config/file/loading.hpp"
+
+namespace hecto::config {
+
+void load_vrfs(const Value& value, Loading& loading);
+void load_rules(const Value& value, Loading& loading);
+// Null: there is no such VRF, and that was refused.
+const VrfConfig* read_vrf(const Value& value, Loading& loading);
+std::optional<uint32_t> read_table(const Value& value, const Loading& loading);
+// All tables of the file together.
+void check_tables(Loading& loading);
+
+}  // namespace hecto::config
