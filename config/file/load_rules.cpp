@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -54,14 +55,15 @@ void check_vrf_table(const Value& value, const VrfConfig& vrf, const Config& con
       return value.refuse(fmt::format("is the table of VRF {} already; use another", other.name));
 }
 
-std::set<std::string, std::less<>> interfaces_and_vrfs(const Config& config) {
-  std::set<std::string, std::less<>> names;
+// What `iif` may name, and the VRF that an interface is in, if any.
+std::map<std::string, std::string, std::less<>> interfaces_and_vrfs(const Config& config) {
+  std::map<std::string, std::string, std::less<>> names;
   for (const PortConfig& port : config.ports) {
-    names.insert(port.name);
+    names[port.name] = port.vrf;
     for (const VlanConfig& vlan : port.vlans)
-      names.insert(fmt::format("{}.{}", port.name, vlan.id));
+      names[fmt::format("{}.{}", port.name, vlan.id)] = vlan.vrf;
   }
-  for (const VrfConfig& vrf : config.vrfs) names.insert(vrf.name);
+  for (const VrfConfig& vrf : config.vrfs) names[vrf.name] = {};
   return names;
 }
 
@@ -79,10 +81,22 @@ void read_iif(const Value& value, RuleConfig& rule, const Config& config) {
   const auto name = value.text("a port, PORT.ID, or a VRF");
   if (!name) return;
   rule.iif = *name;
-  const auto names = interfaces_and_vrfs(config);
-  if (names.contains(*name)) return;
-  value.refuse(fmt::format("is neither an interface nor a VRF of this file; {}",
-                           instead(*name, {names.begin(), names.end()})));
+  const auto vrfs = interfaces_and_vrfs(config);
+  if (vrfs.contains(*name)) return;
+  std::vector<std::string_view> names;
+  for (const auto& [known, vrf] : vrfs) names.push_back(known);
+  value.refuse(
+      fmt::format("is neither an interface nor a VRF of this file; {}", instead(*name, names)));
+}
+
+// vrf_ip6_rcv(): to IPv6's rules a packet came in by the VRF.
+void check_iif_of_vrf(const Value& iif, const RuleConfig& rule, const Config& config) {
+  const auto vrfs = interfaces_and_vrfs(config);
+  const auto found = vrfs.find(rule.iif);
+  if (found == vrfs.end() || found->second.empty() || !rule.holds_for(Family::kIpv6)) return;
+  iif.refuse(
+      fmt::format("is in VRF {}, and IPv6 packets come in by a VRF, as in Linux; use iif: {}{}",
+                  found->second, found->second, rule.from || rule.to ? "" : ", or family: ipv4"));
 }
 
 void read_ipproto(const Value& value, RuleConfig& rule) {
@@ -207,6 +221,7 @@ RuleConfig read_rule(const Value& value, const Fields& fields, Loading& loading)
                 }
               }}});
   check_family(fields, rule);
+  if (!rule.iif.empty()) check_iif_of_vrf(*fields.get("iif"), rule, loading.config);
   check_action(value, fields, rule);
   return rule;
 }

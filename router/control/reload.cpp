@@ -206,7 +206,7 @@ Result<void> Application::add_port(const config::PortConfig& port) {
     parts_.running.placement = before;
   });
   parts_.running.placement = std::move(*placement);
-  return {};
+  return follow_rules(wanted_);
 }
 
 Result<void> Application::take_away_routes() {
@@ -235,7 +235,8 @@ Result<void> Application::change_port(const config::PortConfig& wanted) {
     put_back(parts_.interfaces.change_port(before));
     put_back(parts_.interfaces.open_as_before(before, driver));
   });
-  return parts_.interfaces.change_port(wanted);
+  if (auto done = parts_.interfaces.change_port(wanted); !done) return done;
+  return follow_rules(wanted_);
 }
 
 Result<void> Application::change_mtu(const config::PortConfig& wanted,
@@ -253,7 +254,6 @@ Result<void> Application::change_mtu(const config::PortConfig& wanted,
   return {};
 }
 
-// Before anything is published: what comes in by an interface that came into a VRF is never main's.
 Result<void> Application::change_rules() {
   if (difference_.rules_changed)
     if (auto done = begin("rules"); !done) return done;
@@ -261,7 +261,8 @@ Result<void> Application::change_rules() {
   return follow_rules(wanted_);
 }
 
-// Without a Linux side, whose rules they would be.
+// Without a Linux side, whose rules they would be. Behind each change of interfaces, before it is
+// published: what comes in by one that came into a VRF is never main's.
 Result<void> Application::follow_rules(const config::Config& config) {
   return parts_.interfaces.with_linux() ? Result<void>{} : parts_.rules.follow(config);
 }

@@ -132,6 +132,20 @@ def test_nothing_leaks_and_a_route_may(lab):
     bed.router.check_balance()
 
 
+def test_urpf_asks_in_the_vrf(lab):
+    bed = customers(lab)
+    bed.config["ports"]["rl"]["urpf"] = "strict"
+    bed.config["ports"]["bl"]["urpf"] = "loose"
+    bed.reload(bed.config)
+    assert bed.ways("rl", IP, "10.1.0.1", "10.2.0.1", count=10) == {"rr": 10}
+    assert bed.ways("rl", IP, "10.2.0.77", "10.2.0.1", count=10) == {}, "its way back is by rr"
+    assert bed.ways("bl", IP, "10.2.0.77", "10.2.0.1", count=10) == {"br": 10}
+    assert bed.ways("bl", IP, "10.3.0.77", "10.2.0.1", count=10) == {}, "main's networks are no way back"
+    assert bed.ways("rl", IPv6, "fd00:2::77", "fd00:2::1", count=10) == {}
+    assert bed.router.dropped("urpf") >= 20
+    bed.router.check_balance()
+
+
 def test_a_reload_moves_a_port_to_another_vrf(lab):
     bed = customers(lab)
     other = copy.deepcopy(bed.config)

@@ -252,6 +252,12 @@ INSTANTIATE_TEST_SUITE_P(
             kOff, "rules: [{priority: 7, iif: wan1, table: 5}]",
             "rules[0].iif: wan1 is neither an interface nor a VRF of this file; did you mean "
             "wan0?"},
+        RefusedRule{kRed, "rules: [{priority: 7, iif: wan0, table: 5}]",
+                    "rules[0].iif: wan0 is in VRF red, and IPv6 packets come in by a VRF, as in "
+                    "Linux; use iif: red, or family: ipv4"},
+        RefusedRule{kRed, "rules: [{priority: 7, iif: wan0, to: \"2001:db8::/32\", table: 5}]",
+                    "rules[0].iif: wan0 is in VRF red, and IPv6 packets come in by a VRF, as in "
+                    "Linux; use iif: red"},
         RefusedRule{kOff, "rules: [{priority: 7, from: 10.0.0.1/8, table: 5}]",
                     "rules[0].from: 10.0.0.1/8 has bits behind its length; use 10.0.0.0/8"},
         RefusedRule{

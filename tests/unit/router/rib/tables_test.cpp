@@ -275,5 +275,61 @@ TEST_F(LargeTable, ThatDoesNotFitAnyMoreIsAmongTheSmallOnesAgain) {
   EXPECT_EQ(view(), nullptr) << "it is not tried again and again";
 }
 
+InterfaceState in_vrf(InterfaceId id, const Vrf& vrf) {
+  InterfaceState state = Bed::state(id, "192.0.2.254/24");
+  state.ifindex = 0;
+  state.vrf = vrf;
+  return state;
+}
+
+// Without Linux, which would tell of their routes.
+TEST(Vrfs, HaveTheRoutesOfTheirInterfaces) {
+  Bed bed;
+  ASSERT_TRUE(bed.routing->add_interface(in_vrf(0, {"red", 100})));
+  ASSERT_TRUE(bed.routing->add_interface(in_vrf(1, {"blue", 200})));
+  ASSERT_TRUE(bed.routing->add_neighbor(1, ip("192.0.2.9"), mac(0x52)));
+  EXPECT_EQ(bed.verdict("192.0.2.254", 100), "punt local");
+  EXPECT_EQ(bed.verdict("192.0.2.255", 200), "punt broadcast");
+  EXPECT_EQ(bed.verdict("192.0.2.9", 100), "punt glean");
+  EXPECT_EQ(bed.verdict("192.0.2.9", 200), "if1 52");
+  EXPECT_EQ(bed.verdict("192.0.2.254"), "punt no_route") << "main has none of it";
+  // Out of its VRF, into the other one, and away.
+  ASSERT_TRUE(bed.routing->update_interface(in_vrf(1, {})));
+  EXPECT_EQ(bed.verdict("192.0.2.9"), "if1 52");
+  EXPECT_EQ(bed.verdict("192.0.2.254", 200), "punt no_route");
+  ASSERT_TRUE(bed.routing->update_interface(in_vrf(1, {"green", 300})));
+  EXPECT_EQ(bed.verdict("192.0.2.9", 300), "if1 52");
+  EXPECT_EQ(bed.verdict("192.0.2.9"), "punt no_route");
+  ASSERT_TRUE(bed.routing->remove_interface(1));
+  ASSERT_TRUE(bed.routing->remove_interface(0));
+  EXPECT_EQ(bed.verdict("192.0.2.254", 100), "punt no_route");
+}
+
+TEST(Vrfs, AreRefusedWithoutRoomForTheirTable) {
+  Bed bed;
+  for (uint32_t table = 1; table <= Bed::kFurtherTables; ++table)
+    ASSERT_TRUE(bed.routing->fib_table(table));
+  const auto refused = bed.routing->add_interface(in_vrf(0, {"red", 100}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "interface if0: there is no room for table 100 of VRF red; a restart of hectod forgets "
+            "those that are in use no more");
+  EXPECT_TRUE(bed.routing->interfaces().all().empty());
+  EXPECT_TRUE(bed.routing->add_interface(in_vrf(0, {"red", 3})));
+}
+
+TEST(Vrfs, AGatewayIsOnAnInterfaceOfItsTable) {
+  Bed bed;
+  ASSERT_TRUE(bed.routing->add_interface(in_vrf(0, {"red", 100})));
+  ASSERT_TRUE(bed.routing->add_interface(in_vrf(1, {})));
+  const Interfaces& interfaces = bed.routing->interfaces();
+  EXPECT_EQ(interfaces.covering(ip("192.0.2.9"), 100), 0);
+  EXPECT_EQ(interfaces.covering(ip("192.0.2.9")), 1);
+  EXPECT_EQ(interfaces.covering(ip("192.0.2.9"), kTableMain), 1);
+  EXPECT_EQ(interfaces.covering(ip("192.0.2.9"), 300), 1) << "no VRF has that table";
+  ASSERT_TRUE(bed.routing->remove_interface(1));
+  EXPECT_EQ(interfaces.covering(ip("192.0.2.9")), kNoInterface);
+}
+
 }  // namespace
 }  // namespace hecto::router::test
