@@ -65,7 +65,6 @@ class Switch {
       const unsigned end = std::min(count, i + kAtOnce);
       unsigned frames = 0;
       for (unsigned next = i; next < end; ++next) {
-        if (next + 2 * kAhead < count) rte_prefetch0(chunk_.packets[next + 2 * kAhead]);
         if (next + kAhead < count)
           rte_prefetch0(rte_pktmbuf_mtod(chunk_.packets[next + kAhead], const void*));
         frames += begin(chunk_.packets[next], frames_[frames]);
