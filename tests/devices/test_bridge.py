@@ -60,10 +60,12 @@ def lan():
             host.sh(f"ip address add 10.9.0.{number}/24 dev {port}")
             host.sh(f"ip -6 address add fd00:9::{number}/64 dev {port} nodad")
             host.sh("ip route add default via 10.9.0.254")
+            host.sh("ip -6 route replace default via fd00:9::fe")
             bed.linux(f"ip link set {port} master lan")
         bed.linux("ip address add 10.9.0.254/24 dev lan")
         bed.linux("ip -6 address add fd00:9::fe/64 dev lan nodad")
         bed.linux("ip address add 10.2.0.254/24 dev br0")
+        bed.linux("ip -6 address add fd00:2::fe/64 dev br0 nodad")
         labs.wait_for(lambda: "lan" in interfaces(bed), 10, "lan is an interface")
         yield bed
     except BaseException:
@@ -106,6 +108,10 @@ def test_interface_of_a_bridge(lan):
     passed, punted = quick(lan, "br0", "10.9.0.3")
     assert passed == COUNT and punted < COUNT / 2, (punted, lan.logs())
     assert lan.ping("rr0", "10.9.0.254", 5) == 5
+    for source, address in (("rl0", "fd00:2::1"), ("br0", "fd00:9::3"), ("rl0", "fd00:9::2")):
+        labs.wait_for(lambda: lan.ping(source, address, 2) == 2, 20, f"{address} answers {source}")
+        passed, punted = quick(lan, source, address)
+        assert passed == COUNT and punted < COUNT / 2, (source, address, punted, lan.logs())
 
 
 def fdb(bed, port=None):
