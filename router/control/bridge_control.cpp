@@ -66,16 +66,15 @@ std::map<int, BridgeControl::Carried> BridgeControl::wanted() const {
   return all;
 }
 
+// Bridges and ports of what is carried may be gone from what is known until configure() has been.
 void BridgeControl::tick() {
-  follow_entries();
+  const bool entries = follow_entries();
   const uint64_t interfaces = routing_.interfaces().version();
-  if (version_ == known().version() && interfaces_version_ == interfaces) return;
-  if (carried_.empty() && known().ports().empty()) {
-    version_ = known().version();
-    interfaces_version_ = interfaces;
+  if (version_ == known().version() && interfaces_version_ == interfaces) {
+    if (entries && watch_limits()) set_ports();
     return;
   }
-  configure();
+  if (!carried_.empty() || !known().ports().empty()) configure();
   // What was done here has changed interfaces, too.
   version_ = known().version();
   interfaces_version_ = routing_.interfaces().version();
@@ -100,7 +99,7 @@ void BridgeControl::configure() {
     if (!stations_) stations_ = plane_.make_station_table(config_.tables.bridge_stations);
     if (!same) write_all_of(bridge);
   }
-  watch_limits();
+  (void)watch_limits();
   set_interfaces();
   set_ports();
   std::vector<std::string> now = lines();
@@ -111,14 +110,12 @@ void BridgeControl::configure() {
 
 // ---- Stations ----
 
-void BridgeControl::follow_entries() {
+// True: there were some.
+bool BridgeControl::follow_entries() {
   const std::vector<Bridges::Key> changes = routing_.take_fdb_changes();
   if (stations_) stations_->reclaim();
   for (const Bridges::Key& key : changes) write(key);
-  if (changes.empty()) return;
-  const std::set<int> before = full_;
-  watch_limits();
-  if (full_ != before) set_ports();
+  return !changes.empty();
 }
 
 // What is on a port that is not ours is Linux's to reach.
@@ -152,8 +149,9 @@ void BridgeControl::write_all_of(int bridge) {
   });
 }
 
-// A port is full until a twentieth of its stations has gone, so that it does not flap.
-void BridgeControl::watch_limits() {
+// A port is full until a twentieth of its stations has gone, so that it does not flap. True: others
+// are full than before.
+bool BridgeControl::watch_limits() {
   const auto& tables = config_.tables;
   const auto at_limit = [](size_t count, size_t limit, bool before) {
     return count >= (before ? limit - limit / 20 : limit);
@@ -173,7 +171,9 @@ void BridgeControl::watch_limits() {
           "bridge port {}: {} stations, {} in all: no more are learned (tables.bridge_stations, "
           "tables.bridge_stations_per_port)",
           known().ports().at(port).link.name, known().entries_of(port), all);
+  const bool changed = full != full_;
   full_ = std::move(full);
+  return changed;
 }
 
 // Each dynamic entry is looked at three times within the ageing time.

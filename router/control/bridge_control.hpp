@@ -73,11 +73,11 @@ class BridgeControl {
   std::map<int, Carried> wanted() const;
   unsigned free_index() const;
   void configure();
-  void follow_entries();
+  bool follow_entries();
   void write(const Bridges::Key& key);
   void erase_all_of(int bridge);
   void write_all_of(int bridge);
-  void watch_limits();
+  bool watch_limits();
   void set_ports();
   void set_interfaces();
   std::vector<Attachment> attachments(int bridge, const Carried& carried, uint16_t vlan) const;

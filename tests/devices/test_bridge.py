@@ -130,6 +130,8 @@ def test_shown(lan):
     assert {port["name"]: port["state"] for port in bridge["ports"]} == dict.fromkeys(LAN, "forwards")
     assert bridge["stations"] == len(fdb(lan)), (bridge, fdb(lan))
     assert interfaces(lan)["lan"]["port"] is None
+    said = lan.guest.sh(f"{labs.HECTO} --socket /run/api.sock trace --interface lan", check=False)
+    assert "name one of its ports" in said, said
     assert balanced(lan), lan.totals()
 
 

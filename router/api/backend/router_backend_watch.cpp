@@ -63,6 +63,11 @@ tl::expected<PacketMatch, ApiError> RouterBackend::match_of(const PacketFilter& 
     const Interface* interface = router_.interfaces().table().find(filter.interface);
     if (interface == nullptr)
       return api_fail(404, fmt::format("there is no interface {}", filter.interface));
+    // It has packets by several ports, and a match names one.
+    if (interface->port == kNoPort)
+      return api_fail(400, fmt::format("{} is a bridge's interface: name one of its ports, as "
+                                       "`hecto show bridges` lists them",
+                                       filter.interface));
     match.port = interface->port;
     match.vlan = interface->vlan;
   }

@@ -168,7 +168,9 @@ class Switch {
 
   void send(const Frame& frame, PortId to) noexcept {
     const BridgePortView* const egress = bridges_.ports[to].get();
-    if (egress == nullptr || !egress->forwards || (port_.isolated && egress->isolated)) {
+    // Of another bridge: a number that one bridge has left may be another's before workers know.
+    if (egress == nullptr || egress->bridge != port_.bridge || !egress->forwards ||
+        (port_.isolated && egress->isolated)) {
       refuse(frame.packet, Reason::kBridgeBlocked);
       return;
     }

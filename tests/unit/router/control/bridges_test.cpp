@@ -6,7 +6,7 @@ namespace {
 
 constexpr const char* kThreePorts = R"(
 workers: {0: [1]}
-tables: {bridge_stations: 64, bridge_stations_per_port: 16}
+tables: {bridge_stations: 64, bridge_stations_per_port: 40}
 ports:
   wan0: {device: eth1}
   lan0: {device: eth2, vlans: {9: {addresses: [10.7.0.1/24]}}}
@@ -147,14 +147,38 @@ TEST_F(BridgeControlTest, StationsThatWereHeardAreToldToLinux) {
 TEST_F(BridgeControlTest, AFullPortLearnsNoMoreUntilSomeHaveGone) {
   make_bridge();
   join("wan0"), join("lan0");
-  for (uint8_t i = 1; i <= 15; ++i) learn(i, "wan0");
+  for (uint8_t i = 1; i <= 39; ++i) learn(i, "wan0");
   EXPECT_FALSE(view("wan0")->full);
-  learn(16, "wan0");
+  learn(40, "wan0");
   EXPECT_TRUE(view("wan0")->full);
   EXPECT_FALSE(view("lan0")->full);
   EXPECT_EQ(control.status()[0].ports[0].full, true);
-  learn(16, "wan0", true);
+  learn(40, "wan0", true);
+  EXPECT_TRUE(view("wan0")->full) << "it does not flap with each that comes and goes";
+  learn(39, "wan0", true), learn(38, "wan0", true);
   EXPECT_FALSE(view("wan0")->full);
+}
+
+// All in one reading of netlink: between the entries' news and the bridge's nothing is asked of it.
+TEST_F(BridgeControlTest, AFullBridgeMayGoAtOnce) {
+  for (const bool full_before : {true, false}) {
+    make_bridge();
+    join("wan0"), join("lan0");
+    control.tick();
+    for (uint8_t i = 1; i <= 40; ++i) learn(i, "wan0");
+    if (full_before) {
+      EXPECT_TRUE(view("wan0")->full);
+      for (uint8_t i = 1; i <= 40; ++i) learn(i, "wan0", true);
+    }
+    join("wan0", 0), join("lan0", 0);
+    LinuxLink link;
+    link.ifindex = kLan;
+    say(link, true);
+    control.tick_second();
+    control.tick();
+    EXPECT_EQ(bed->plane.bridges, nullptr);
+    EXPECT_TRUE(control.status().empty());
+  }
 }
 
 TEST_F(BridgeControlTest, VlansGoToInterfacesAndPorts) {

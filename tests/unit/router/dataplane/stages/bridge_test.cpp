@@ -187,6 +187,13 @@ TEST_F(BridgeTest, IsolatedPortsDoNotTalkToEachOther) {
   EXPECT_EQ(refused(0, from_to(kAnn, kBob)), Reason::kBridgeBlocked);
 }
 
+TEST_F(BridgeTest, NothingLeavesByAPortOfAnotherBridge) {
+  ports[1]->bridge = 3;
+  EXPECT_EQ(refused(0, from_to(kAnn, kBob)), Reason::kBridgeBlocked);
+  views.ports[1].reset();
+  EXPECT_EQ(refused(0, from_to(kAnn, kBob)), Reason::kBridgeBlocked) << "or of none";
+}
+
 TEST_F(BridgeTest, WhatIsTooLongIsDropped) {
   FrameOptions options{kBob, kAnn};
   options.payload_bytes = 100;  // 120 bytes of IPv4
