@@ -26,7 +26,7 @@ class MacTable {
   // What is found: a number of the owner's.
   static constexpr uint16_t kNone = 0xffff;
 
-  // Room for about this many, up to 1M. kNoMemory shows as room() == 0.
+  // Room for about this many, up to 1M; without memory room() is 0, and nobody may look up.
   MacTable(size_t entries, uint64_t seed, Memory& memory, int socket, Reclaimer& readers);
   MacTable(const MacTable&) = delete;
   MacTable& operator=(const MacTable&) = delete;

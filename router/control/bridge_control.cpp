@@ -81,7 +81,11 @@ void BridgeControl::tick() {
 }
 
 void BridgeControl::configure() {
-  const auto all = wanted();
+  auto all = wanted();
+  if (!all.empty() && !stations_)
+    stations_ = plane_.make_station_table(config_.tables.bridge_stations);
+  no_memory_ = !all.empty() && !stations_;
+  if (no_memory_) all.clear();
   for (auto at = carried_.begin(); at != carried_.end();) {
     const auto next = std::next(at);
     if (!all.contains(at->first)) {
@@ -96,7 +100,6 @@ void BridgeControl::configure() {
     if (before == carried_.end() && carried_.size() >= kMostBridges) continue;
     if (before == carried_.end()) carried_[bridge].index = free_index();
     carried_[bridge].ports = wanted.ports;
-    if (!stations_) stations_ = plane_.make_station_table(config_.tables.bridge_stations);
     if (!same) write_all_of(bridge);
   }
   (void)watch_limits();
@@ -297,11 +300,12 @@ std::vector<std::string> BridgeControl::lines() const {
     if (interfaces_.table().by_ifindex(ifindex) != nullptr) of_ours.insert(port.bridge);
   for (const int bridge : of_ours) {
     if (carried_.contains(bridge) || !known().bridges().contains(bridge)) continue;
-    const std::string why = trouble_of(bridge);
-    lines.push_back(
-        fmt::format("bridge {}: its packets are Linux's, at its speed: {}",
-                    known().bridges().at(bridge).link.name,
-                    why.empty() ? "there are more bridges than are switched here" : why));
+    std::string why = trouble_of(bridge);
+    if (why.empty())
+      why = no_memory_ ? "there is no memory for its stations (tables.bridge_stations)"
+                       : "there are more bridges than are switched here";
+    lines.push_back(fmt::format("bridge {}: its packets are Linux's, at its speed: {}",
+                                known().bridges().at(bridge).link.name, why));
   }
   if (no_room_ > 0)
     lines.push_back(fmt::format(

@@ -96,6 +96,7 @@ class BridgeControl {
   std::set<InterfaceId> bridged_;    // ports whose frames are a bridge's
   std::set<int> full_;               // ports, by ifindex
   std::shared_ptr<lookup::MacTable> stations_;
+  bool no_memory_ = false;         // for the table
   size_t no_room_ = 0;             // stations for which the table had none
   std::deque<Bridges::Key> aged_;  // whose marks are to be looked at
   std::vector<std::string> told_;

@@ -124,6 +124,7 @@ class ForwardingPlane {
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
+  // Null: there is no memory.
   virtual std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
   virtual void close(bool closed) = 0;    // whether all that comes in is dropped as not_ready

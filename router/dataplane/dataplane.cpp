@@ -205,9 +205,10 @@ void Dataplane::accept_macs() {
 
 std::shared_ptr<lookup::MacTable> Dataplane::make_station_table(size_t entries) {
   std::random_device seed;
-  return std::make_shared<lookup::MacTable>(entries, uint64_t{seed()} << 32 | seed(),
-                                            lookup::Memory::system(),
-                                            options_.workers.front().socket, tables_.qsbr());
+  auto table = std::make_shared<lookup::MacTable>(entries, uint64_t{seed()} << 32 | seed(),
+                                                  lookup::Memory::system(),
+                                                  options_.workers.front().socket, tables_.qsbr());
+  return table->room() == 0 ? nullptr : table;
 }
 
 void Dataplane::publish() {

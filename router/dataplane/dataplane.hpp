@@ -79,7 +79,7 @@ class Dataplane {
   // What the next snapshot will say of everything else.
   using Settings = SnapshotSettings;
   Settings& settings() { return settings_; }
-  // For the stations of bridges. Its readers are the workers.
+  // For the stations of bridges; null: there is no memory. Its readers are the workers.
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries);
   void publish();
   void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs

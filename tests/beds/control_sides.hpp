@@ -111,6 +111,7 @@ class FakePlane final : public ForwardingPlane {
   }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
+    if (no_station_table) return nullptr;
     return std::make_shared<lookup::MacTable>(entries, 0x9e3779b97f4a7c15, lookup::Memory::system(),
                                               0, lookup::Reclaimer::none());
   }
@@ -177,6 +178,7 @@ class FakePlane final : public ForwardingPlane {
   unsigned feature_bits = 0;
   std::shared_ptr<const RuleTables> rules;
   std::shared_ptr<const BridgeViews> bridges;
+  bool no_station_table = false;
   bool ipsec = false;
   bool closed = false;
 

@@ -220,6 +220,19 @@ TEST_F(BridgeControlTest, WhatIsNotCarriedIsSaidAndLinuxs) {
   EXPECT_NE(bed->plane.bridges, nullptr);
 }
 
+TEST_F(BridgeControlTest, WithoutMemoryForStationsABridgeIsLinuxs) {
+  bed->plane.no_station_table = true;
+  make_bridge();
+  join("wan0");
+  learn(1, "wan0");
+  control.tick();
+  control.tick_second();
+  EXPECT_EQ(bed->plane.bridges, nullptr);
+  EXPECT_FALSE(bed->interface("wan0").bridged);
+  ASSERT_EQ(control.lines().size(), 1u);
+  EXPECT_NE(control.lines()[0].find("no memory for its stations"), std::string::npos);
+}
+
 TEST_F(BridgeControlTest, MoreBridgesThanThereAreDomainsAreSaid) {
   for (int i = 0; i < 3; ++i) {
     LinuxLink link;
