@@ -303,7 +303,7 @@ bool InterfaceControl::retry_ports() {
       if (interface.port_name == name) note_refusals(write_to_linux(interface));
     // What comes in by one of a VRF would be main's: it waits for the rules, at the end of the turn.
     const bool in_vrf =
-        std::any_of(table_.all().begin(), table_.all().end(), [&](const auto& entry) {
+        std::any_of(table_.all().begin(), table_.all().end(), [&name = name](const auto& entry) {
           return entry.second.port_name == name && entry.second.vrf.table != 0;
         });
     if (!in_vrf) plane_.publish();
