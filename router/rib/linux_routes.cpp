@@ -35,10 +35,19 @@ bool has_gateway(const std::vector<NextHop>& hops) {
   return !hops.empty() && hops[0].gateway.has_value();
 }
 
-// Linux takes it away with its device, though it is no unicast route.
-bool has_device_of_its_own(RouteType type) {
-  return type == RouteType::kLocal || type == RouteType::kBroadcast ||
-         type == RouteType::kMulticast;
+// Linux takes it away with a device, though it is no unicast route, and does not say with which.
+bool has_unknown_device(const Route& route) {
+  return route.next_hops.empty() && route.table != kTableLocal &&
+         (route.type == RouteType::kLocal || route.type == RouteType::kBroadcast ||
+          route.type == RouteType::kMulticast);
+}
+
+// In canonical form. Every resync reads the local table whole: it needs no devices.
+std::vector<NextHop> next_hops_of(const Route& route) {
+  if (route.table == kTableLocal && route.type != RouteType::kUnicast) return {};
+  std::vector<NextHop> next_hops = route.next_hops;
+  canonicalize(next_hops);
+  return next_hops;
 }
 
 template <typename Address>
@@ -114,7 +123,7 @@ void LinuxRoutes::route(const Route& route, bool removed, bool replace) {
                       route.table, store_.tables().size() - 1));
     return;
   }
-  special_seen_ |= !removed && route.table != kTableLocal && has_device_of_its_own(route.type);
+  unknown_device_seen_ |= !removed && has_unknown_device(route);
   with_prefix(route.prefix, [&](const auto& prefix) {
     if (removed) {
       remove(*table, prefix, route);
@@ -128,8 +137,7 @@ template <typename Address>
 void LinuxRoutes::add(RoutingTable& table, const Prefix<Address>& prefix, const Route& route,
                       bool replace) {
   const Rib<Address>& rib = table.rib<Address>();
-  std::vector<NextHop> next_hops = route.next_hops;
-  canonicalize(next_hops);
+  const std::vector<NextHop> next_hops = next_hops_of(route);
   Candidate fresh = store_.make_candidate(route, RouteOrigin::kLinux, next_hops);
   fresh.generation = generation_;
   fresh.round = round_;
@@ -207,8 +215,7 @@ RouteId LinuxRoutes::meant_by_removal(const Rib<Address>& rib, const Prefix<Addr
 
 template <typename Address>
 void LinuxRoutes::remove(RoutingTable& table, const Prefix<Address>& prefix, const Route& route) {
-  std::vector<NextHop> next_hops = route.next_hops;
-  canonicalize(next_hops);
+  const std::vector<NextHop> next_hops = next_hops_of(route);
   const Rib<Address>& rib = table.rib<Address>();
   RouteId id = meant_by_removal(rib, prefix, route, next_hops);
   if (id == kNoRouteId) {
@@ -235,7 +242,7 @@ void LinuxRoutes::resync_begin(const std::string& why) {
   if (++generation_ == 0) generation_ = 1;
   begin(0);
   store_.interfaces().bridges().resync_begin();
-  special_seen_ = false;
+  unknown_device_seen_ = false;
   device_resyncs_ = 0;
   store_.log(LogLevel::kInfo, fmt::format("routes: reading Linux's state again: {}", why));
 }
@@ -255,10 +262,8 @@ void LinuxRoutes::begin(int device) {
   sweep_.reset();  // what it had left is as old at the end of this one
 }
 
-// Routes of other types than unicast are kept without their devices; Linux has them in its local
-// table, which every resync reads whole.
 std::vector<int> LinuxRoutes::devices_beside(int ifindex) const {
-  if (special_seen_ || sweep_ || device_resyncs_ >= kDeviceResyncsInARow) return {};
+  if (unknown_device_seen_ || sweep_ || device_resyncs_ >= kDeviceResyncsInARow) return {};
   std::set<int> devices{ifindex};
   store_.sets().visit([&](SetId id, const NextHopSets::Set&) {
     std::set<int> own = store_.sets().devices(id);

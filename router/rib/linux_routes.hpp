@@ -72,9 +72,10 @@ class LinuxRoutes {
   uint16_t objects_generation_ = 1;
   uint8_t round_ = 0;  // of the resyncs of one device: routes keep their order, so their generation
   bool resyncing_ = false;
-  int device_ = 0;               // of which the resync is; 0: of everything
-  bool special_seen_ = false;    // outside of the local table, since everything was read
-  unsigned device_resyncs_ = 0;  // the same
+  int device_ = 0;  // of which the resync is; 0: of everything
+  // Since everything was read:
+  bool unknown_device_seen_ = false;  // of a route outside of the local table
+  unsigned device_resyncs_ = 0;
   bool told_tables_full_ = false;
   Statistics statistics_;
   std::optional<Sweep> sweep_;

@@ -85,10 +85,10 @@ SetId NextHopSets::find(const Content& content, uint64_t hash) const {
   return kNoSet;
 }
 
-// Verdicts are the same for both families and whatever their next hops.
+// Verdicts are the same for both families; their next hops say with which device they go.
 NextHopSets::Content NextHopSets::normalize(const Content& content) {
   if (content.type == RouteType::kUnicast) return content;
-  return {Family::kIpv4, content.type, 0, {}};
+  return {Family::kIpv4, content.type, 0, content.next_hops};
 }
 
 SetId NextHopSets::find(const Content& content) const {

@@ -54,6 +54,22 @@ def test_ecmp_and_blackhole_in_a_vrf(bed):
                   10, "the fast path drops it")
 
 
+def test_an_interface_set_down_is_read_again_alone(bed):
+    """Own addresses of a VRF are routes of its table, with the interface's name on them."""
+    def read(line):
+        return bed.guest.sh(["cat", "/run/hectod.log"]).count(line)
+    whole, alone = "reading Linux's state again", "reading again what leaves by it: link bl0"
+    before, already = read(whole), read(alone)
+    bed.linux("ip link set bl0 down")
+    labs.wait_for(lambda: read(alone) > already, 10, "it is read again")
+    labs.wait_for(lambda: not bed.api("routes?address=10.1.0.254&from=10.2.0.1&interface=br0")["verdict"] == "punt",
+                  10, "its address is none of the router's")
+    bed.linux("ip link set bl0 up")
+    bed.linux("ip address add fd00:1::fe/64 dev bl0 nodad", check=False)
+    labs.wait_for(lambda: bed.ping("bl0", "10.2.0.1", 3) == 3, 15, "it is back")
+    assert read(whole) == before, "nothing else was read for it"
+
+
 def test_an_interface_leaves_its_vrf_and_comes_back(bed):
     bed.linux("ip link set rr0 nomaster")
     labs.wait_for(lambda: next(i for i in bed.api("interfaces")["interfaces"] if i["name"] == "rr0")["vrf"] is None,

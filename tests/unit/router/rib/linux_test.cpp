@@ -281,6 +281,27 @@ TEST_F(Linux, AResyncOfOneDeviceKeepsLinuxsOrder) {
   EXPECT_EQ(bed.verdict("10.1.0.1"), "if0 01");
 }
 
+// In the table of a VRF own addresses stand beside the routes.
+TEST_F(Linux, AResyncOfOneDeviceSweepsItsAddressesInAVrf) {
+  const auto own = [](const std::string& prefix, RouteType type, int ifindex) {
+    Route route = typed_route(prefix, type, 10);
+    route.next_hops = {hop(ifindex)};
+    return route;
+  };
+  for (const int ifindex : {11, 12}) {
+    bed.add(own(fmt::format("10.{}.0.1/32", ifindex), RouteType::kLocal, ifindex));
+    bed.add(own(fmt::format("10.{}.0.255/32", ifindex), RouteType::kBroadcast, ifindex));
+    bed.add(own(fmt::format("fd00:{}::1/128", ifindex), RouteType::kLocal, ifindex));
+  }
+  bed.add(typed_route("0.0.0.0/0", RouteType::kUnreachable, 10));
+  ASSERT_EQ(bed.routing->counts().total, 7u);
+  EXPECT_EQ(bed.routing->devices_beside(11), std::vector<int>{11});
+  bed.routing->device_resync_begin(11, "a test");
+  bed.add(own("10.11.0.1/32", RouteType::kLocal, 11));
+  bed.routing->resync_end();
+  EXPECT_EQ(bed.routing->counts().total, 5u) << "one of its own, three of the other, one of none";
+}
+
 // Whoever cannot tell by what device a route leaves reads everything.
 TEST_F(Linux, NothingIsBesideADeviceWhereThatIsNotKnown) {
   bed.add(typed_route("10.5.0.1/32", RouteType::kLocal, kTableLocal));
