@@ -31,8 +31,19 @@ std::vector<RuleSurroundings::VrfMember> RuleControl::vrf_members() const {
   return members;
 }
 
+std::vector<RuleTables::InVrf> RuleControl::ipsec_in_vrfs() const {
+  std::vector<RuleTables::InVrf> found;
+  for (const IpsecInVrf& ipsec : routing_.interfaces().ipsec_in_vrfs()) {
+    const auto member = std::find_if(members_.begin(), members_.end(), [&](const auto& each) {
+      return each.table == ipsec.vrf_table;
+    });
+    found.push_back({ipsec.if_id, member == members_.end() ? kNoInterface : member->interface});
+  }
+  return found;
+}
+
 bool RuleControl::same_interfaces() const {
-  return members_ == vrf_members() &&
+  return members_ == vrf_members() && ipsec_ == ipsec_in_vrfs() &&
          std::all_of(named_.begin(), named_.end(), [this](const auto& named) {
            return interface_of(routing_, named.first) == named.second;
          });
@@ -75,6 +86,7 @@ bool RuleControl::compile() {
   const PolicyRules& rules = routing_.rules();
   named_.clear();
   members_ = vrf_members();
+  ipsec_ = ipsec_in_vrfs();
   RuleSurroundings surroundings;
   surroundings.interface = [this](const std::string& name) {
     return named_.try_emplace(name, interface_of(routing_, name)).first->second;
@@ -89,6 +101,7 @@ bool RuleControl::compile() {
     return std::span<const PolicyRule>(begins, ends);
   };
   auto tables = std::make_shared<RuleTables>();
+  tables->ipsec_in_vrfs = ipsec_;
   trouble_.clear();
   const auto add = [&](Family family, auto& table) {
     using Table = std::remove_const_t<typename std::decay_t<decltype(table)>::element_type>;
@@ -117,7 +130,9 @@ std::vector<std::string> RuleControl::lines() const {
   std::vector<std::string> all;
   if (!trouble_.empty()) all.push_back(trouble_);
   if (any_ && plane_.uses_ipsec())
-    all.push_back("policy rules: the outer packets of tunnels do not ask them: they go by main");
+    all.push_back(
+        "policy rules: the outer packets of tunnels do not ask them: they go by main, or by their "
+        "VRF's table");
   size_t left = 0;
   const PolicyRule* first = nullptr;
   for (const PolicyRule& rule : routing_.rules().rules()) {

@@ -45,6 +45,7 @@ class RuleControl {
  private:
   using InterfaceNames = std::map<std::string, InterfaceId>;
   std::vector<RuleSurroundings::VrfMember> vrf_members() const;
+  std::vector<RuleTables::InVrf> ipsec_in_vrfs() const;  // by the members of now
   bool same_interfaces() const;
   bool compile();
 
@@ -55,6 +56,7 @@ class RuleControl {
   std::vector<uint32_t> without_room_;  // tables, the same
   InterfaceNames named_;                // by rules, and what they were when these were compiled
   std::vector<RuleSurroundings::VrfMember> members_;  // of VRFs, the same
+  std::vector<RuleTables::InVrf> ipsec_;              // the same
   bool any_ = false;
   std::string trouble_;  // empty: none
   std::string told_;

@@ -15,6 +15,7 @@
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/urpf.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
@@ -152,16 +153,20 @@ void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
 }
 
 // What encap makes of a packet that an SA is to protect: by the record of its tunnel's end.
-void read_tunnel(const esp::Packet& packet, const TableViews& tables, uint32_t now_s,
+void read_tunnel(const EspBatch& batch, const VrfTables& tables, uint32_t now_s,
                  PacketAnswer& answer) {
+  const esp::Packet& packet = batch.packets[0];
   const auto& id = packet.sa->id;
+  const lookup::NextHopView& hops = tables.all().next_hops;
+  const lookup::NextHopRecord& route = hops.record(batch.frames[0].route);
+  const InterfaceId way_out = tables.way_out(route, batch.frames[0].ingress.interface());
   answer.spi = id.spi;
   const lookup::NextHopRecord* record =
-      &record_of(tables, id.destination.family, id.destination.bytes.data());
+      &tables.record(way_out, id.destination.family, id.destination.bytes.data());
   if (record->kind == lookup::RecordKind::kMultipath)
-    record = &tables.next_hops.record(tables.next_hops.buckets[record->bucket_offset]);
+    record = &hops.record(hops.buckets[record->bucket_offset]);
   if (record->kind != lookup::RecordKind::kForward) {
-    answer.reason = Encap::reason_without_next_hop(packet, *record, tables);
+    answer.reason = Encap::reason_without_next_hop(*record, route);
     return;
   }
   const uint32_t path = packet.sa->path_mtu(now_s);
@@ -203,8 +208,9 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
   if (policies != nullptr) {
     answer.policies = true;
     const auto protect = std::make_unique<EspBatch>();
-    policies->forwarded(chunk, tables, snapshot.rules != nullptr, *protect);
-    if (protect->count > 0) read_tunnel(protect->packets[0], tables, now_s, answer);
+    policies->forwarded(chunk, tables, snapshot.rules.get(), *protect);
+    if (protect->count > 0)
+      read_tunnel(*protect, VrfTables(tables, snapshot.rules.get()), now_s, answer);
   }
   if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, answer);
 }

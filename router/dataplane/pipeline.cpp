@@ -13,6 +13,7 @@
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/unfinished_checksum.hpp"
 #include "router/dataplane/stages/urpf.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
@@ -169,7 +170,7 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   }
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
-    ipsec.policy_check.forwarded(chunk, options_.tables, rules_ != nullptr, ipsec.encap.batch());
+    ipsec.policy_check.forwarded(chunk, options_.tables, rules_, ipsec.encap.batch());
     encap(chunk);
   }
   run_after_encap<Features>(chunk);
@@ -212,12 +213,13 @@ void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& 
     if (frame.damaged || !keeps_link_alive(frame.family, frame.ip, frame.bytes))
       refused.reason = Reason::kNotReady;
   }
+  const VrfTables tables(pipeline.options_.tables, pipeline.rules_);
   const auto refuse = [&](auto& lane, lookup::Family family, unsigned destination) {
     for (unsigned i = 0; i < lane.count; ++i) {
       const unsigned l2 = lane.ingress[i].l2_length();
       const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
       const bool wanted = keeps_link_alive(family, ip, lane.packets[i]->data_len - l2) &&
-                          record_of(pipeline.options_.tables, family, ip + destination).own != 0;
+                          tables.is_own(lane.ingress[i].interface(), family, ip + destination);
       chunk.refuse(lane.packets[i], wanted ? Reason::kLocal : Reason::kNotReady,
                    lane.ingress[i].interface());
     }
@@ -227,14 +229,16 @@ void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& 
   refuse(chunk.v6, lookup::Family::kIpv6, 24);
 }
 
-Reason Pipeline::check_linux(const FramedIp& frame, bool by_policy) const noexcept {
+Reason Pipeline::check_linux(const FramedIp& frame, InterfaceId interface,
+                             bool by_policy) const noexcept {
   if (snapshot_->closed) {
     const bool harmless = frame.ip == nullptr ||
                           (!frame.damaged && keeps_link_alive(frame.family, frame.ip, frame.bytes));
     return harmless ? Reason::kNone : Reason::kNotReady;
   }
   if ((features_ & kFeatureIpsec) == 0) return Reason::kNone;
-  return options_.ipsec->linux_check.check(frame, by_policy, options_.tables);
+  return options_.ipsec->linux_check.check(frame, interface, by_policy,
+                                           VrfTables(options_.tables, rules_));
 }
 
 std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
@@ -313,7 +317,7 @@ void Pipeline::encap(Chunk& chunk) noexcept {
   bool done = encap.run(chunk, options_.tables, *snapshot_, observer);
   while (!done) {
     poll_encapped();
-    done = encap.resume(chunk, options_.tables, observer);
+    done = encap.resume(chunk, observer);
   }
   if (!encap.inline_encrypt().empty()) [[unlikely]]
     encap.inline_encrypt().transmit(transmitter_, *snapshot_, counters_.interfaces);

@@ -93,7 +93,7 @@ class Pipeline {
   }
   // Of a frame that Linux sends: kNone where it may leave. `by_policy`: it goes to from_linux(),
   // which asks the policies.
-  Reason check_linux(const FramedIp& frame, bool by_policy) const noexcept;
+  Reason check_linux(const FramedIp& frame, InterfaceId interface, bool by_policy) const noexcept;
   // Packets in their lanes, as Linux sends them to the ingress interface given there: outbound
   // policies only. Nothing where none holds, and all are as they were; else how many reached
   // rewrite.

@@ -202,7 +202,8 @@ void SlowPath::send(Twin& twin, rte_mbuf* packet) {
     const FramedIp frame = find_ip(data, packet->data_len);
     // To one station, and as it is read here: it can be protected.
     const bool by_policy = frame.ip != nullptr && frame.plain && frame.whole && (data[0] & 1) == 0;
-    if (const Reason reason = pipeline_.check_linux(frame, by_policy); reason != Reason::kNone) {
+    if (const Reason reason = pipeline_.check_linux(frame, twin.interface, by_policy);
+        reason != Reason::kNone) {
       drop(packet, reason, twin.interface);
       rte_pktmbuf_free(packet);
       return;

@@ -94,6 +94,17 @@ Vrf Interfaces::vrf_of(const InterfaceState& state) const {
   return master != nullptr ? Vrf{master->name, master->vrf_table} : state.vrf;
 }
 
+std::vector<IpsecInVrf> Interfaces::ipsec_in_vrfs() const {
+  std::vector<IpsecInVrf> found;
+  for (const auto& [ifindex, link] : links_) {
+    if (link.removed || !link.link.up || link.link.if_id == 0 || link.link.master == 0) continue;
+    const auto master = links_.find(link.link.master);
+    if (master != links_.end() && !master->second.removed && master->second.link.vrf_table != 0)
+      found.push_back({link.link.if_id, master->second.link.vrf_table});
+  }
+  return found;
+}
+
 std::vector<LinuxLink> Interfaces::links_on(int parent) const {
   std::vector<LinuxLink> found;
   for (const auto& [ifindex, link] : links_)

@@ -23,6 +23,11 @@ struct Vrf {
   bool operator==(const Vrf&) const = default;
 };
 
+// An IPsec interface of Linux that is up, in a VRF.
+struct IpsecInVrf {
+  uint32_t if_id, vrf_table;
+};
+
 struct InterfaceState {
   InterfaceId id = kNoInterface;
   std::string name;
@@ -63,6 +68,7 @@ class Interfaces {
   uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
   // The VRF that it, or its twin, is in; its table is 0: in none.
   Vrf vrf_of(const InterfaceState& state) const;
+  std::vector<IpsecInVrf> ipsec_in_vrfs() const;
   // Linux's: what its twin is a port of, a VRF, too; nullptr: nothing.
   const LinuxLink* master_of(const InterfaceState& state) const;
   std::vector<LinuxLink> links_on(int parent) const;  // VLAN devices and macvlans of this device

@@ -102,6 +102,10 @@ class RuleTable {
     uint16_t next = 0;
   };
   First first(InterfaceId interface) const noexcept { return first_[known(interface)]; }
+  // That of the interface's VRF, whatever the rules; 0: it is in none.
+  lookup::TableId vrf_table(InterfaceId interface) const noexcept {
+    return classes_[interface_class_[known(interface)]].vrf_table;
+  }
 
   bool asks_for_more() const noexcept { return asks_for_more_; }  // than addresses and interface
   size_t size() const noexcept { return rules_.size(); }
@@ -188,6 +192,15 @@ extern template class RuleTable<lookup::Ipv6Address>;
 
 // Of both families; null for one where Linux has no rules but its usual ones.
 struct RuleTables {
+  // An IPsec interface of Linux in a VRF: what comes out of its SAs is as if it had come in by another
+  // interface of that VRF. kNoInterface: the router has none there.
+  struct InVrf {
+    uint32_t if_id;
+    InterfaceId member;
+    bool operator==(const InVrf&) const = default;
+  };
+  std::vector<InVrf> ipsec_in_vrfs;
+
   std::unique_ptr<const RuleTable<uint32_t>> ipv4;
   std::unique_ptr<const RuleTable<lookup::Ipv6Address>> ipv6;
 

@@ -170,6 +170,7 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
     state.origin = RouteOrigin::kFile;
     state.mode = mode;
     state.reqid = 7;
+    state.if_id = algorithm.if_id;
     state.transform = *esp::transform_by_name(algorithm.cipher, algorithm.integrity);
     state.esn = algorithm.esn;
     if (algorithm.in_udp) state.encapsulation.emplace();
@@ -186,9 +187,13 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
   }
   const PolicyTemplate out{end(side_), end(other), 7, 0, mode, false};
   const PolicyTemplate in{end(other), end(side_), 7, 0, mode, false};
-  policy(PolicyDirection::kOut, PolicyAction::kProtect, net(side_), net(other), out);
-  policy(PolicyDirection::kForward, PolicyAction::kProtect, net(other), net(side_), in);
-  policy(PolicyDirection::kIn, PolicyAction::kProtect, net(other), net(side_), in);
+  const auto protect = [&](PolicyDirection direction, const auto& from, const auto& to,
+                           const PolicyTemplate& by) {
+    policy(direction, PolicyAction::kProtect, from, to, by, 100, algorithm.if_id);
+  };
+  protect(PolicyDirection::kOut, net(side_), net(other), out);
+  protect(PolicyDirection::kForward, net(other), net(side_), in);
+  protect(PolicyDirection::kIn, net(other), net(side_), in);
 }
 
 void Gateway::run(const std::vector<rte_mbuf*>& packets, PortId port) {

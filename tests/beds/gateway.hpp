@@ -32,6 +32,7 @@ struct Algorithm {
   const char* integrity = "";
   bool esn = false;
   bool in_udp = false;
+  uint32_t if_id = 0;
 };
 
 class Gateway final : RefusedSink {

@@ -10,6 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 from conftest import PORTS, make_pair
+from esp import Tunnel, ipsec_section, is_esp
 from lab import wait_for
 from wire import Wire
 
@@ -295,3 +296,34 @@ def test_with_a_linux_side_vrfs_are_linuxs_and_routes_have_tables(lab):
     wait_for(lambda: "10.3.0.1" not in linux("ip route show table 200", check=False), 5, "it is gone from Linux")
     wait_for(lambda: by_c("10.1.0.100") == 0, 10, "main's holds")
     pair.router.check_balance()
+
+
+@FAMILIES
+def test_a_tunnel_within_a_vrf(lab, kind, near, far):
+    """Its ends are red's addresses; main knows neither."""
+    bed = customers(lab)
+    here, inside, outside, remote = {IP: ("10.2.0.254", "10.1.0.0/24", "172.16.0.0/24", "172.16.0.1"),
+                                     IPv6: ("fd00:2::fe", "fd00:1::/64", "fd00:9::/64", "fd00:9::1")}[kind]
+    tunnel = Tunnel(1, "aes-128-gcm", here, far, inside, outside)
+    bed.reload(dict(bed.config, ipsec=ipsec_section([tunnel]),
+                    routes=[*bed.config["routes"], {"to": outside, "vrf": "red", "via": far}]))
+    hosts = bed.hosts
+    with Wire(hosts["rl"]) as left, Wire(hosts["rr"]) as right:
+        left.send(Ether(dst=bed.macs["rl"]) / kind(src=near, dst=remote) / UDP(sport=7, dport=9) / b"out")
+        [sealed] = right.receive(lambda frame: is_esp(frame, tunnel.from_hecto.spi), 1, 1)
+    assert (sealed[kind].src, sealed[kind].dst, sealed.dst) == (here, far, hosts["rr"].mac)
+    opened = tunnel.from_hecto.open(bytes(sealed[kind]))
+    assert (opened.src, opened.dst, bytes(opened[UDP].payload)) == (near, remote, b"out")
+
+    def came_back(port):
+        inner = kind(src=remote, dst=near) / UDP(sport=9, dport=7) / b"back"
+        with Wire(hosts["rl"]) as left, Wire(hosts[port]) as wire:
+            wire.send(Ether(dst=bed.macs[port]) / kind(tunnel.to_hecto.seal(inner)))
+            return len(left.receive(lambda frame: UDP in frame and bytes(frame[UDP].payload) == b"back", 1, 0.7))
+
+    assert came_back("rr") == 1
+    assert came_back("m0") == 0, "main has no such address"
+    assert came_back("rr") == 1
+    assert bed.router.check_balance()["transmitted"] == 3
+    explained = bed.router.get(f"/v1/routes?address={remote}&from={near}&interface=rl")
+    assert "tunnel_unreachable" not in str(explained), explained

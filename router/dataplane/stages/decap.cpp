@@ -2,23 +2,25 @@
 
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/esp_parse.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 #include "router/ipsec/esp/peers.hpp"
 #include "router/ipsec/esp/sad.hpp"
+#include "router/rib/rule_table.hpp"
 
 namespace hecto::router {
 namespace {
 
 // Whether a destination is one of our addresses. An SA that sends has the SPI and the destination of
 // what others send the same way: that passes. Of a chunk's ESP nearly all has one destination.
-template <typename Address, typename Fib>
+template <typename Address>
 class ForUs {
  public:
-  ForUs(const Fib& fib, const lookup::NextHopView& hops) : fib_(fib), hops_(hops) {}
-  bool operator()(const Address& destination) noexcept {
-    if (!known_ || std::memcmp(&destination, &last_, sizeof last_) != 0) {
-      lookup::GroupId group;
-      lookup_batch(fib_, &destination, &group, 1);
-      own_ = hops_.record(group).own != 0;
+  explicit ForUs(const VrfTables& tables) : tables_(tables) {}
+  bool operator()(InterfaceId interface, const Address& destination) noexcept {
+    if (!known_ || interface != interface_ ||
+        std::memcmp(&destination, &last_, sizeof last_) != 0) {
+      own_ = tables_.all().next_hops.record(tables_.group(interface, destination)).own != 0;
+      interface_ = interface;
       last_ = destination;
       known_ = true;
     }
@@ -26,11 +28,18 @@ class ForUs {
   }
 
  private:
-  const Fib& fib_;
-  const lookup::NextHopView& hops_;
+  const VrfTables& tables_;
+  InterfaceId interface_ = kNoInterface;
   Address last_{};
   bool known_ = false, own_ = false;
 };
+
+InterfaceId ingress_of_sa(const esp::Sa& sa, const RuleTables& rules,
+                          InterfaceId otherwise) noexcept {
+  for (const RuleTables::InVrf& ipsec : rules.ipsec_in_vrfs)
+    if (ipsec.if_id == sa.if_id) return ipsec.member;
+  return otherwise;
+}
 
 bool differ(uint32_t one, uint32_t other) noexcept {
   return one != other;
@@ -46,12 +55,10 @@ bool differ(const lookup::Ipv6Address& one, const lookup::Ipv6Address& other) no
 
 // A fragment of ESP to one of our addresses goes where fragments are put together. What is whole by
 // it takes its place, else the lane closes up. False: it is not for us.
-template <typename Address, typename Fib>
-bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
-                       const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
-  lookup::GroupId group;
-  lookup_batch(fib, &lane.destinations[i], &group, 1);
-  if (hops.record(group).own == 0) return false;
+template <typename Address>
+bool Decap::reassemble(Lane<Address>& lane, unsigned i, const VrfTables& tables,
+                       ReasonCounters& reasons) noexcept {
+  if (!ForUs<Address>(tables)(lane.ingress[i].interface(), lane.destinations[i])) return false;
   const unsigned l2 = lane.ingress[i].l2_length();
   const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
   const bool known =
@@ -69,9 +76,9 @@ bool Decap::reassemble(Lane<Address>& lane, unsigned i, const Fib& fib,
 }
 
 // Takes out of the lane what an SA answers for; the others close up.
-template <typename Address, typename Fib>
-void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
-                   const lookup::NextHopView& hops, ReasonCounters& reasons) noexcept {
+template <typename Address>
+void Decap::gather(Lane<Address>& lane, Chunk& chunk, const VrfTables& tables,
+                   ReasonCounters& reasons) noexcept {
   if (!state_.tables.sad->has(esp_parse::family(lane))) return;
   // Packets of one SA in a row ask once.
   esp::SadKey keys[kChunkSize];
@@ -84,7 +91,7 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
     const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
     const esp_parse::Payload payload = esp_parse::payload(lane, ip, lane.packets[i]->data_len - l2);
     if (payload.fragment && payload.protocol == esp_parse::kProtocolEsp &&
-        reassemble(lane, i, fib, hops, reasons)) [[unlikely]] {
+        reassemble(lane, i, tables, reasons)) [[unlikely]] {
       --i;  // another packet is there now
       continue;
     }
@@ -101,12 +108,12 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib,
   esp::Sa* found[kChunkSize];
   state_.tables.sad->find_batch({keys, questions}, found);
   unsigned kept = places[0], next = 0;
-  ForUs<Address, Fib> for_us(fib, hops);
+  ForUs<Address> for_us(tables);
   for (unsigned i = places[0]; i < lane.count; ++i) {
     rte_mbuf* packet = lane.packets[i];
     esp::Sa* sa = nullptr;
     if (next < candidates && places[next] == i) sa = found[answers[next++]];
-    if (sa != nullptr && !for_us(lane.destinations[i])) sa = nullptr;
+    if (sa != nullptr && !for_us(lane.ingress[i].interface(), lane.destinations[i])) sa = nullptr;
     if (sa == nullptr) {
       lane.packets[kept] = packet;
       lane.destinations[kept] = lane.destinations[i];
@@ -127,8 +134,9 @@ bool Decap::run(Chunk& chunk, const PortView& port, const TableViews& tables,
   if (port.opens_esp) [[unlikely]]
     run_decrypted_by_nic(chunk, port, snapshot, observer);
   batch_.count = 0;
-  gather(chunk.v4, chunk, tables.fib4, tables.next_hops, reasons);
-  gather(chunk.v6, chunk, tables.fib6, tables.next_hops, reasons);
+  const VrfTables by_vrf(tables, snapshot.rules.get());
+  gather(chunk.v4, chunk, by_vrf, reasons);
+  gather(chunk.v6, chunk, by_vrf, reasons);
   if (batch_.count == 0) return true;
   if (observer != nullptr) [[unlikely]]
     for (unsigned i = 0; i < batch_.count; ++i) observer->before_decap(batch_.observed(i));
@@ -178,8 +186,8 @@ bool Decap::resume(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
   return true;
 }
 
-// What was inside, behind the frame's own header: it came in by that interface, in that frame.
-// False: it is refused.
+// What was inside, behind the frame's own header: it came in by that interface, in that frame, or by
+// the VRF of the SA's interface in Linux. False: it is refused.
 bool Decap::deliver(const esp::Packet& inner, const EspFrame& frame, Chunk& chunk,
                     const PortView& port, const Snapshot& snapshot) noexcept {
   rte_mbuf* packet = frame.packet;
@@ -189,6 +197,13 @@ bool Decap::deliver(const esp::Packet& inner, const EspFrame& frame, Chunk& chun
     return false;
   }
   const unsigned l2 = frame.ingress.l2_length();
+  Ingress ingress = frame.ingress;
+  if (snapshot.rules && inner.sa->if_id != 0) [[unlikely]]
+    ingress = {ingress_of_sa(*inner.sa, *snapshot.rules, ingress.interface()), l2};
+  if (ingress.interface() == kNoInterface) [[unlikely]] {
+    chunk.refuse(packet, Reason::kInterfaceDown, frame.ingress.interface());
+    return false;
+  }
   uint8_t* ether = inner.ip - l2;
   if (l2 == kEthernetBytes) [[likely]]
     std::memcpy(ether, frame.l2, kEthernetBytes);
@@ -201,7 +216,14 @@ bool Decap::deliver(const esp::Packet& inner, const EspFrame& frame, Chunk& chun
   packet->pkt_len = packet->data_len;
   packet->ol_flags &= ~uint64_t{RTE_MBUF_F_RX_RSS_HASH};
   state_.mark.set(packet, inner.sa);
-  classify_again(chunk, packet, frame.ingress, port, snapshot);
+  const unsigned v4 = chunk.v4.count, v6 = chunk.v6.count, refused = chunk.refused_count;
+  classify_again(chunk, packet, ingress, port, snapshot);
+  if (ingress.interface() == frame.ingress.interface()) [[likely]]
+    return true;
+  // Not by what the frame says.
+  if (chunk.v4.count > v4) chunk.v4.ingress[v4] = ingress;
+  if (chunk.v6.count > v6) chunk.v6.ingress[v6] = ingress;
+  if (chunk.refused_count > refused) chunk.refused[refused].interface = ingress.interface();
   return true;
 }
 

@@ -18,6 +18,8 @@
 
 namespace hecto::router {
 
+class VrfTables;
+
 class Decap {
  public:
   // `device`: may be null.
@@ -45,11 +47,11 @@ class Decap {
   void expire(ReasonCounters& reasons) noexcept { reassembly_.expire(reasons); }
 
  private:
-  template <typename Address, typename Fib>
-  bool reassemble(Lane<Address>& lane, unsigned i, const Fib& fib, const lookup::NextHopView& hops,
+  template <typename Address>
+  bool reassemble(Lane<Address>& lane, unsigned i, const VrfTables& tables,
                   ReasonCounters& reasons) noexcept;
-  template <typename Address, typename Fib>
-  void gather(Lane<Address>& lane, Chunk& chunk, const Fib& fib, const lookup::NextHopView& hops,
+  template <typename Address>
+  void gather(Lane<Address>& lane, Chunk& chunk, const VrfTables& tables,
               ReasonCounters& reasons) noexcept;
   void run_decrypted_by_nic(Chunk& chunk, const PortView& port, const Snapshot& snapshot,
                             Observer* observer) noexcept;

@@ -7,6 +7,7 @@
 #include "router/dataplane/stages/icmp_too_big.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 #include "router/ipsec/esp/spd.hpp"
 
 namespace hecto::router {
@@ -29,6 +30,16 @@ uint32_t outer_mtu_of(const esp::Sa& sa, const NextHopRecord& next_hop, uint32_t
   return path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
 }
 
+// Where a message to a sender goes, in the VRF that its packet came in by.
+lookup::GroupId group_of_answer(const rte_mbuf* answer, Ingress ingress,
+                                const VrfTables& tables) noexcept {
+  const auto* ip = rte_pktmbuf_mtod_offset(answer, const uint8_t*, ingress.l2_length());
+  if (ip[0] >> 4 == 4) return tables.group(ingress.interface(), load32_be(ip + 16));
+  lookup::Ipv6Address to;
+  std::memcpy(&to, ip + 24, sizeof to);
+  return tables.group(ingress.interface(), to);
+}
+
 // To a packet of our own that keeps its header, for rewrite takes one.
 void increment_ttl(uint8_t* ip, bool v4) noexcept {
   uint8_t& ttl = ip[v4 ? 8 : 7];
@@ -48,8 +59,8 @@ bool Encap::run(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot
   prepare(chunk, tables, snapshot, PacketSource::kPort, observer);
   if (snapshot.seals_esp && observer == nullptr) [[unlikely]]
     inline_encrypt_.take(batch_, chunk, tables.next_hops);
-  if (device_ != nullptr) return start_beside_device(chunk, tables, observer);
-  run_here(chunk, tables, observer);
+  if (device_ != nullptr) return start_beside_device(chunk, observer);
+  run_here(chunk, observer);
   return true;
 }
 
@@ -57,17 +68,21 @@ void Encap::run_from_linux(Chunk& chunk, const TableViews& tables, const Snapsho
                            Observer* observer) noexcept {
   if (batch_.count == 0) return;
   prepare(chunk, tables, snapshot, PacketSource::kLinux, observer);
-  run_here(chunk, tables, observer);
+  run_here(chunk, observer);
 }
 
 void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                     PacketSource source, Observer* observer) noexcept {
   answer_limit_.configure(rte_get_tsc_hz(),
                           snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)]);
-  look_up_tunnel_ends(tables);
+  const VrfTables by_vrf(tables, snapshot.rules.get());
+  if (by_vrf.all_main()) [[likely]]
+    look_up_tunnel_ends(tables);
+  else
+    look_up_tunnel_ends(by_vrf, source);
   unsigned kept = 0;
   for (unsigned i = 0; i < batch_.count; ++i) {
-    if (!prepare_one(i, chunk, tables, snapshot, source)) continue;
+    if (!prepare_one(i, chunk, by_vrf, snapshot, source)) continue;
     // Not onto itself: a copy would wait for the small stores that it was made of.
     if (kept != i) [[unlikely]] {
       batch_.packets[kept] = batch_.packets[i];
@@ -112,18 +127,54 @@ void Encap::look_up_tunnel_ends(const TableViews& tables) noexcept {
   for (unsigned i = 0; i < batch_.count; ++i) batch_.frames[i].group = *answers[i];
 }
 
+// The same with VRFs, one by one: packets of an SA may have come from several.
+void Encap::look_up_tunnel_ends(const VrfTables& tables, PacketSource source) noexcept {
+  const esp::Sa* last = nullptr;
+  InterfaceId last_by = kNoInterface;
+  for (unsigned i = 0; i < batch_.count; ++i) {
+    EspFrame& frame = batch_.frames[i];
+    InterfaceId by = frame.ingress.interface();  // of what Linux sends: where it is to leave
+    if (source == PacketSource::kPort)
+      by = tables.way_out(tables.all().next_hops.record(frame.route), by);
+    const esp::Sa* const sa = batch_.packets[i].sa;
+    if (sa == last && by == last_by) {
+      frame.group = batch_.frames[i - 1].group;
+      continue;
+    }
+    last = sa;
+    last_by = by;
+    const IpAddress& end = sa->id.destination;
+    if (end.family == Family::kIpv4) {
+      frame.group = tables.group(by, load32_be(end.bytes.data()));
+    } else {
+      lookup::Ipv6Address address;
+      std::memcpy(&address, end.bytes.data(), sizeof address);
+      frame.group = tables.group(by, address);
+    }
+  }
+}
+
 // Why it cannot be protected now. Where the end's neighbor is not resolved Linux gets the packet as
 // it came, if it sends it on by a port of ours: it comes back here. By any other way it would leave
 // in clear.
-Reason Encap::reason_without_next_hop(const esp::Packet& packet, const NextHopRecord& next_hop,
-                                      const TableViews& tables) noexcept {
+Reason Encap::reason_without_next_hop(const NextHopRecord& next_hop,
+                                      const NextHopRecord& route) noexcept {
   const auto reason = static_cast<Reason>(next_hop.reason);
   if (next_hop.kind == RecordKind::kDrop) return reason;
-  const bool v4 = packet.ip[0] >> 4 == 4;
-  const NextHopRecord& inner =
-      record_of(tables, v4 ? Family::kIpv4 : Family::kIpv6, packet.ip + (v4 ? 16 : 24));
-  const bool comes_back = goes(inner) == Goes::kOn && inner.kind != RecordKind::kMultipath;
+  const bool comes_back = goes(route) == Goes::kOn && route.kind != RecordKind::kMultipath;
   return reason == Reason::kGlean && comes_back ? reason : Reason::kTunnelUnreachable;
+}
+
+Reason Encap::reason_without_next_hop(unsigned i, const NextHopRecord& next_hop,
+                                      const VrfTables& tables, PacketSource source) const noexcept {
+  const EspFrame& frame = batch_.frames[i];
+  if (source == PacketSource::kPort)
+    return reason_without_next_hop(next_hop, tables.all().next_hops.record(frame.route));
+  const uint8_t* const ip = batch_.packets[i].ip;
+  const bool v4 = ip[0] >> 4 == 4;
+  const Family family = v4 ? Family::kIpv4 : Family::kIpv6;
+  return reason_without_next_hop(
+      next_hop, tables.record(frame.ingress.interface(), family, ip + (v4 ? 16 : 24)));
 }
 
 Encap::Fit Encap::fit_of(const esp::Packet& packet, const NextHopRecord& next_hop,
@@ -138,15 +189,15 @@ Encap::Fit Encap::fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept
 }
 
 // Whether the packet can be protected now; else it has been refused or answered.
-bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
-                        const Snapshot& snapshot, PacketSource source) noexcept {
+bool Encap::prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const Snapshot& snapshot,
+                        PacketSource source) noexcept {
   const esp::Packet& p = batch_.packets[i];
   rte_mbuf* packet = batch_.frames[i].packet;
   const InterfaceId interface = batch_.frames[i].ingress.interface();
   const bool v4 = p.ip[0] >> 4 == 4;
-  const NextHopRecord& next_hop = first_next_hop(tables.next_hops, batch_.frames[i].group);
+  const NextHopRecord& next_hop = first_next_hop(tables.all().next_hops, batch_.frames[i].group);
   if (next_hop.kind != RecordKind::kForward) {
-    chunk.refuse(packet, reason_without_next_hop(p, next_hop, tables), interface);
+    chunk.refuse(packet, reason_without_next_hop(i, next_hop, tables, source), interface);
     return false;
   }
   const bool tunnel = p.sa->shape().tunnel;
@@ -157,7 +208,7 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
   }
   const uint32_t outer_mtu = outer_mtu_of(*p.sa, next_hop, state_.now_s());
   if (p.sa->outer_bytes(p.bytes) > outer_mtu) [[unlikely]] {
-    if (!cut_or_answer(i, outer_mtu, chunk, snapshot)) return false;
+    if (!cut_or_answer(i, outer_mtu, chunk, tables, snapshot)) return false;
     return prepare_one(i, chunk, tables, snapshot, source);
   }
   if (hops && v4)
@@ -170,7 +221,7 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const TableViews& tables,
 }
 
 // A packet that does not fit. True: it has been cut, and what is left of it may go on.
-bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
+bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk, const VrfTables& tables,
                           const Snapshot& snapshot) noexcept {
   const Fit fit = fit_of(batch_.packets[i], outer_mtu);
   if (fit.may_be_cut && fit.mtu >= kLeastCutMtu && fragment(i, fit.mtu, chunk)) return true;
@@ -178,12 +229,12 @@ bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
   if (fit.may_be_cut)
     chunk.refuse(frame.packet, Reason::kTunnelTooBig, frame.ingress.interface());
   else
-    answer_too_big(i, fit.mtu, chunk, snapshot);
+    answer_too_big(i, fit.mtu, chunk, tables, snapshot);
   return false;
 }
 
 // The packet becomes the message to its sender, or is refused.
-void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
+void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const VrfTables& tables,
                            const Snapshot& snapshot) noexcept {
   rte_mbuf* packet = batch_.frames[i].packet;
   const Ingress ingress = batch_.frames[i].ingress;
@@ -191,7 +242,7 @@ void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk,
   if (answer_limit_.take(batch_.packets[i].ip, ingress.interface(), rte_rdtsc()) &&
       (v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),
                                            snapshot.interfaces[ingress.interface()]))
-    answers_[answer_count_++] = {packet, ingress};
+    answers_[answer_count_++] = {packet, ingress, group_of_answer(packet, ingress, tables)};
   else
     chunk.refuse(packet, Reason::kTunnelTooBig, ingress.interface());
 }
@@ -225,26 +276,25 @@ bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
 
 // ---- The crypto, and what comes of it ----
 
-void Encap::run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
+void Encap::run_here(Chunk& chunk, Observer* observer) noexcept {
   state_.engine->outbound(batch_.all(), state_.now_s(), kOuterHops);
   if (observer == nullptr) [[likely]]
     for (unsigned i = 0; i < batch_.count; ++i) deliver(batch_.packets[i], batch_.frames[i], chunk);
   else
     for (unsigned i = 0; i < batch_.count; ++i) deliver_and_show(i, chunk, observer);
-  deliver_answers(chunk, tables);
+  deliver_answers(chunk);
 }
 
-bool Encap::start_beside_device(Chunk& chunk, const TableViews& tables,
-                                Observer* observer) noexcept {
+bool Encap::start_beside_device(Chunk& chunk, Observer* observer) noexcept {
   const auto work = state_.engine->write(batch_.all(), state_.now_s(), kOuterHops, device_->work());
   for (unsigned i = 0; i < batch_.count; ++i)
     if (batch_.packets[i].reason != Reason::kNone)
       deliver(batch_.packets[i], batch_.frames[i], chunk);
   device_->begin(work, batch_.packets, batch_.frames, observer != nullptr);
-  return resume(chunk, tables, observer);
+  return resume(chunk, observer);
 }
 
-bool Encap::resume(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept {
+bool Encap::resume(Chunk& chunk, Observer* observer) noexcept {
   if (!device_->take()) return false;
   const std::span<esp::Work> here = device_->here();
   const uint64_t start = device_->now();
@@ -253,7 +303,7 @@ bool Encap::resume(Chunk& chunk, const TableViews& tables, Observer* observer) n
   esp::Engine::finish(here);
   for (const esp::Work& work : here)
     deliver_and_show(static_cast<unsigned>(work.packet - batch_.packets), chunk, observer);
-  deliver_answers(chunk, tables);
+  deliver_answers(chunk);
   return true;
 }
 
@@ -297,9 +347,9 @@ void Encap::deliver_encrypted(std::span<esp::Work> work, const EspFrame* frames,
   for (size_t i = 0; i < work.size(); ++i) deliver(*work[i].packet, frames[i], chunk);
 }
 
-// Answers to senders inside: packets of our own, looked up like any. One that a policy would
-// protect or drop is not sent: its sender is behind a tunnel itself.
-void Encap::deliver_answers(Chunk& chunk, const TableViews& tables) noexcept {
+// Answers to senders inside: packets of our own. One that a policy would protect or drop is not sent:
+// its sender is behind a tunnel itself.
+void Encap::deliver_answers(Chunk& chunk) noexcept {
   for (unsigned i = 0; i < answer_count_; ++i) {
     rte_mbuf* packet = answers_[i].packet;
     const unsigned l2 = answers_[i].ingress.l2_length();
@@ -312,18 +362,15 @@ void Encap::deliver_answers(Chunk& chunk, const TableViews& tables) noexcept {
       chunk.refuse(packet, Reason::kTunnelTooBig, answers_[i].ingress.interface());
       continue;
     }
-    const auto put = [&](auto& lane, const auto& fib) {
-      auto& destination = lane.destinations[lane.count];
-      std::memcpy(&destination, esp_parse::destination(lane, ip), sizeof destination);
-      if constexpr (sizeof destination == 4) destination = __builtin_bswap32(destination);
-      lookup_batch(fib, &destination, &lane.groups[lane.count], 1);
+    const auto put = [&](auto& lane) {
       lane.packets[lane.count] = packet;
+      lane.groups[lane.count] = answers_[i].group;
       lane.ingress[lane.count++] = answers_[i].ingress;
     };
     if (v4)
-      put(chunk.v4, tables.fib4);
+      put(chunk.v4);
     else
-      put(chunk.v6, tables.fib6);
+      put(chunk.v6);
   }
   answer_count_ = 0;
 }

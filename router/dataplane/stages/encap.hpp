@@ -21,6 +21,8 @@
 
 namespace hecto::router {
 
+class VrfTables;
+
 class Encap {
  public:
   // `device`: may be null.
@@ -33,7 +35,7 @@ class Encap {
   bool run(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
            Observer* observer) noexcept;
   // Until it is true no other run().
-  bool resume(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  bool resume(Chunk& chunk, Observer* observer) noexcept;
   // Packets that Linux sends: on this core alone.
   void run_from_linux(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                       Observer* observer) noexcept;
@@ -60,9 +62,9 @@ class Encap {
   static Fit fit_of(const esp::Packet& packet, const lookup::NextHopRecord& next_hop,
                     uint32_t now_s) noexcept;
   // Why a packet cannot be sent to its tunnel's end, whose next hop does not forward.
-  static Reason reason_without_next_hop(const esp::Packet& packet,
-                                        const lookup::NextHopRecord& next_hop,
-                                        const TableViews& tables) noexcept;
+  // `route`: by which it would go on.
+  static Reason reason_without_next_hop(const lookup::NextHopRecord& next_hop,
+                                        const lookup::NextHopRecord& route) noexcept;
 
  private:
   static constexpr uint8_t kOuterHops = 65;  // rewrite takes one
@@ -70,19 +72,23 @@ class Encap {
   void prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                PacketSource source, Observer* observer) noexcept;
   void look_up_tunnel_ends(const TableViews& tables) noexcept;
-  bool prepare_one(unsigned i, Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
+  void look_up_tunnel_ends(const VrfTables& tables, PacketSource source) noexcept;
+  bool prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const Snapshot& snapshot,
                    PacketSource source) noexcept;
+  Reason reason_without_next_hop(unsigned i, const lookup::NextHopRecord& next_hop,
+                                 const VrfTables& tables, PacketSource source) const noexcept;
   static Fit fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept;
-  bool cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk,
+  bool cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk, const VrfTables& tables,
                      const Snapshot& snapshot) noexcept;
-  void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const Snapshot& snapshot) noexcept;
+  void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const VrfTables& tables,
+                      const Snapshot& snapshot) noexcept;
   bool fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
-  void run_here(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
-  bool start_beside_device(Chunk& chunk, const TableViews& tables, Observer* observer) noexcept;
+  void run_here(Chunk& chunk, Observer* observer) noexcept;
+  bool start_beside_device(Chunk& chunk, Observer* observer) noexcept;
   static bool deliver(const esp::Packet& outer, const EspFrame& frame, Chunk& chunk) noexcept;
   void deliver_and_show(unsigned i, Chunk& chunk, Observer* observer) noexcept;
   void deliver_encrypted(std::span<esp::Work> work, const EspFrame* frames, Chunk& chunk) noexcept;
-  void deliver_answers(Chunk& chunk, const TableViews& tables) noexcept;
+  void deliver_answers(Chunk& chunk) noexcept;
 
   EspState state_;
   EspDirection* device_;
@@ -92,6 +98,7 @@ class Encap {
   struct Answer {
     rte_mbuf* packet;
     Ingress ingress;
+    lookup::GroupId group;
   };
   unsigned answer_count_ = 0;
   Answer answers_[kChunkSize];

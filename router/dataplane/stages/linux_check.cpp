@@ -2,6 +2,7 @@
 
 #include "router/dataplane/stages/esp_parse.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 #include "router/ipsec/esp/headers.hpp"
 #include "router/ipsec/esp/sad.hpp"
 
@@ -55,13 +56,14 @@ bool LinuxCheck::is_ours(const FramedIp& frame, const uint8_t* spi, bool in_udp)
          std::memcmp(sa->source.bytes.data(), from, address_bytes) == 0;
 }
 
-bool LinuxCheck::made_by_linux(const FramedIp& frame, const TableViews& tables) const noexcept {
+bool LinuxCheck::made_by_linux(const FramedIp& frame, InterfaceId interface,
+                               const VrfTables& tables) const noexcept {
   const bool v4 = frame.family == Family::kIpv4;
   const Upper upper = v4 ? upper4(frame.ip, frame.bytes) : upper6(frame.ip, frame.bytes);
   if (upper.protocol == esp_parse::kProtocolEsp) {
     // Of a later fragment nobody sees the SPI; one from here is of no other's SA.
     if (upper.later || upper.bytes < 4)
-      return record_of(tables, frame.family, frame.ip + (v4 ? 12 : 8)).own != 0;
+      return tables.is_own(interface, frame.family, frame.ip + (v4 ? 12 : 8));
     return is_ours(frame, upper.data, false);
   }
   constexpr uint32_t kBehindUdp = esp_parse::kUdpBytes + 4;
@@ -69,11 +71,11 @@ bool LinuxCheck::made_by_linux(const FramedIp& frame, const TableViews& tables) 
          is_ours(frame, upper.data + esp_parse::kUdpBytes, true);
 }
 
-Reason LinuxCheck::check(const FramedIp& frame, bool by_policy,
-                         const TableViews& tables) const noexcept {
+Reason LinuxCheck::check(const FramedIp& frame, InterfaceId interface, bool by_policy,
+                         const VrfTables& tables) const noexcept {
   if (frame.ip == nullptr) return Reason::kNone;
   if (frame.damaged) return Reason::kPolicyUnjudged;
-  if (made_by_linux(frame, tables)) return Reason::kEspOfLinux;
+  if (made_by_linux(frame, interface, tables)) return Reason::kEspOfLinux;
   if (by_policy) return Reason::kNone;
   const esp::FlowKey key = esp::flow_key(frame.family, frame.ip, frame.bytes);
   if (esp_parse::is_ike(key.protocol, key.source_port) ||

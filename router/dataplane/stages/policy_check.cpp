@@ -237,7 +237,8 @@ void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHop
     if (verdict.reason != Reason::kNone)
       chunk.refuse(packet, verdict.reason, lane.ingress[i].interface());
     else if (verdict.sa != nullptr)
-      protect.add(packet, lane.ingress[i], verdict.sa);
+      protect.add(packet, lane.ingress[i], verdict.sa,
+                  Source == PacketSource::kPort ? lane.groups[i] : lookup::GroupId{});
     else
       keep(lane, kept, i);
   }
@@ -252,7 +253,7 @@ void PolicyCheck::check(Chunk& chunk, const lookup::NextHopView& next_hops,
   check<Source>(chunk.v6, chunk, next_hops, protect);
 }
 
-void PolicyCheck::forwarded(Chunk& chunk, const TableViews& tables, bool rules,
+void PolicyCheck::forwarded(Chunk& chunk, const TableViews& tables, const RuleTables* rules,
                             EspBatch& protect) noexcept {
   if (chunk.refused_count > 0) [[unlikely]]
     punt_check_.check(chunk, tables, rules);

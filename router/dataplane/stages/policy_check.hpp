@@ -19,8 +19,9 @@ class PolicyCheck {
  public:
   explicit PolicyCheck(const EspState& state) : state_(state), punt_check_(state) {}
 
-  // Makes the batch `protect` of packets that are to be ESP. `rules`: Linux has policy rules.
-  void forwarded(Chunk& chunk, const TableViews& tables, bool rules, EspBatch& protect) noexcept;
+  // Makes the batch `protect` of packets that are to be ESP. `rules`: null, or Linux's.
+  void forwarded(Chunk& chunk, const TableViews& tables, const RuleTables* rules,
+                 EspBatch& protect) noexcept;
   // Of packets that Linux sends: only the outbound policies; IKE and what keeps a link alive go by
   // them.
   void from_linux(Chunk& chunk, const TableViews& tables, EspBatch& protect) noexcept;

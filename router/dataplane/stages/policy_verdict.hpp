@@ -42,21 +42,6 @@ inline Goes goes(const lookup::NextHopRecord& record) noexcept {
   }
 }
 
-// Of one packet, off the fast path.
-inline const lookup::NextHopRecord& record_of(const TableViews& tables, lookup::Family family,
-                                              const uint8_t* address) noexcept {
-  lookup::GroupId group;
-  if (family == lookup::Family::kIpv4) {
-    const uint32_t host_order = load32_be(address);
-    lookup_batch(tables.fib4, &host_order, &group, 1);
-  } else {
-    lookup::Ipv6Address whole;
-    std::memcpy(&whole, address, sizeof whole);
-    lookup_batch(tables.fib6, &whole, &group, 1);
-  }
-  return tables.next_hops.record(group);
-}
-
 // What came in against the policy for it (RFC 4301 §5.2, steps 4 and 5). `exempt`: it may come
 // without protection. Policies without room do not keep IKE out: it makes room.
 inline Reason match_inbound(const esp::Policy* policy, const esp::Sa* sa, bool exempt) noexcept {

@@ -3,6 +3,7 @@
 #include "router/dataplane/stages/esp_parse.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
@@ -20,7 +21,8 @@ bool to_this_link(Family family, const uint8_t* to) noexcept {
 
 }  // namespace
 
-Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables, bool rules) const noexcept {
+Reason PuntCheck::check(const Refused& refused, const VrfTables& tables) const noexcept {
+  rte_mbuf* const packet = refused.packet;
   const esp::Sa* const sa = state_.mark.take(packet);
   const FramedIp frame = find_ip(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
   if (frame.ip == nullptr || frame.damaged) return Reason::kNone;  // not IP, or Linux drops it
@@ -28,7 +30,7 @@ Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables, bool rules) 
   const OnePacket one(state_.tables, key, state_.counts);
   const uint8_t* const to = key.destination.bytes.data();
   const bool group = to_group(frame.family, to), link = to_this_link(frame.family, to);
-  const auto& record = record_of(tables, frame.family, to);
+  const auto& record = tables.record(refused.interface, frame.family, to);
   const Goes way = link ? Goes::kOwn : group ? Goes::kRejected : goes(record);
   if ((group || way == Goes::kOwn) && keeps_link_alive(frame.family, frame.ip, frame.bytes))
     return Reason::kNone;
@@ -42,17 +44,18 @@ Reason PuntCheck::check(rte_mbuf* packet, const TableViews& tables, bool rules) 
   // ESP that came in no way that an SA of ours takes: Linux has the keys, but not our window.
   if (way == Goes::kOwn) return esp_parse::reason_without_sa(key, frame.ip, frame.bytes);
   // Of several next hops Linux may choose one that it alone has.
-  const bool unseen = rules || way == Goes::kByLinux || way == Goes::kNoRoute ||
-                      record.kind == lookup::RecordKind::kMultipath;
+  const bool goes_on = refused.reason != Reason::kTtlExpired;  // by Linux, perhaps
+  const bool unseen = (goes_on && !tables.all_main()) || way == Goes::kByLinux ||
+                      way == Goes::kNoRoute || record.kind == lookup::RecordKind::kMultipath;
   return unseen ? one.out_in_clear(record.if_id) : Reason::kNone;
 }
 
-void PuntCheck::check(Chunk& chunk, const TableViews& tables, bool rules) const noexcept {
+void PuntCheck::check(Chunk& chunk, const TableViews& tables,
+                      const RuleTables* rules) const noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
     if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
-    const bool goes_on = refused.reason != Reason::kTtlExpired;  // by Linux, perhaps
-    const Reason reason = check(refused.packet, tables, rules && goes_on);
+    const Reason reason = check(refused, VrfTables(tables, rules));
     if (reason != Reason::kNone) refused.reason = reason;
   }
 }

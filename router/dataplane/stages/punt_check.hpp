@@ -15,16 +15,19 @@
 
 namespace hecto::router {
 
+struct RuleTables;
+class VrfTables;
+
 class PuntCheck {
  public:
   explicit PuntCheck(const EspState& state) : state_(state) {}
 
   // Of all that is refused so far: what may not go to Linux is refused for that instead. `rules`:
-  // Linux has policy rules, and may send it another way than the tables say.
-  void check(Chunk& chunk, const TableViews& tables, bool rules) const noexcept;
+  // null, or Linux has policy rules, and may send it another way than the tables say.
+  void check(Chunk& chunk, const TableViews& tables, const RuleTables* rules) const noexcept;
 
  private:
-  Reason check(rte_mbuf* packet, const TableViews& tables, bool rules) const noexcept;
+  Reason check(const Refused& refused, const VrfTables& tables) const noexcept;
 
   EspState state_;
 };

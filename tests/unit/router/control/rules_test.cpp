@@ -72,8 +72,10 @@ TEST_F(RuleControlTest, WhatWorkersDoThemselvesIsNoWarning) {
   EXPECT_TRUE(control_.any());
   EXPECT_TRUE(control_.lines().empty());
   bed_->plane.ipsec = true;
-  EXPECT_EQ(control_.lines(),
-            Said{"policy rules: the outer packets of tunnels do not ask them: they go by main"});
+  EXPECT_EQ(
+      control_.lines(),
+      Said{"policy rules: the outer packets of tunnels do not ask them: they go by main, or by "
+           "their VRF's table"});
 }
 
 TEST_F(RuleControlTest, AnInterfaceThatComesIsFoundByItsName) {

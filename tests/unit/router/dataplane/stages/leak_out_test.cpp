@@ -14,7 +14,7 @@ class LeakOut : public TwoGateways {
   Reason linux_sends(const Frame& frame, bool by_policy = false) {
     left_.pipeline().use(left_.snapshot(), {});
     const FramedIp found = find_ip(frame.data(), static_cast<uint32_t>(frame.size()));
-    return left_.pipeline().check_linux(found, by_policy);
+    return left_.pipeline().check_linux(found, 0, by_policy);
   }
   static Frame own(const char* source = "10.1.0.254", const char* destination = "10.2.0.1",
                    uint16_t payload = 60) {

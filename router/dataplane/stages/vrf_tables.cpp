@@ -1,0 +1,56 @@
+#include "router/dataplane/stages/vrf_tables.hpp"
+
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "router/rib/rule_table.hpp"
+
+namespace hecto::router {
+
+using lookup::GroupId;
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+namespace {
+
+template <typename Address, typename Fib>
+GroupId group_of(InterfaceId interface, const Address& address, const Fib& main,
+                 const TableViews& tables, const RuleTables* all) noexcept {
+  GroupId group;
+  const auto* const rules = all == nullptr ? nullptr : all->of(address);
+  const bool further = rules != nullptr && interface != kNoInterface && tables.has_further();
+  const lookup::TableId table = further ? rules->vrf_table(interface) : lookup::TableId{0};
+  if (table == 0)
+    lookup_batch(main, &address, &group, 1);
+  else
+    lookup_batch(tables.further(address, table), &address, &group, 1);
+  return group;
+}
+
+}  // namespace
+
+GroupId VrfTables::group(InterfaceId interface, uint32_t host_order) const noexcept {
+  return group_of(interface, host_order, tables_.fib4, tables_, rules_);
+}
+
+GroupId VrfTables::group(InterfaceId interface, const lookup::Ipv6Address& address) const noexcept {
+  return group_of(interface, address, tables_.fib6, tables_, rules_);
+}
+
+const NextHopRecord& VrfTables::record(InterfaceId interface, lookup::Family family,
+                                       const uint8_t* address) const noexcept {
+  if (family == lookup::Family::kIpv4)
+    return tables_.next_hops.record(group(interface, load32_be(address)));
+  lookup::Ipv6Address whole;
+  std::memcpy(&whole, address, sizeof whole);
+  return tables_.next_hops.record(group(interface, whole));
+}
+
+InterfaceId VrfTables::way_out(const NextHopRecord& route, InterfaceId ingress) const noexcept {
+  if (route.if_id != 0) return kNoInterface;
+  const bool several = route.kind == RecordKind::kMultipath;
+  const NextHopRecord& first = several ? tables_.next_hops.member(route, 0) : route;
+  return first.kind == RecordKind::kForward ? InterfaceId{first.interface} : ingress;
+}
+
+}  // namespace hecto::router
