@@ -64,9 +64,9 @@ def run_peers(bed):
         config.write_text("hostname router\n" + "".join(
             OF_A_VRF.format(vrf=vrf, number=number, more="import vrf red" if vrf == "blue" else "")
             for vrf, number in PEERS.values()))
-        bed.guest.sh(["sh", "-c", "mkdir -p /run/frr && chown frr:frr /run/frr"])
+        bed.guest.sh(["sh", "-c", f"mkdir -p /run/frr && cp {config} /run/frr/ && chown -R frr:frr /run/frr"])
         for daemon in ("zebra", "bgpd"):
-            bed.guest.spawn(f"nsenter --net=/run/netns/hecto -- {FRR}/{daemon} -f {config} -P 0 "
+            bed.guest.spawn(f"nsenter --net=/run/netns/hecto -- {FRR}/{daemon} -f /run/frr/frr.conf -P 0 "
                             f"-i /run/frr/{daemon}.pid", f"/run/{daemon}.log")
             labs.wait_for(lambda: bed.guest.sh(["test", "-e", f"/run/frr/{daemon}.vty"], check=False) == "", 20,
                           f"{daemon} runs")
