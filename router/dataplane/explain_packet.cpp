@@ -251,7 +251,9 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
   if (snapshot.closed) answer.reason = Reason::kNotReady;
   answer.punts = info(answer.reason).punt &&
                  (answer.reason != Reason::kLinkLocal || ends_on_this_link(packet.mbuf(), tables));
-  if (!answer.punts || snapshot.linux_side) return answer;
+  // That is answered here (TooBigAnswers).
+  const bool told = answer.reason == Reason::kTooBig && (snapshot.features & kFeatureIpsec) == 0;
+  if (!answer.punts || snapshot.linux_side || told) return answer;
   answer.punts = false;
   answer.reason = Reason::kNoLinux;
   return answer;

@@ -23,6 +23,7 @@ namespace {
 constexpr unsigned kSampledChecksums = 1000, kBurstsASample = 64;
 // Of packets that go back by their interface, to Linux: one a second and source.
 constexpr uint32_t kRedirectPps = 1, kRedirectBurst = 0;
+constexpr uint32_t kTooBigOfASource = 50;  // answers a second
 
 template <typename Address>
 void count_ingress(const Lane<Address>& lane, const Snapshot& snapshot,
@@ -179,10 +180,19 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
 template <unsigned Features>
 inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
   // Not of what an SA has opened or sealed, nor of what Linux sends.
-  AnswerLimit* const redirects = (Features & kFeatureIpsec) != 0 ? nullptr : &redirects_;
+  constexpr bool kTells = (Features & kFeatureIpsec) == 0;
+  rewrite_lanes(chunk, kTells ? Telling{&redirects_, &too_big_} : Telling{});
+  if (kTells && !too_big_.empty()) [[unlikely]] {
+    chunk.v4.count = chunk.v6.count = 0;
+    too_big_.deliver(chunk, [](const rte_mbuf*, Ingress) { return true; });
+    rewrite_lanes(chunk, {});
+  }
+}
+
+[[gnu::always_inline]] inline void Pipeline::rewrite_lanes(Chunk& chunk, Telling telling) noexcept {
   const auto each = [&](auto& lane) {
     rewrite(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_, counters_.interfaces,
-            redirects);
+            telling);
   };
   each(chunk.v4);
   each(chunk.v6);
@@ -398,6 +408,7 @@ void Pipeline::use(const Snapshot& snapshot,
   transmitter_.use(&transmit);
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);
+  too_big_.use(snapshot, options_.tables, kTooBigOfASource);
   observer_.use(snapshot, options_.thread);
   transmitter_.follow(active_observer());
   unsigned features = snapshot.features;

@@ -37,6 +37,7 @@
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/spreader.hpp"
+#include "router/dataplane/stages/too_big_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -44,6 +45,7 @@ namespace hecto::router {
 class IpsecStages;
 class WorkerOffload;
 struct FramedIp;
+struct Telling;
 
 // Who owns what the stages refuse: a worker punts or frees it.
 class RefusedSink {
@@ -146,6 +148,8 @@ class Pipeline {
   template <unsigned Features>
   void run_after_encap(Chunk& chunk) noexcept;
 
+  void rewrite_lanes(Chunk& chunk, Telling telling) noexcept;
+
   void decap(Chunk& chunk, const PortView& port) noexcept;
   template <unsigned Features>
   void route(Chunk& chunk) noexcept;
@@ -171,6 +175,7 @@ class Pipeline {
   uint32_t bursts_watched_ = 0;                      // of kernel interfaces
   PipelineCounters counters_;
   AnswerLimit redirects_;
+  TooBigAnswers too_big_;
   Spreader spreader_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};

@@ -95,6 +95,9 @@ def plain(data):
         made[18:20] = made[24:26] = b"\0\0"
     if data[12:14] == b"\x86\xdd" and (is_reset(data) or len(data) > 54 and data[20] == 58 and data[54] in (1, 2, 3, 4, 129)):
         made[15:18] = bytes((made[15] & 0xF0, 0, 0))
+        # Of "too big" Linux quotes the hop limit before or behind its own count, by where the MTU is from.
+        if data[20] == 58 and data[54] == 2 and len(data) > 69:
+            made[56:58], made[69] = b"\0\0", 0
     return bytes(made)
 
 

@@ -4,7 +4,6 @@
 
 #include "router/dataplane/stages/esp_parse.hpp"
 #include "router/dataplane/stages/fragment.hpp"
-#include "router/dataplane/stages/icmp_too_big.hpp"
 #include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
@@ -28,16 +27,6 @@ const NextHopRecord& first_next_hop(const lookup::NextHopView& next_hops,
 uint32_t outer_mtu_of(const esp::Sa& sa, const NextHopRecord& next_hop, uint32_t now_s) noexcept {
   const uint32_t path_mtu = sa.path_mtu(now_s);
   return path_mtu == 0 ? next_hop.mtu : std::min<uint32_t>(next_hop.mtu, path_mtu);
-}
-
-// Where a message to a sender goes, in the VRF that its packet came in by.
-lookup::GroupId group_of_answer(const rte_mbuf* answer, Ingress ingress,
-                                const VrfTables& tables) noexcept {
-  const auto* ip = rte_pktmbuf_mtod_offset(answer, const uint8_t*, ingress.l2_length());
-  if (ip[0] >> 4 == 4) return tables.group(ingress.interface(), load32_be(ip + 16));
-  lookup::Ipv6Address to;
-  std::memcpy(&to, ip + 24, sizeof to);
-  return tables.group(ingress.interface(), to);
 }
 
 // To a packet of our own that keeps its header, for rewrite takes one.
@@ -73,8 +62,7 @@ void Encap::run_from_linux(Chunk& chunk, const TableViews& tables, const Snapsho
 
 void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                     PacketSource source, Observer* observer) noexcept {
-  answer_limit_.configure(rte_get_tsc_hz(),
-                          snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)]);
+  answers_.use(snapshot, tables, kAnswersOfASource);
   const VrfTables by_vrf(tables, snapshot.rules.get());
   if (by_vrf.all_main()) [[likely]]
     look_up_tunnel_ends(tables);
@@ -82,7 +70,7 @@ void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snap
     look_up_tunnel_ends(by_vrf, source);
   unsigned kept = 0;
   for (unsigned i = 0; i < batch_.count; ++i) {
-    if (!prepare_one(i, chunk, by_vrf, snapshot, source)) continue;
+    if (!prepare_one(i, chunk, by_vrf, source)) continue;
     // Not onto itself: a copy would wait for the small stores that it was made of.
     if (kept != i) [[unlikely]] {
       batch_.packets[kept] = batch_.packets[i];
@@ -189,7 +177,7 @@ Encap::Fit Encap::fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept
 }
 
 // Whether the packet can be protected now; else it has been refused or answered.
-bool Encap::prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const Snapshot& snapshot,
+bool Encap::prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables,
                         PacketSource source) noexcept {
   const esp::Packet& p = batch_.packets[i];
   rte_mbuf* packet = batch_.frames[i].packet;
@@ -208,8 +196,8 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const
   }
   const uint32_t outer_mtu = outer_mtu_of(*p.sa, next_hop, state_.now_s());
   if (p.sa->outer_bytes(p.bytes) > outer_mtu) [[unlikely]] {
-    if (!cut_or_answer(i, outer_mtu, chunk, tables, snapshot)) return false;
-    return prepare_one(i, chunk, tables, snapshot, source);
+    if (!cut_or_answer(i, outer_mtu, chunk)) return false;
+    return prepare_one(i, chunk, tables, source);
   }
   if (hops && v4)
     rewrite_detail::decrement_ttl(chunk.v4, p.ip);
@@ -221,30 +209,13 @@ bool Encap::prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const
 }
 
 // A packet that does not fit. True: it has been cut, and what is left of it may go on.
-bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk, const VrfTables& tables,
-                          const Snapshot& snapshot) noexcept {
+bool Encap::cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk) noexcept {
   const Fit fit = fit_of(batch_.packets[i], outer_mtu);
   if (fit.may_be_cut && fit.mtu >= kLeastCutMtu && fragment(i, fit.mtu, chunk)) return true;
   const EspFrame& frame = batch_.frames[i];
-  if (fit.may_be_cut)
+  if (fit.may_be_cut || !answers_.add(frame.packet, frame.ingress, fit.mtu))
     chunk.refuse(frame.packet, Reason::kTunnelTooBig, frame.ingress.interface());
-  else
-    answer_too_big(i, fit.mtu, chunk, tables, snapshot);
   return false;
-}
-
-// The packet becomes the message to its sender, or is refused.
-void Encap::answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const VrfTables& tables,
-                           const Snapshot& snapshot) noexcept {
-  rte_mbuf* packet = batch_.frames[i].packet;
-  const Ingress ingress = batch_.frames[i].ingress;
-  const bool v4 = batch_.packets[i].ip[0] >> 4 == 4;
-  if (answer_limit_.take(batch_.packets[i].ip, ingress.interface(), rte_rdtsc()) &&
-      (v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),
-                                           snapshot.interfaces[ingress.interface()]))
-    answers_[answer_count_++] = {packet, ingress, group_of_answer(packet, ingress, tables)};
-  else
-    chunk.refuse(packet, Reason::kTunnelTooBig, ingress.interface());
 }
 
 // An IPv4 packet that may be cut: it becomes its own first fragment, those behind it go to the end
@@ -253,7 +224,7 @@ bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
   constexpr unsigned kMostForTunnel = 8;
   const Ingress ingress = batch_.frames[i].ingress;
   const unsigned used =
-      batch_.count + chunk.v4.count + chunk.v6.count + chunk.refused_count + answer_count_;
+      batch_.count + chunk.v4.count + chunk.v6.count + chunk.refused_count + answers_.count();
   rte_mbuf* fragments[kMostForTunnel];
   const unsigned room = used >= kChunkSize ? 0 : std::min(kMostForTunnel, kChunkSize - used);
   rte_mbuf* packet = batch_.frames[i].packet;
@@ -347,32 +318,19 @@ void Encap::deliver_encrypted(std::span<esp::Work> work, const EspFrame* frames,
   for (size_t i = 0; i < work.size(); ++i) deliver(*work[i].packet, frames[i], chunk);
 }
 
-// Answers to senders inside: packets of our own. One that a policy would protect or drop is not sent:
-// its sender is behind a tunnel itself.
+// Answers to senders inside. One that a policy would protect or drop is not sent: its sender is behind
+// a tunnel itself.
 void Encap::deliver_answers(Chunk& chunk) noexcept {
-  for (unsigned i = 0; i < answer_count_; ++i) {
-    rte_mbuf* packet = answers_[i].packet;
-    const unsigned l2 = answers_[i].ingress.l2_length();
+  answers_.deliver(chunk, [&](rte_mbuf* packet, Ingress ingress) {
+    const unsigned l2 = ingress.l2_length();
     const auto* ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
-    const bool v4 = ip[0] >> 4 == 4;
-    const esp::FlowKey key =
-        esp::flow_key(v4 ? Family::kIpv4 : Family::kIpv6, ip, packet->data_len - l2);
+    const Family family = ip[0] >> 4 == 4 ? Family::kIpv4 : Family::kIpv6;
+    const esp::FlowKey key = esp::flow_key(family, ip, packet->data_len - l2);
     const esp::Policy* policy = state_.tables.out->find(key, 0);
-    if (policy != nullptr && policy->action != PolicyAction::kBypass) {
-      chunk.refuse(packet, Reason::kTunnelTooBig, answers_[i].ingress.interface());
-      continue;
-    }
-    const auto put = [&](auto& lane) {
-      lane.packets[lane.count] = packet;
-      lane.groups[lane.count] = answers_[i].group;
-      lane.ingress[lane.count++] = answers_[i].ingress;
-    };
-    if (v4)
-      put(chunk.v4);
-    else
-      put(chunk.v6);
-  }
-  answer_count_ = 0;
+    if (policy == nullptr || policy->action == PolicyAction::kBypass) return true;
+    chunk.refuse(packet, Reason::kTunnelTooBig, ingress.interface());
+    return false;
+  });
 }
 
 }  // namespace hecto::router

@@ -15,9 +15,9 @@
 
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
-#include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/esp_state.hpp"
 #include "router/dataplane/stages/inline_crypto.hpp"
+#include "router/dataplane/stages/too_big_answers.hpp"
 
 namespace hecto::router {
 
@@ -67,21 +67,18 @@ class Encap {
                                         const lookup::NextHopRecord& route) noexcept;
 
  private:
-  static constexpr uint8_t kOuterHops = 65;  // rewrite takes one
+  static constexpr uint8_t kOuterHops = 65;          // rewrite takes one
+  static constexpr uint32_t kAnswersOfASource = 10;  // a second
 
   void prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                PacketSource source, Observer* observer) noexcept;
   void look_up_tunnel_ends(const TableViews& tables) noexcept;
   void look_up_tunnel_ends(const VrfTables& tables, PacketSource source) noexcept;
-  bool prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, const Snapshot& snapshot,
-                   PacketSource source) noexcept;
+  bool prepare_one(unsigned i, Chunk& chunk, const VrfTables& tables, PacketSource source) noexcept;
   Reason reason_without_next_hop(unsigned i, const lookup::NextHopRecord& next_hop,
                                  const VrfTables& tables, PacketSource source) const noexcept;
   static Fit fit_of(const esp::Packet& packet, uint32_t outer_mtu) noexcept;
-  bool cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk, const VrfTables& tables,
-                     const Snapshot& snapshot) noexcept;
-  void answer_too_big(unsigned i, uint32_t mtu, Chunk& chunk, const VrfTables& tables,
-                      const Snapshot& snapshot) noexcept;
+  bool cut_or_answer(unsigned i, uint32_t outer_mtu, Chunk& chunk) noexcept;
   bool fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept;
   void run_here(Chunk& chunk, Observer* observer) noexcept;
   bool start_beside_device(Chunk& chunk, Observer* observer) noexcept;
@@ -94,15 +91,7 @@ class Encap {
   EspDirection* device_;
   InlineEncrypt inline_encrypt_{state_};
   EspBatch batch_;
-  // Packet-too-big messages to senders inside, which wait for the end of the batch.
-  struct Answer {
-    rte_mbuf* packet;
-    Ingress ingress;
-    lookup::GroupId group;
-  };
-  unsigned answer_count_ = 0;
-  Answer answers_[kChunkSize];
-  AnswerLimit answer_limit_;
+  TooBigAnswers answers_;  // to senders inside
   std::atomic<uint64_t> fragments_made_{0};
 };
 

@@ -54,7 +54,7 @@ bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   const uint32_t total = packet->data_len - l2_length;
   std::memset(ip, 0, kIpv4Bytes + kIcmpBytes);
   ip[0] = 0x45;
-  ip[1] = 0xc0;  // internetwork control (RFC 1812 §4.3.2.5)
+  ip[1] = 0xc0 | (old[1] & 0x1e);  // internetwork control (RFC 1812 §4.3.2.5), and as Linux does
   store16_be(ip + 2, total);
   ip[8] = kHopLimit;
   ip[9] = kIcmp;

@@ -1,5 +1,6 @@
-// "Packet too big" to the sender of a packet that does not fit a tunnel: ICMP type 3 code 4 with
-// the MTU (RFC 792, RFC 1191), ICMPv6 type 2 (RFC 4443 §3.2), made of the packet itself.
+// "Packet too big" to the sender of a packet that does not fit its egress interface or its tunnel:
+// ICMP type 3 code 4 with the MTU (RFC 792, RFC 1191), ICMPv6 type 2 (RFC 4443 §3.2), made of the
+// packet itself.
 #pragma once
 
 #include "router/dataplane/core/dpdk.hpp"

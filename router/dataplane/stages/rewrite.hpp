@@ -12,9 +12,16 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/flow.hpp"
+#include "router/dataplane/stages/too_big_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
+
+// What senders are told. Null: of a better first hop, or of an MTU, nobody is told here.
+struct Telling {
+  AnswerLimit* redirects = nullptr;
+  TooBigAnswers* too_big = nullptr;
+};
 
 namespace rewrite_detail {
 
@@ -106,14 +113,14 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
   }
 }
 
-// What all packets of a call share. `redirects`: null where nobody is told.
+// What all packets of a call share.
 struct Rewriting {
   Chunk& chunk;
   const lookup::NextHopView& next_hops;
   Transmitter& transmitter;
   const Snapshot& snapshot;
   std::array<InterfaceCounters, kMaxInterfaces>& interfaces;
-  AnswerLimit* redirects;
+  Telling telling;
 };
 
 template <typename Address>
@@ -133,6 +140,17 @@ template <typename Address>
                                             const lookup::NextHopRecord& record,
                                             const Rewriting& with) noexcept;
 
+// What does not fit. False: it is as it was, and Linux's.
+template <typename Address>
+[[gnu::noinline]] bool cut_or_answer(Lane<Address>& lane, unsigned i,
+                                     const lookup::NextHopRecord& record,
+                                     const Rewriting& with) noexcept {
+  if constexpr (sizeof(Address) == 4)
+    if (forward_in_fragments(lane, i, record, with)) return true;
+  return with.telling.too_big != nullptr &&
+         with.telling.too_big->add(lane.packets[i], lane.ingress[i], record.mtu);
+}
+
 // Any packet.
 template <typename Address>
 inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) noexcept {
@@ -149,10 +167,10 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
     return;
   }
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
-    const Reason reason = hold_back<Address>(ip, bytes, *record, with.snapshot, with.redirects);
+    const Reason reason =
+        hold_back<Address>(ip, bytes, *record, with.snapshot, with.telling.redirects);
     if (reason != Reason::kNone) {
-      if constexpr (sizeof(Address) == 4)
-        if (reason == Reason::kTooBig && forward_in_fragments(lane, i, *record, with)) return;
+      if (reason == Reason::kTooBig && cut_or_answer(lane, i, *record, with)) return;
       with.chunk.refuse(packet, reason, interface);
       return;
     }
@@ -184,7 +202,8 @@ template <typename Address>
 template <typename Address>
 bool tells(const Lane<Address>& lane, const Rewriting& with) noexcept {
   const InterfaceView& view = with.snapshot.interfaces[lane.ingress[0].interface()];
-  return with.redirects != nullptr && (sizeof(Address) == 4 ? view.redirects4 : view.redirects6);
+  return with.telling.redirects != nullptr &&
+         (sizeof(Address) == 4 ? view.redirects4 : view.redirects6);
 }
 
 // A lane that came in untagged by one interface: what leaves untagged, whole and in one segment is
@@ -226,15 +245,14 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
 
 }  // namespace rewrite_detail
 
-// `redirects`: null where nobody is told.
 template <typename Address>
 inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
                     Transmitter& transmitter, const Snapshot& snapshot,
                     std::array<InterfaceCounters, kMaxInterfaces>& interfaces,
-                    AnswerLimit* redirects) noexcept {
+                    Telling telling) noexcept {
   using namespace rewrite_detail;
   if (lane.count == 0) return;
-  const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, redirects};
+  const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, telling};
   if (lane.ingress[0].l2_length() == kEthernetBytes && lane.of_one_ingress()) [[likely]] {
     tells(lane, with) ? rewrite_plain<true>(lane, with) : rewrite_plain<false>(lane, with);
     return;

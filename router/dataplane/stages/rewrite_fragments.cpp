@@ -22,7 +22,7 @@ bool forward_in_fragments(Lane4& lane, unsigned i, const lookup::NextHopRecord& 
     return true;
   };
   if (record.interface == ingress.interface() &&
-      is_told<uint32_t>(ip, record, with.snapshot, with.redirects))
+      is_told<uint32_t>(ip, record, with.snapshot, with.telling.redirects))
     return refuse(Reason::kRedirect);
   if (ends_beyond_datagram(ip, bytes)) return refuse(Reason::kBadFragment);
 

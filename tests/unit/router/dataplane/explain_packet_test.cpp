@@ -83,7 +83,9 @@ class ExplainPacketTest : public TwoGateways {
         const uint8_t protocol = frame[outer4 ? kProtocol4 : kProtocol6];
         seen.protected_by_sa = protocol == kEsp;
         // Its sender is told in its place, as often as answers may be.
-        if (protocol == kIcmp || protocol == kIcmp6) seen.reason = Reason::kTunnelTooBig;
+        const bool ipsec = (left_.snapshot().features & kFeatureIpsec) != 0;
+        if (protocol == kIcmp || protocol == kIcmp6)
+          seen.reason = ipsec ? Reason::kTunnelTooBig : Reason::kTooBig;
         ++seen.packets;
         rte_pktmbuf_free(each);
       }

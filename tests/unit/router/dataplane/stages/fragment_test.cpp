@@ -82,7 +82,7 @@ class Fragments : public testing::Test {
     chunk_->v4.groups[0] = 1;
     chunk_->v4.ingress[0] = {0, l2_length};
     rewrite(chunk_->v4, *chunk_, {slots_.data(), records_.data(), nullptr}, *transmitter_,
-            snapshot_, *interfaces_, redirects_.get());
+            snapshot_, *interfaces_, {redirects_.get()});
     transmitter_->flush_all();
     std::vector<Frame> sent;
     for (void* each = nullptr; rte_ring_dequeue(paths_[kPort].handoff, &each) == 0;) {
@@ -290,7 +290,7 @@ TEST_F(Fragments, AFloodTakesNoMoreOfThePoolThanTheQueueHolds) {
     chunk_->v4.groups[0] = 1;
     chunk_->v4.ingress[0] = {0, kEthernetBytes};
     rewrite(chunk_->v4, *chunk_, {slots_.data(), records_.data(), nullptr}, *transmitter_,
-            snapshot_, *interfaces_, nullptr);
+            snapshot_, *interfaces_, {});
     ASSERT_EQ(chunk_->refused_count, 0u);
   }
   transmitter_->flush_all();

@@ -65,7 +65,7 @@ class RewriteTest : public testing::Test {
     chunk_->v4.groups[0] = group;
     chunk_->v4.ingress[0] = {0, l2_length};
     rewrite(chunk_->v4, *chunk_, next_hops_.view(), *transmitter_, snapshot_, *interfaces_,
-            redirects_.get());
+            {redirects_.get()});
     return m;
   }
   Reason refused() const {
@@ -206,11 +206,11 @@ class RewriteLanes : public RewriteTest {
     }
     const lookup::NextHopView hops = next_hops_.view();
     if (at_once)
-      rewrite(lane, *chunk_, hops, *transmitter_, snapshot_, *interfaces_, redirects_.get());
+      rewrite(lane, *chunk_, hops, *transmitter_, snapshot_, *interfaces_, {redirects_.get()});
     else
       for (unsigned i = 0; i < lane.count; ++i)
         rewrite_detail::rewrite_one(
-            lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, redirects_.get()});
+            lane, i, {*chunk_, hops, *transmitter_, snapshot_, *interfaces_, {redirects_.get()}});
     Outcome out;
     transmitter_->flush_all();
     for (unsigned port = 0; port < kPorts; ++port)

@@ -1,0 +1,44 @@
+#include "router/dataplane/stages/too_big_answers.hpp"
+
+#include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
+
+namespace hecto::router {
+
+using lookup::RecordKind;
+
+void TooBigAnswers::use(const Snapshot& snapshot, const TableViews& tables,
+                        uint32_t source_pps) noexcept {
+  snapshot_ = &snapshot;
+  tables_ = &tables;
+  const uint32_t all_pps = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
+  limit_.configure(rte_get_tsc_hz(), all_pps, source_pps, 2 * source_pps);
+}
+
+// A sender whose neighbor entry is not there yet is Linux's to answer, which can ask for it.
+bool TooBigAnswers::add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcept {
+  const auto* const ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, ingress.l2_length());
+  const InterfaceId interface = ingress.interface();
+  const bool v4 = ip[0] >> 4 == 4;
+  if (count_ == kChunkSize || interface >= kMaxInterfaces) return false;
+  const VrfTables tables(*tables_, snapshot_->rules.get());
+  lookup::GroupId group;
+  if (v4) {
+    group = tables.group(interface, load32_be(ip + 12));
+  } else {
+    lookup::Ipv6Address source;
+    std::memcpy(&source, ip + 8, sizeof source);
+    group = tables.group(interface, source);
+  }
+  const RecordKind kind = tables.all().next_hops.record(group).kind;
+  if (kind != RecordKind::kForward && kind != RecordKind::kMultipath) return false;
+  if (!limit_.take(ip, interface, rte_rdtsc())) return false;
+  const InterfaceView& view = snapshot_->interfaces[interface];
+  if (!(v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(),
+                                            static_cast<uint16_t>(mtu), view))
+    return false;
+  answers_[count_++] = {packet, ingress, group, v4};
+  return true;
+}
+
+}  // namespace hecto::router

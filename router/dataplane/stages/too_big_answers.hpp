@@ -1,0 +1,56 @@
+// "Packet too big" to senders (icmp_too_big.hpp), with bounds for each source, for each interface and
+// in all: what does not fit becomes the answer, and waits for the end of its chunk. Of one thread.
+#pragma once
+
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/stages/answer_limit.hpp"
+
+namespace hecto::router {
+
+class TooBigAnswers {
+ public:
+  // For the chunks that come now. `source_pps`: of one source; all of them have punt.too_big.
+  void use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps) noexcept;
+  // The packet becomes the answer. False, and it is as it was: there is to be none, its sender has
+  // had enough of them, or the way to it is not known here.
+  bool add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcept;
+  bool empty() const noexcept { return count_ == 0; }
+  unsigned count() const noexcept { return count_; }
+  // To the lanes, looked up: send(packet, ingress) says whether it goes, else it is the caller's.
+  template <typename Send>
+  void deliver(Chunk& chunk, Send&& send) noexcept {
+    for (unsigned i = 0; i < count_; ++i) {
+      const Answer& answer = answers_[i];
+      if (!send(answer.packet, answer.ingress)) continue;
+      if (answer.ipv4)
+        put(chunk.v4, answer);
+      else
+        put(chunk.v6, answer);
+    }
+    count_ = 0;
+  }
+
+ private:
+  struct Answer {
+    rte_mbuf* packet;
+    Ingress ingress;
+    lookup::GroupId group;
+    bool ipv4;
+  };
+  template <typename Address>
+  static void put(Lane<Address>& lane, const Answer& answer) noexcept {
+    lane.packets[lane.count] = answer.packet;
+    lane.groups[lane.count] = answer.group;
+    lane.ingress[lane.count++] = answer.ingress;
+  }
+
+  const Snapshot* snapshot_ = nullptr;
+  const TableViews* tables_ = nullptr;
+  AnswerLimit limit_;
+  unsigned count_ = 0;
+  Answer answers_[kChunkSize];
+};
+
+}  // namespace hecto::router
