@@ -1,5 +1,7 @@
 #include "base/net.hpp"
 
+#include <cstdio>
+
 namespace hecto {
 namespace {
 
@@ -45,6 +47,12 @@ std::optional<MacAddress> parse_mac_address(std::string_view text) {
     mac[i] = static_cast<uint8_t>(high << 4 | low);
   }
   return mac;
+}
+
+std::string to_string(Spi spi) {
+  char text[sizeof "0x00001000"];
+  std::snprintf(text, sizeof text, "0x%08x", spi.value());
+  return text;
 }
 
 std::string_view to_string(RouteOrigin origin) noexcept {

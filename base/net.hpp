@@ -23,6 +23,7 @@ using QueueId = Id<struct QueueKind, uint16_t>;  // of a port: to receive from, 
 using InterfaceId = Id<struct InterfaceKind, uint16_t>;
 inline constexpr InterfaceId kNoInterface = 0xffff;
 using Spi = Id<struct SpiKind, uint32_t>;  // RFC 4301 §4.1; host order
+std::string to_string(Spi spi);            // 0x00001000
 
 // Who said so. Lower wins among routes of one prefix when the metrics are equal; the kernel's
 // local table comes before everything, as in Linux.

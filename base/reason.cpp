@@ -86,7 +86,7 @@ const ReasonInfo& info(Reason reason) noexcept {
   return kInfo[static_cast<size_t>(reason)];
 }
 
-std::string_view name(Stage stage) noexcept {
+std::string_view to_string(Stage stage) noexcept {
   return kStages[static_cast<size_t>(stage)];
 }
 

@@ -104,7 +104,7 @@ struct ReasonInfo {
 };
 
 const ReasonInfo& info(Reason reason) noexcept;
-std::string_view name(Stage stage) noexcept;
+std::string_view to_string(Stage stage) noexcept;
 // kNone when there is no such name.
 Reason reason_by_name(std::string_view name) noexcept;
 

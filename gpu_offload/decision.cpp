@@ -12,6 +12,11 @@ constexpr double kSameLoad = 0.2;
 
 }  // namespace
 
+const char* to_string(Mode mode) noexcept {
+  constexpr const char* kModes[] = {"auto", "never", "always"};
+  return kModes[static_cast<size_t>(mode)];
+}
+
 const char* to_string(Why why) noexcept {
   switch (why) {
     case Why::kConfigured:

@@ -34,6 +34,7 @@ enum class Why : uint8_t {
   kCosts,     // the worker's time decides
 };
 const char* to_string(Why why) noexcept;
+const char* to_string(Mode mode) noexcept;
 
 struct DecisionOptions {
   Mode mode = Mode::kAuto;

@@ -16,8 +16,8 @@ constexpr uint64_t kMostSeconds = 1'000'000'000;
 std::string address_text(const lookup::IpAddress& address) {
   return quoted(address.to_string());
 }
-std::string spi_text(Spi spi) {
-  return spi == 0 ? std::string() : fmt::format("{:#010x}", spi.value());
+std::string spi_or_empty(Spi spi) {
+  return spi == 0 ? std::string() : to_string(spi);
 }
 
 // clang-format off
@@ -49,7 +49,7 @@ constexpr Key<IpsecSaConfig> kSas[] = {
       .printed([](const IpsecSaConfig& sa) { return address_text(sa.destination); }),
   structure<IpsecSaConfig>("spi", "integer", "none", {0x100, kMost32, "0x100 to 0xffffffff"}, kReload,
       "With the destination, what packets name the SA by.")
-      .printed([](const IpsecSaConfig& sa) { return fmt::format("{:#010x}", sa.spi.value()); }),
+      .printed([](const IpsecSaConfig& sa) { return to_string(sa.spi); }),
   word<&IpsecSaConfig::mode>("mode", kReload,
       "Whether whole packets or their payloads are protected."),
   integer<&IpsecSaConfig::reqid>("reqid", {0, kMost32}, kReload,
@@ -172,7 +172,7 @@ constexpr Key<IpsecTemplateConfig> kTemplates[] = {
   integer<&IpsecTemplateConfig::reqid>("reqid", {0, kMost32}, kReload, "Its reqid; 0: any."),
   structure<IpsecTemplateConfig>("spi", "integer", "any", {0x100, kMost32, "0x100 to 0xffffffff"},
       kReload, "Its SPI.")
-      .printed([](const IpsecTemplateConfig& t) { return spi_text(t.spi); }),
+      .printed([](const IpsecTemplateConfig& t) { return spi_or_empty(t.spi); }),
   word<&IpsecTemplateConfig::mode>("mode", kReload, "Its mode."),
   boolean<&IpsecTemplateConfig::optional>("optional", kReload,
       "Packets may also come in without.").if_changed(),

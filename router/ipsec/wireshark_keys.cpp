@@ -67,16 +67,16 @@ void append_hex(std::span<const uint8_t> key, SecretBytes& out) {
 void append_esp_sa(const SaState& sa, const esp::Keys& keys, SecretBytes& out) {
   const std::string_view cipher = cipher_name(sa.transform);
   if (cipher.empty()) {
-    append(fmt::format("# {} {:#010x}: Wireshark does not know {}\n", sa.id.destination.to_string(),
-                       sa.id.spi.value(), to_string(sa.transform)),
+    append(fmt::format("# {} {}: Wireshark does not know {}\n", sa.id.destination.to_string(),
+                       to_string(sa.id.spi), to_string(sa.transform)),
            out);
     return;
   }
-  append(
-      fmt::format(R"("{}","{}","{}","{:#010x}","{}",")",
-                  sa.id.destination.family == Family::kIpv4 ? "IPv4" : "IPv6",
-                  sa.source.to_string(), sa.id.destination.to_string(), sa.id.spi.value(), cipher),
-      out);
+  append(fmt::format(R"("{}","{}","{}","{}","{}",")",
+                     sa.id.destination.family == Family::kIpv4 ? "IPv4" : "IPv6",
+                     sa.source.to_string(), sa.id.destination.to_string(), to_string(sa.id.spi),
+                     cipher),
+         out);
   append_hex({keys.cipher.data(), keys.cipher_bytes}, out);
   append(fmt::format(R"(","{}",")", integrity_name(sa.transform)), out);
   append_hex({keys.integrity.data(), keys.integrity_bytes}, out);

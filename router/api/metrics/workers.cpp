@@ -17,7 +17,7 @@ void write_reasons(MetricsWriter& out, const Totals& now) {
   out.family("hecto_dropped_packets");
   for (size_t i = 1; i < kReasonCount; ++i) {
     const ReasonInfo& reason = info(static_cast<Reason>(i));
-    out.add({reason.name, name(reason.stage), reason.punt ? "punt_limited" : "drop"},
+    out.add({reason.name, to_string(reason.stage), reason.punt ? "punt_limited" : "drop"},
             now.dropped[i]);
   }
   out.family("hecto_punted_packets");

@@ -16,10 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string spi_text(Spi spi) {
-  return fmt::format("{:#010x}", spi.value());
-}
-
 json limit(uint64_t value, uint64_t none) {
   return value == none ? json() : json(value);
 }
@@ -50,7 +46,7 @@ json sa_json(const SaView& sa, const PersistControl& persist) {
   const SaUsage& usage = sa.usage;
   return {{"source", sa.source.to_string()},
           {"destination", sa.id.destination.to_string()},
-          {"spi", spi_text(sa.id.spi)},
+          {"spi", to_string(sa.id.spi)},
           {"mode", to_string(sa.mode)},
           {"reqid", sa.reqid},
           {"if_id", sa.if_id},
@@ -97,7 +93,7 @@ json policy_json(const PolicyView& view, const PersistControl& persist) {
     protect = {{"source", wanted.source.to_string()},
                {"destination", wanted.destination.to_string()},
                {"reqid", wanted.reqid},
-               {"spi", wanted.spi == 0 ? json() : json(spi_text(wanted.spi))},
+               {"spi", wanted.spi == 0 ? json() : json(to_string(wanted.spi))},
                {"mode", to_string(wanted.mode)},
                {"optional", wanted.optional}};
   }
@@ -117,7 +113,7 @@ json policy_json(const PolicyView& view, const PersistControl& persist) {
       {"packets", view.packets},
       {"protect", protect},
       {"sa", view.sa ? json({{"destination", view.sa->destination.to_string()},
-                             {"spi", spi_text(view.sa->spi)}})
+                             {"spi", to_string(view.sa->spi)}})
                      : json()}};
 }
 

@@ -108,7 +108,7 @@ json show_tunnel(const PacketAnswer& packet, std::vector<std::string>& why) {
   why.push_back(
       fmt::format("as ESP to {} {} bytes become {} at most", tunnel.end.to_string(), tunnel.inner,
                   tunnel.path == 0 ? tunnel.next_hop : std::min(tunnel.path, tunnel.next_hop)));
-  return {{"spi", fmt::format("{:#010x}", packet.spi.value())},
+  return {{"spi", to_string(packet.spi)},
           {"end", tunnel.end.to_string()},
           {"next_hop_mtu", tunnel.next_hop},
           {"path_mtu", tunnel.path == 0 ? json() : json(tunnel.path)},

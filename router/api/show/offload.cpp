@@ -13,7 +13,7 @@ namespace {
 using gpu_offload::DeviceControl;
 using nlohmann::json;
 
-const char* phase_name(DeviceControl::Phase phase) {
+const char* to_string(DeviceControl::Phase phase) {
   switch (phase) {
     case DeviceControl::Phase::kReady:
       return "ready";
@@ -23,11 +23,6 @@ const char* phase_name(DeviceControl::Phase phase) {
       break;
   }
   return "stopped";
-}
-
-const char* mode_name(gpu_offload::Mode mode) {
-  constexpr const char* kModes[] = {"auto", "never", "always"};
-  return kModes[static_cast<size_t>(mode)];
 }
 
 json generation(const gpu_offload::TableMirror* table) {
@@ -42,7 +37,7 @@ json device_json(const Offload::Attached& attached) {
       {"name", control.device().name()},
       {"description", control.device().description()},
       {"socket", control.device().socket()},
-      {"state", phase_name(control.phase())},
+      {"state", to_string(control.phase())},
       {"cause", ready ? json() : json(gpu_offload::to_string(control.last_cause()))},
       {"stops", control.stops()},
       {"shader", attached.shader ? json({{"jobs", attached.shader->counters().jobs.get()},
@@ -63,7 +58,7 @@ json work_json(const Worker& worker, const Path& path) {
   return {{"worker", worker.options().id},
           {"cpu", worker.options().cpu},
           {"kind", gpu_offload::kJobKindNames[kind]},
-          {"mode", mode_name(e.mode)},
+          {"mode", to_string(e.mode)},
           {"side", e.side == gpu_offload::Side::kDevice ? "device" : "cpu"},
           {"why", gpu_offload::to_string(e.why)},
           {"pps", e.items_per_s},

@@ -140,11 +140,11 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
                        (packet.reason == Reason::kTooBig || packet.reason == Reason::kTunnelTooBig);
   if (packet.reason != Reason::kNone && packet.reason != of_route && !of_size)
     lines.push_back(fmt::format("refused at {}, whatever the route: {}, {}",
-                                name(info(packet.reason).stage), info(packet.reason).name,
+                                to_string(info(packet.reason).stage), info(packet.reason).name,
                                 info(packet.reason).description));
   if (packet.spi != 0)
     lines.push_back(
-        fmt::format("a policy protects it: it leaves as ESP, SPI {:#010x}", packet.spi.value()));
+        fmt::format("a policy protects it: it leaves as ESP, SPI {}", to_string(packet.spi)));
   if (packet.refusing > 0)
     lines.push_back(fmt::format("its flow decides: {} of {} buckets end as {}", packet.refusing,
                                 packet.buckets, info(packet.refused_by).name));
@@ -303,8 +303,8 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
                       : packet.punts ? "punt"
                                      : "drop"},
           {"reason", forwards ? json() : json(reason.name)},
-          {"stage", forwards ? json() : json(name(reason.stage))},
-          {"spi", packet.spi == 0 ? json() : json(fmt::format("{:#010x}", packet.spi.value()))},
+          {"stage", forwards ? json() : json(to_string(reason.stage))},
+          {"spi", packet.spi == 0 ? json() : json(to_string(packet.spi))},
           {"why", why},
           {"candidates", candidates},
           {"next_hop", next_hop}};

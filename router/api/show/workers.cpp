@@ -150,7 +150,7 @@ json show_drops(const ForwardingPlane& plane, const InterfaceTable& interfaces,
     if (now.dropped[i] > 0)
       drops.push_back({{"reason", reason.name},
                        {"kind", reason.punt ? "punt_limited" : "drop"},
-                       {"stage", name(reason.stage)},
+                       {"stage", to_string(reason.stage)},
                        {"packets", now.dropped[i]},
                        {"pps", sampler.rate(sampler.now().dropped[i], sampler.before().dropped[i])},
                        {"where", where(now.dropped_at[i], interfaces)},

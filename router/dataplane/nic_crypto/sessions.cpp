@@ -114,8 +114,8 @@ void NicSessions::end(Session& session, uint32_t occupied_s) {
   if (session.rule != nullptr) nic.port.rules.destroy(nic.port.id, session.rule);
   if (auto done = nic.security->destroy(session.live.session); !done)
     options_.log(LogLevel::kWarning,
-                 fmt::format("ipsec: port {}: its NIC keeps the session of SPI {:#010x}: {}",
-                             nic.port.name, session.slot.spi.value(), done.error().message));
+                 fmt::format("ipsec: port {}: its NIC keeps the session of SPI {}: {}",
+                             nic.port.name, to_string(session.slot.spi), done.error().message));
   --nic.sessions;
   if (occupied_s == 0)
     nic.occupied.erase(session.slot);

@@ -41,7 +41,7 @@ std::string comment_of(const CaptureRecord& record) {
   if (record.reason != Reason::kNone)
     return fmt::format("dropped, {}: {}", info(record.reason).name,
                        info(record.reason).description);
-  return record.spi == 0 ? std::string() : fmt::format("SPI {:#010x}", record.spi.value());
+  return record.spi == 0 ? std::string() : "SPI " + to_string(record.spi);
 }
 
 }  // namespace

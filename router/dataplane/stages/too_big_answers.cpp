@@ -34,8 +34,8 @@ bool TooBigAnswers::add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcep
   if (kind != RecordKind::kForward && kind != RecordKind::kMultipath) return false;
   if (!limit_.take(ip, interface, rte_rdtsc())) return false;
   const InterfaceView& view = snapshot_->interfaces[interface];
-  if (!(v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(),
-                                            static_cast<uint16_t>(mtu), view))
+  if (!(v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),
+                                            view))
     return false;
   answers_[count_++] = {packet, ingress, group, v4};
   return true;

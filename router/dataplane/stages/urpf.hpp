@@ -7,7 +7,7 @@
 //
 // Where there are policy rules they say by which table the way back goes.
 //
-// What came in by an SA has its sender vouched for, and has come by the tunnel, not by the wire that
+// What came in by an SA has its sender authenticated, and has come by the tunnel, not by the wire that
 // carried it: the policy of that tunnel says who may send there (RFC 4301 §5.2).
 #pragma once
 

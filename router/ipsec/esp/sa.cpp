@@ -112,7 +112,7 @@ Sa::~Sa() = default;  // operator delete wipes
 
 Result<std::unique_ptr<Sa>> Sa::create(const SaState& state, CryptoLibrary library) {
   const auto said = [&](const std::string& what) {
-    return fmt::format("SA {} {:#010x}: {}", state.id.destination.to_string(), state.id.spi.value(),
+    return fmt::format("SA {} {}: {}", state.id.destination.to_string(), to_string(state.id.spi),
                        what);
   };
   if (auto fits = check(state); !fits) return fail(said(fits.error().message));

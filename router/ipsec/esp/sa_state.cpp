@@ -5,7 +5,7 @@
 namespace hecto::router {
 
 std::string to_string(const SaId& id) {
-  return fmt::format("{} {:#010x}", id.destination.to_string(), id.spi.value());
+  return fmt::format("{} {}", id.destination.to_string(), to_string(id.spi));
 }
 
 }  // namespace hecto::router

@@ -102,9 +102,9 @@ XfrmDecoded XfrmMirror::deliver_sa(const Message& message) {
     events_.sa(std::move(state));
   } else if (decoded == XfrmDecoded::kUnsupported) {
     note(
-        fmt::format("IPsec SA {:#010x} to {}: {}: not supported, so packets that need it are "
+        fmt::format("IPsec SA {} to {}: {}: not supported, so packets that need it are "
                     "dropped",
-                    state.id.spi.value(), state.id.destination.to_string(), why_));
+                    to_string(state.id.spi), state.id.destination.to_string(), why_));
     events_.sa_removed(state.id);  // it may have been one that was
   }
   return decoded;

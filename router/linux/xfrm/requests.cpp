@@ -97,7 +97,7 @@ uint64_t ahead(const SaReport& usage, const SaProgress& known) {
 }
 
 std::string name_of(const SaId& id) {
-  return fmt::format("IPsec SA {:#010x} to {}", id.spi.value(), id.destination.to_string());
+  return fmt::format("IPsec SA {} to {}", to_string(id.spi), id.destination.to_string());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ TEST(Reasons, NamesAreTheirOwnAndLeadBack) {
     const auto reason = static_cast<Reason>(i);
     EXPECT_EQ(reason_by_name(info(reason).name), reason) << info(reason).name;
     EXPECT_FALSE(info(reason).description.empty()) << info(reason).name;
-    EXPECT_FALSE(name(info(reason).stage).empty());
+    EXPECT_FALSE(to_string(info(reason).stage).empty());
     EXPECT_EQ(info(reason).punt, info(reason).default_pps != 0) << info(reason).name;
   }
   EXPECT_EQ(reason_by_name("none"), Reason::kNone);
