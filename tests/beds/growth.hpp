@@ -22,6 +22,14 @@ double ms_of(Work& work) {
   return thread_ms() - start;
 }
 
+// Of so many tries.
+template <typename Work>
+double least_ms(unsigned tries, Work work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (unsigned i = 0; i < tries; ++i) least = std::min(least, ms_of(work));
+  return least;
+}
+
 struct Growth {
   double small_ms = std::numeric_limits<double>::infinity();  // the least of all tries
   double large_ms = small_ms;

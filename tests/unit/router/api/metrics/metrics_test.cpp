@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "router/api/show/show.hpp"
 #include "router/control/turn_times.hpp"
 #include "tests/beds/control.hpp"
+#include "tests/beds/growth.hpp"
 
 namespace hecto::router::test {
 namespace {
@@ -202,25 +204,24 @@ TEST_F(MetricsTest, TellsRoutesNeighborsAndControl) {
       << "no mirror, no sample";
 }
 
-// 5 ms of control for 1,000 series; a debugging build on a busy machine has its share.
-TEST_F(MetricsTest, AScrapeTakesControlLittleTime) {
+// A scrape is control's: its work grows with the series, not by their square.
+TEST_F(MetricsTest, AScrapeIsInProportionToItsSeries) {
   start(true);
-  for (unsigned i = 2; i < 100; ++i) bed->plane.worker_list.push_back({i, i, 0, {}, 0});
-  second([](Totals& t) { t.workers.resize(100); });
-  using Clock = std::chrono::steady_clock;
-  auto best = Clock::duration::max();
-  size_t series = 0;
-  for (int i = 0; i < 20; ++i) {
-    const auto begin = Clock::now();
-    const std::string text = scrape();
-    best = std::min(best, Clock::now() - begin);
-    series =
-        std::ranges::count(text, '\n') - 3 * metric_families().size();  // at most that many heads
-  }
-  EXPECT_GT(series, 1000u);
-  EXPECT_LT(best, std::chrono::milliseconds(5));
-  RecordProperty("microseconds",
-                 std::to_string(std::chrono::duration<double, std::micro>(best).count()));
+  unsigned workers = 2;
+  const auto with_workers = [&](unsigned count) {
+    for (; workers < count; ++workers)
+      bed->plane.worker_list.push_back({workers, workers, 0, {}, 0});
+    second([count](Totals& t) { t.workers.resize(count); });
+  };
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  with_workers(40);
+  const auto few = lines(scrape());
+  const double few_ms = least_ms(20, [&] { (void)scrape(); });
+  with_workers(400);
+  const auto many = lines(scrape());
+  const double many_ms = least_ms(20, [&] { (void)scrape(); });
+  EXPECT_GT(many, 4000);
+  EXPECT_LT(many_ms / few_ms, 4.0 * static_cast<double>(many) / static_cast<double>(few));
 }
 
 TEST(MetricsDocumentation, HasTheRowOfEveryFamilyAndNoOther) {
