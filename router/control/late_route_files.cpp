@@ -38,7 +38,7 @@ void leave_out_removed(const Parts& parts, const std::string& path, ReadRouteFil
 }  // namespace
 
 void LateRouteFiles::tick(const Parts& parts) {
-  if (state_ == State::kWanted) read(parts);
+  if (state_ == State::kWanted) return read(parts);
   if (reader_ && reader_->ended()) reader_.reset();
   if (state_ == State::kReading) {
     if (ReadRouteFiles* const files = reader_->take()) load(parts, *files);
