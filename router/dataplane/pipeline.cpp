@@ -408,7 +408,7 @@ void Pipeline::use(const Snapshot& snapshot,
   transmitter_.use(&transmit);
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);
-  too_big_.use(snapshot, options_.tables, kTooBigOfASource);
+  too_big_.use(snapshot, options_.tables, kTooBigOfASource, TooBigAnswers::Others::kLeft);
   observer_.use(snapshot, options_.thread);
   transmitter_.follow(active_observer());
   unsigned features = snapshot.features;

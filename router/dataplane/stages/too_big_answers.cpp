@@ -7,10 +7,11 @@ namespace hecto::router {
 
 using lookup::RecordKind;
 
-void TooBigAnswers::use(const Snapshot& snapshot, const TableViews& tables,
-                        uint32_t source_pps) noexcept {
+void TooBigAnswers::use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps,
+                        Others others) noexcept {
   snapshot_ = &snapshot;
   tables_ = &tables;
+  others_ = others;
   const uint32_t all_pps = snapshot.punt_pps[static_cast<size_t>(Reason::kTooBig)];
   limit_.configure(rte_get_tsc_hz(), all_pps, source_pps, 2 * source_pps);
 }
@@ -30,8 +31,10 @@ bool TooBigAnswers::add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcep
     std::memcpy(&source, ip + 8, sizeof source);
     group = tables.group(interface, source);
   }
-  const RecordKind kind = tables.all().next_hops.record(group).kind;
-  if (kind != RecordKind::kForward && kind != RecordKind::kMultipath) return false;
+  const lookup::NextHopRecord& back = tables.all().next_hops.record(group);
+  const bool one = back.kind == RecordKind::kForward;
+  if (!one && back.kind != RecordKind::kMultipath) return false;
+  if (others_ == Others::kLeft && !(one && back.interface == interface)) return false;
   if (!limit_.take(ip, interface, rte_rdtsc())) return false;
   const InterfaceView& view = snapshot_->interfaces[interface];
   if (!(v4 ? make_too_big4 : make_too_big6)(packet, ingress.l2_length(), static_cast<uint16_t>(mtu),

@@ -11,8 +11,12 @@ namespace hecto::router {
 
 class TooBigAnswers {
  public:
+  // Whom to leave to Linux, which knows the source address that its route wants: nobody, or those to
+  // whom the way back is another than the one that they came by.
+  enum class Others : uint8_t { kAnswered, kLeft };
   // For the chunks that come now. `source_pps`: of one source; all of them have punt.too_big.
-  void use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps) noexcept;
+  void use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps,
+           Others others) noexcept;
   // The packet becomes the answer. False, and it is as it was: there is to be none, its sender has
   // had enough of them, or the way to it is not known here.
   bool add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcept;
@@ -48,6 +52,7 @@ class TooBigAnswers {
 
   const Snapshot* snapshot_ = nullptr;
   const TableViews* tables_ = nullptr;
+  Others others_ = Others::kLeft;
   AnswerLimit limit_;
   unsigned count_ = 0;
   Answer answers_[kChunkSize];

@@ -90,6 +90,7 @@ TEST_F(TooBigAnswersTest, InOneChunkStandBesideWhatFits) {
 // What is not known here, or must not be answered by anybody: Linux decides.
 TEST_F(TooBigAnswersTest, LeaveToLinuxWhatTheyCannotSend) {
   expect_left_to_linux(big(Family::kIpv4, "10.1.0.77"));  // on-link, no neighbor entry yet
+  expect_left_to_linux(big(Family::kIpv4, "192.0.2.2"));  // the way back is by another interface
   Frame error = big(Family::kIpv4);
   error[kIp + 9] = 1;
   error[kIp + kIpv4Bytes] = 3;  // an ICMP error itself
