@@ -62,4 +62,16 @@ void DeviceControl::stop(Cause cause, uint64_t now_ns) {
   back_off_.failed(now_ns);
 }
 
+const char* to_string(DeviceControl::Phase phase) noexcept {
+  switch (phase) {
+    case DeviceControl::Phase::kReady:
+      return "ready";
+    case DeviceControl::Phase::kLoading:
+      return "loading";
+    case DeviceControl::Phase::kStopped:
+      break;
+  }
+  return "stopped";
+}
+
 }  // namespace hecto::gpu_offload

@@ -59,4 +59,6 @@ class DeviceControl {
   std::vector<const std::atomic<bool>*> users_;
 };
 
+const char* to_string(DeviceControl::Phase phase) noexcept;
+
 }  // namespace hecto::gpu_offload

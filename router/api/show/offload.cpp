@@ -13,18 +13,6 @@ namespace {
 using gpu_offload::DeviceControl;
 using nlohmann::json;
 
-const char* to_string(DeviceControl::Phase phase) {
-  switch (phase) {
-    case DeviceControl::Phase::kReady:
-      return "ready";
-    case DeviceControl::Phase::kLoading:
-      return "loading";
-    case DeviceControl::Phase::kStopped:
-      break;
-  }
-  return "stopped";
-}
-
 json generation(const gpu_offload::TableMirror* table) {
   return table == nullptr ? json() : json(table->generation());
 }

@@ -103,7 +103,7 @@ json packet_json(const TraceNames& names, uint32_t number,
   json reason;
   for (const TraceEvent* e : events) {
     steps.push_back(
-        {{"stage", name(e->stage)}, {"text", step_text(names, *e)}, {"cycles", nullptr}});
+        {{"stage", to_string(e->stage)}, {"text", step_text(names, *e)}, {"cycles", nullptr}});
     if (packet.empty()) packet = summarize(*e).text;  // received, or come out of a tunnel
     if (e->kind == TraceKind::kTransmitted) {
       outcome = "transmit";
