@@ -30,8 +30,10 @@ struct EspFrame {
   rte_mbuf* packet;
   Ingress ingress;
   lookup::GroupId group;  // encap: of the tunnel's end
-  lookup::GroupId route;  // encap: by which a packet of a port would go on
-  uint8_t l2[18];         // decap: the frame's own header
+  union {
+    lookup::GroupId route;  // encap: by which a packet of a port would go on
+    uint8_t l2[18];         // decap: the frame's own header
+  };
 };
 
 // One direction of one kind of transform.

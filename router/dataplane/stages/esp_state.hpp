@@ -36,8 +36,8 @@ struct EspBatch {
   alignas(64) esp::Packet packets[kChunkSize];
   alignas(64) EspFrame frames[kChunkSize];
 
-  // A packet in one segment, from its IP header on. `route`: of EspFrame.
-  void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa, lookup::GroupId route = {}) noexcept {
+  // A packet in one segment, from its IP header on.
+  void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
     constexpr unsigned kMostL2 = kEthernetBytes + kVlanTagBytes;  // of the frame that goes out
     const unsigned i = count++;
     const unsigned l2 = ingress.l2_length();
@@ -50,7 +50,6 @@ struct EspBatch {
                   Reason::kNone};
     frames[i].packet = packet;
     frames[i].ingress = ingress;
-    frames[i].route = route;
   }
   std::span<esp::Packet> all() noexcept { return {packets, count}; }
   // As observers are shown it, at any moment from add() to delivery.

@@ -234,13 +234,15 @@ void PolicyCheck::check(Lane<Address>& lane, Chunk& chunk, const lookup::NextHop
     ++c;
     if (verdict.sa != nullptr && packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)
       verdict.reason = Reason::kEspNoRoom;
-    if (verdict.reason != Reason::kNone)
+    if (verdict.reason != Reason::kNone) {
       chunk.refuse(packet, verdict.reason, lane.ingress[i].interface());
-    else if (verdict.sa != nullptr)
-      protect.add(packet, lane.ingress[i], verdict.sa,
-                  Source == PacketSource::kPort ? lane.groups[i] : lookup::GroupId{});
-    else
+    } else if (verdict.sa != nullptr) {
+      if constexpr (Source == PacketSource::kPort)
+        protect.frames[protect.count].route = lane.groups[i];
+      protect.add(packet, lane.ingress[i], verdict.sa);
+    } else {
       keep(lane, kept, i);
+    }
   }
   lane.count = kept;
 }
