@@ -237,6 +237,7 @@ bool Encap::fragment(unsigned i, uint32_t mtu, const Chunk& chunk) noexcept {
   }
   for (unsigned n = 0; n < count; ++n) {
     batch_.frames[batch_.count].group = batch_.frames[i].group;
+    batch_.frames[batch_.count].route = batch_.frames[i].route;
     batch_.add(fragments[n], ingress, batch_.packets[i].sa);
   }
   batch_.packets[i].tailroom = rte_pktmbuf_tailroom(packet);
