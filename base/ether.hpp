@@ -9,11 +9,13 @@ namespace hecto {
 inline constexpr uint16_t kEtherIpv4 = 0x0008;
 inline constexpr uint16_t kEtherIpv6 = 0xdd86;
 inline constexpr uint16_t kEtherArp = 0x0608;
-inline constexpr uint16_t kEtherVlan = 0x0081;
+inline constexpr uint16_t kEtherVlan = 0x0081;         // a tag of 802.1Q (0x8100)
+inline constexpr uint16_t kEtherServiceVlan = 0xa888;  // of 802.1ad (0x88a8)
 
 inline constexpr unsigned kEthernetBytes = 14;
 inline constexpr unsigned kVlanTagBytes = 4;
-inline constexpr unsigned kIpv4Bytes = 20;  // without options
+inline constexpr unsigned kMostL2Bytes = kEthernetBytes + 2 * kVlanTagBytes;  // of an interface
+inline constexpr unsigned kIpv4Bytes = 20;                                    // without options
 inline constexpr unsigned kIpv6Bytes = 40;
 
 }  // namespace hecto

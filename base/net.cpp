@@ -37,6 +37,12 @@ std::string to_string(const MacAddress& mac) {
   return text;
 }
 
+std::string to_string(const VlanTags& tags) {
+  std::string text = tags.service ? "802.1ad " : "";
+  if (tags.outer_vlan != 0) text += std::to_string(tags.outer_vlan) + '.';
+  return text + std::to_string(tags.vlan);
+}
+
 std::optional<MacAddress> parse_mac_address(std::string_view text) {
   MacAddress mac{};
   if (text.size() != 3 * mac.size() - 1) return std::nullopt;

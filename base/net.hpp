@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,20 @@ using InterfaceId = Id<struct InterfaceKind, uint16_t>;
 inline constexpr InterfaceId kNoInterface = 0xffff;
 using Spi = Id<struct SpiKind, uint32_t>;  // RFC 4301 §4.1; host order
 std::string to_string(Spi spi);            // 0x00001000
+
+// The tags of an interface's frames: none, one, or two, of which the inner one is of 802.1Q.
+struct VlanTags {
+  uint16_t vlan = 0;        // of the inner tag, or of the only one; 0: untagged
+  uint16_t outer_vlan = 0;  // 0: one tag at most
+  bool service = false;     // the outer one, or the only one, is of 802.1ad
+
+  constexpr unsigned count() const noexcept { return vlan == 0 ? 0 : outer_vlan == 0 ? 1 : 2; }
+  constexpr uint16_t first() const noexcept { return outer_vlan == 0 ? vlan : outer_vlan; }
+  // More than one tag of 802.1Q.
+  constexpr bool stacked() const noexcept { return outer_vlan != 0 || service; }
+  auto operator<=>(const VlanTags&) const = default;
+};
+std::string to_string(const VlanTags& tags);  // 100, 100.10, 802.1ad 100.10; untagged: 0
 
 // Who said so. Lower wins among routes of one prefix when the metrics are equal; the kernel's
 // local table comes before everything, as in Linux.

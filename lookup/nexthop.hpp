@@ -29,7 +29,7 @@ enum class RecordKind : uint8_t { kDrop = 0, kForward = 1, kPunt = 2, kMultipath
 // A resolved adjacency, a verdict, or the head of an ECMP group. POD, also read on a GPU.
 struct alignas(64) NextHopRecord {
   uint8_t header[24];     // kForward: the whole new L2 header, header_length bytes of it
-  uint8_t header_length;  // 14, or 18 with an 802.1Q tag
+  uint8_t header_length;  // 14, and 4 for each VLAN tag
   RecordKind kind;
   uint8_t reason;          // kPunt, kDrop: the router's reason number
   uint8_t own;             // kPunt: 1 where the address is one of the router's own

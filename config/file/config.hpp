@@ -34,17 +34,25 @@ using hecto::IdleMode;
 // Whether the MSS of TCP that is forwarded through an interface is lowered to what its ways carry.
 enum class MssClamp : uint8_t { kOff, kAuto };
 
-// A VLAN sub-interface of a port; its interface is named "<port>.<id>".
+// The tag of a VLAN: 802.1Q's, or that of a provider's (TPID 0x88a8).
+enum class TagProtocol : uint8_t { k8021q, k8021ad };
+
+// A VLAN sub-interface of a port, or of such a one, within whose tag it then has its own. Its interface
+// is named "<port>.<id>", or "<port>.<outer>.<id>".
 struct VlanConfig {
-  uint16_t id = 0;  // 1 to 4094
-  std::string vrf;  // empty: none
+  uint16_t id = 0;                             // 1 to 4094
+  uint16_t outer = 0;                          // of the VLAN that it is in; 0: of the port itself
+  TagProtocol protocol = TagProtocol::k8021q;  // of its tag, or the outer one
+  std::string vrf;                             // empty: none
   uint32_t vrf_table = 0;
   std::vector<IpPrefix> addresses;
   std::optional<uint16_t> mtu;  // default: the port's
   UrpfMode urpf = UrpfMode::kOff;
   MssClamp mss_clamp = MssClamp::kOff;
+  VlanTags tags() const { return {id, outer, protocol == TagProtocol::k8021ad}; }
   bool operator==(const VlanConfig&) const = default;
 };
+std::string interface_name(const std::string& port, const VlanConfig& vlan);
 
 // Whether the packets of one receive queue go over the workers of its socket, by flow. kAuto: once the
 // worker of the queue is at its limit, and the port has fewer queues than there are workers.

@@ -114,7 +114,7 @@ void compare_addresses(const std::vector<IpPrefix>& before, const std::vector<Ip
 
 std::string vlan_changes(const VlanConfig& before, const VlanConfig& after) {
   Changes changes;
-  changes.add_keys(vlan_keys, before, after);
+  changes.add_keys(after.outer == 0 ? vlan_keys : inner_vlan_keys, before, after);
   compare_addresses(before.addresses, after.addresses, changes);
   return changes.text();
 }
@@ -126,20 +126,22 @@ void compare_ports(const PortConfig& before, const PortConfig& after, Lines& lin
   if (!changes.text().empty())
     lines.push_back(fmt::format("~ port {}: {}", before.name, changes.text()));
 
-  std::map<uint16_t, const VlanConfig*> old_vlans;
-  for (const VlanConfig& vlan : before.vlans) old_vlans[vlan.id] = &vlan;
+  const auto key = [](const VlanConfig& vlan) { return std::pair(vlan.outer, vlan.id); };
+  std::map<std::pair<uint16_t, uint16_t>, const VlanConfig*> old_vlans;
+  for (const VlanConfig& vlan : before.vlans) old_vlans[key(vlan)] = &vlan;
   for (const VlanConfig& vlan : after.vlans) {
-    auto found = old_vlans.find(vlan.id);
+    const std::string name = interface_name(after.name, vlan);
+    auto found = old_vlans.find(key(vlan));
     if (found == old_vlans.end()) {
-      lines.push_back(fmt::format("+ vlan {}.{}", after.name, vlan.id));
+      lines.push_back("+ vlan " + name);
       continue;
     }
     std::string text = vlan_changes(*found->second, vlan);
-    if (!text.empty()) lines.push_back(fmt::format("~ vlan {}.{}: {}", after.name, vlan.id, text));
+    if (!text.empty()) lines.push_back(fmt::format("~ vlan {}: {}", name, text));
     old_vlans.erase(found);
   }
   for (const auto& [id, vlan] : old_vlans)
-    lines.push_back(fmt::format("- vlan {}.{}", before.name, id));
+    lines.push_back("- vlan " + interface_name(before.name, *vlan));
 }
 
 void diff_ports(const Config& running, const Config& wanted, Difference& out, Lines& refused) {

@@ -29,7 +29,7 @@ std::map<std::string, uint32_t, std::less<>> vrf_tables(const Config& config) {
   for (const PortConfig& port : config.ports) {
     tables[port.name] = port.vrf_table;
     for (const VlanConfig& vlan : port.vlans)
-      tables[fmt::format("{}.{}", port.name, vlan.id)] = vlan.vrf_table;
+      tables[interface_name(port.name, vlan)] = vlan.vrf_table;
   }
   return tables;
 }

@@ -15,7 +15,7 @@ using namespace tables;  // what all tables have in common
 constexpr std::string_view kInterfaceAddresses =
     "interface addresses, as 192.0.2.1/24 or 2001:db8::1/64";
 constexpr std::string_view kMac = "a unicast MAC address, as 02:00:00:00:00:01";
-constexpr std::string_view kInterface = "a port, or PORT.ID";
+constexpr std::string_view kInterface = "a port, PORT.ID or PORT.OUTER.ID";
 constexpr std::string_view kVrf = "a name under vrfs";
 constexpr std::string_view kGroup = "a group's name";
 constexpr uint64_t kMiB = 1u << 20, kGiB = 1u << 30;
@@ -123,7 +123,7 @@ constexpr Key<PortConfig> kPorts[] = {
       "once the queue's worker is at its limit and others have time, where the port has fewer queues "
       "than there are workers."),
   structure<PortConfig>("vlans", "map", "none", {1, 4094, "VLAN ids from {low} to {high}"}, kReload,
-      "802.1Q sub-interfaces, named PORT.ID."),
+      "Sub-interfaces by the VLAN of their tag, named PORT.ID."),
 };
 
 constexpr Key<BondConfig> kBonds[] = {
@@ -146,17 +146,27 @@ constexpr Key<BondConfig> kBonds[] = {
       "With active-backup: the member that is used while it has a link.").otherwise("the first"),
 };
 
-constexpr Key<VlanConfig> kVlans[] = {
+constexpr Key<VlanConfig> kInnerVlans[] = {
   text<&VlanConfig::vrf>("vrf", {0, 0, kVrf}, kReload,
       "The VRF that it is in, whatever its port is in.").otherwise("none"),
   structure<VlanConfig>("addresses", "list", "[]", {0, 0, kInterfaceAddresses}, kReload,
       "The router's own addresses on this VLAN.")
       .printed([](const VlanConfig& v) { return addresses_text(v.addresses); }).by_section(),
   integer<&VlanConfig::mtu>("mtu", {576, 9000, "{low} to the port's mtu (from 1280 with IPv6)"},
-      kReload, "Longest IP packet, bytes.").otherwise("the port's"),
+      kReload, "Longest IP packet, bytes.").otherwise("that of the VLAN it is in"),
   word<&VlanConfig::urpf>("urpf", kReload, "As of the port."),
   word<&VlanConfig::mss_clamp>("mss_clamp", kReload, "As of the port."),
 };
+
+constexpr Key<VlanConfig> kVlans[] = {
+  word<&VlanConfig::protocol>("protocol", kReload,
+      "The tag's: 802.1ad for that of a provider (TPID 0x88a8). Changed, it is another interface.")
+      .if_changed(),
+  kInnerVlans[0], kInnerVlans[1], kInnerVlans[2].otherwise("the port's"), kInnerVlans[3], kInnerVlans[4],
+  structure<VlanConfig>("vlans", "map", "none", {1, 4094, "VLAN ids from {low} to {high}"}, kReload,
+      "Sub-interfaces with two tags, this VLAN's and within it one of 802.1Q, named PORT.OUTER.ID."),
+};
+static_assert(std::size(kVlans) == std::size(kInnerVlans) + 2);
 
 constexpr Key<LinuxConfig> kLinux[] = {
   text<&LinuxConfig::name_space>("namespace", {1, 64, "a name of letters, digits and - _ ."},
@@ -294,6 +304,8 @@ constinit const Section<Config> file_keys = section<kFile>("");
 constinit const Section<PortConfig> port_keys = section<kPorts>("ports.*");
 constinit const Section<BondConfig> bond_keys = section<kBonds>("ports.*.bond");
 constinit const Section<VlanConfig> vlan_keys = section<kVlans>("ports.*.vlans.*");
+constinit const Section<VlanConfig> inner_vlan_keys =
+    section<kInnerVlans>("ports.*.vlans.*.vlans.*");
 constinit const Section<LinuxConfig> linux_keys = section<kLinux>("linux");
 constinit const Section<RouteConfig> route_keys = section<kRoutes>("routes.*");
 constinit const Section<NextHopConfig> next_hop_keys = section<kNextHops>("routes.*.via.*");
@@ -354,10 +366,10 @@ class Walk {
 }  // namespace
 
 std::vector<KeyText> all_keys() {
-  return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, linux_keys, route_keys,
-              next_hop_keys, neighbor_keys, rule_keys, punt_keys, table_keys, offload_keys,
-              ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys,
-              api_keys, log_keys, watchdog_keys)
+  return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, inner_vlan_keys, linux_keys,
+              route_keys, next_hop_keys, neighbor_keys, rule_keys, punt_keys, table_keys,
+              offload_keys, ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys,
+              template_keys, api_keys, log_keys, watchdog_keys)
       .take();
 }
 

@@ -14,6 +14,7 @@ extern const Section<Config> file_keys;  // of the file itself
 extern const Section<PortConfig> port_keys;
 extern const Section<BondConfig> bond_keys;
 extern const Section<VlanConfig> vlan_keys;
+extern const Section<VlanConfig> inner_vlan_keys;  // of those in one
 extern const Section<LinuxConfig> linux_keys;
 extern const Section<RouteConfig> route_keys;
 extern const Section<NextHopConfig> next_hop_keys;

@@ -134,7 +134,42 @@ void check_ipv6_mtu(const Value& where, const Value* mtu, uint16_t bytes,
                             bytes, kMinMtuIpv6, high));
 }
 
-void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
+void read_vlans(const Value& value, PortConfig& port, const VlanConfig* outer, Loading& loading);
+
+// The keys of a VLAN, and the VLANs within it.
+void read_vlan(const Value& value, PortConfig& port, VlanConfig& vlan, uint16_t most_mtu,
+               Loading& loading) {
+  const Section<VlanConfig>& keys = vlan.outer == 0 ? vlan_keys : inner_vlan_keys;
+  Fields fields(value, vlan_keys.names, "a map, as {addresses: [192.0.2.1/24]}");
+  const Value* mtu = fields.get("mtu");
+  read_integer(mtu, keys["mtu"].range.low, most_mtu, vlan.mtu);
+  read_keys(fields, keys, vlan,
+            {{"vrf", [&](const Value& name) { read_own_vrf(name, vlan, loading); }},
+             {"addresses",
+              [&](const Value& list) {
+                read_addresses(list, interface_name(port.name, vlan), vlan.vrf_table,
+                               vlan.addresses, loading);
+              }},
+             {"mtu", {}}});
+  check_ipv6_mtu(value, mtu, vlan.mtu.value_or(port.mtu), vlan.addresses);
+  const Value *inner = fields.get("vlans"), *protocol = fields.get("protocol");
+  if (vlan.outer != 0 && protocol != nullptr)
+    protocol->complain("of a tag within another, which is one of 802.1Q; leave it out");
+  if (inner == nullptr || inner->kind() == NodeKind::kNull) return;
+  constexpr size_t kMostName = kMaxInterfaceName - 2 * kVlanSuffix;
+  if (vlan.outer != 0)
+    inner->complain("a third tag; two are the most");
+  else if (port.name.size() > kMostName)
+    inner->complain(
+        fmt::format("within a VLAN of a port whose name has {} characters; use at most {}, so that "
+                    "{}.4094.4094 is an interface's name",
+                    port.name.size(), kMostName, port.name));
+  else
+    read_vlans(*inner, port, &vlan, loading);
+}
+
+// Of the port, or of a VLAN of it.
+void read_vlans(const Value& value, PortConfig& port, const VlanConfig* outer, Loading& loading) {
   const auto& [lowest, highest, words] = port_keys["vlans"].range;
   for (const Value::Entry& entry :
        value.entries("sub-interfaces by VLAN id, as {100: {addresses: [192.0.2.1/24]}}", highest)) {
@@ -146,24 +181,16 @@ void read_vlans(const Value& value, PortConfig& port, Loading& loading) {
     }
     VlanConfig vlan;
     vlan.id = static_cast<uint16_t>(*id);
-    if (entry.value.kind() != NodeKind::kNull) {
-      Fields fields(entry.value, vlan_keys.names, "a map, as {addresses: [192.0.2.1/24]}");
-      const Value* mtu = fields.get("mtu");
-      read_integer(mtu, vlan_keys["mtu"].range.low, port.mtu, vlan.mtu);
-      read_keys(fields, vlan_keys, vlan,
-                {{"vrf", [&](const Value& name) { read_own_vrf(name, vlan, loading); }},
-                 {"addresses",
-                  [&](const Value& list) {
-                    read_addresses(list, fmt::format("{}.{}", port.name, vlan.id), vlan.vrf_table,
-                                   vlan.addresses, loading);
-                  }},
-                 {"mtu", {}}});
-      check_ipv6_mtu(entry.value, mtu, vlan.mtu.value_or(port.mtu), vlan.addresses);
+    if (outer != nullptr) {
+      vlan.outer = outer->id;
+      vlan.protocol = outer->protocol;
+      vlan.mtu = outer->mtu;
     }
+    const uint16_t most_mtu = vlan.mtu.value_or(port.mtu);
+    if (entry.value.kind() != NodeKind::kNull)
+      read_vlan(entry.value, port, vlan, most_mtu, loading);
     port.vlans.push_back(std::move(vlan));
   }
-  std::sort(port.vlans.begin(), port.vlans.end(),
-            [](const VlanConfig& a, const VlanConfig& b) { return a.id < b.id; });
 }
 
 void load_port(const Value::Entry& entry, Loading& loading) {
@@ -195,8 +222,11 @@ void load_port(const Value::Entry& entry, Loading& loading) {
              {"vrf", [&](const Value& name) { read_own_vrf(name, port, loading); }},
              {"addresses", read_own_addresses},
              {"vlans", [&](const Value&) {
-                if (vlans != nullptr) read_vlans(*vlans, port, loading);
+                if (vlans != nullptr) read_vlans(*vlans, port, nullptr, loading);
               }}});
+  std::sort(port.vlans.begin(), port.vlans.end(), [](const VlanConfig& a, const VlanConfig& b) {
+    return std::pair(a.outer, a.id) < std::pair(b.outer, b.id);
+  });
   loading.config.ports.push_back(std::move(port));
 }
 

@@ -60,8 +60,7 @@ std::map<std::string, std::string, std::less<>> interfaces_and_vrfs(const Config
   std::map<std::string, std::string, std::less<>> names;
   for (const PortConfig& port : config.ports) {
     names[port.name] = port.vrf;
-    for (const VlanConfig& vlan : port.vlans)
-      names[fmt::format("{}.{}", port.name, vlan.id)] = vlan.vrf;
+    for (const VlanConfig& vlan : port.vlans) names[interface_name(port.name, vlan)] = vlan.vrf;
   }
   for (const VrfConfig& vrf : config.vrfs) names[vrf.name] = {};
   return names;

@@ -38,6 +38,19 @@ void write_rules(Out out, const Config& config) {
   write_list(out, "rules", config.rules, [](const RuleConfig& rule) { return to_string(rule); });
 }
 
+// A VLAN of the port, with those within it.
+std::string vlan_text(const PortConfig& port, const VlanConfig& vlan) {
+  std::string text = flow_map(vlan_keys, vlan);
+  std::string inner;
+  for (const VlanConfig& each : port.vlans)
+    if (each.outer == vlan.id)
+      inner += fmt::format("{}{}: {}", inner.empty() ? "" : ", ", each.id,
+                           flow_map(inner_vlan_keys, each));
+  if (inner.empty()) return text;
+  text.pop_back();
+  return fmt::format("{}{}vlans: {{{}}}}}", text, text.size() > 1 ? ", " : "", inner);
+}
+
 void write_ports(Out out, const Config& config) {
   fmt::format_to(out, "ports:\n");
   for (const PortConfig& port : config.ports) {
@@ -45,7 +58,7 @@ void write_ports(Out out, const Config& config) {
     write_keys(out, port_keys, port, "    ");
     if (!port.vlans.empty()) fmt::format_to(out, "    vlans:\n");
     for (const VlanConfig& vlan : port.vlans)
-      fmt::format_to(out, "      {}: {}\n", vlan.id, flow_map(vlan_keys, vlan));
+      if (vlan.outer == 0) fmt::format_to(out, "      {}: {}\n", vlan.id, vlan_text(port, vlan));
   }
 }
 

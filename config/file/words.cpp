@@ -84,6 +84,15 @@ const char* to_string(LacpRate rate) noexcept {
   return rate == LacpRate::kFast ? "fast" : "slow";
 }
 
+const char* to_string(TagProtocol protocol) noexcept {
+  return protocol == TagProtocol::k8021ad ? "802.1ad" : "802.1q";
+}
+
+std::string interface_name(const std::string& port, const VlanConfig& vlan) {
+  return vlan.outer == 0 ? fmt::format("{}.{}", port, vlan.id)
+                         : fmt::format("{}.{}.{}", port, vlan.outer, vlan.id);
+}
+
 std::string members_text(const BondConfig& bond) {
   std::vector<std::string> devices;
   for (const BondMember& member : bond.members) devices.push_back(quoted(member.device));

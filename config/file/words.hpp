@@ -24,6 +24,10 @@ struct LegalValues<UrpfMode> {
   static constexpr std::array kAll = {UrpfMode::kOff, UrpfMode::kLoose, UrpfMode::kStrict};
 };
 template <>
+struct LegalValues<TagProtocol> {
+  static constexpr std::array kAll = {TagProtocol::k8021q, TagProtocol::k8021ad};
+};
+template <>
 struct LegalValues<MssClamp> {
   static constexpr std::array kAll = {MssClamp::kOff, MssClamp::kAuto};
 };
@@ -105,6 +109,7 @@ const char* to_string(StuckWorker stuck_worker) noexcept;
 const char* to_string(BondMode mode) noexcept;
 const char* to_string(BondHash hash) noexcept;
 const char* to_string(LacpRate rate) noexcept;
+const char* to_string(TagProtocol protocol) noexcept;
 std::string members_text(const BondConfig& bond);  // [eth1, eth2]
 // Empty, or {mode: lacp, members: [eth1, eth2], ...}
 std::string bond_text(const PortConfig& port);

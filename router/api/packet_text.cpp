@@ -7,6 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::router {
@@ -86,14 +87,10 @@ PacketText text_of_ip(std::span<const uint8_t> ip, uint32_t length) {
 PacketText text_of_frame(std::span<const uint8_t> frame, uint32_t length) {
   if (frame.size() < kEthernetBytes)
     return {fmt::format("{} bytes, too short for Ethernet", length)};
-  size_t at = kEthernetBytes;
-  uint16_t ether_type = load16_native(&frame[12]);
-  std::string tag;
-  if (ether_type == kEtherVlan && frame.size() >= at + kVlanTagBytes) {
-    tag = fmt::format("VLAN {} ", load16_be(&frame[14]) & 0xfff);
-    ether_type = load16_native(&frame[16]);
-    at += kVlanTagBytes;
-  }
+  const auto [at, ether_type, tags] =
+      read_frame_tags(frame.data(), static_cast<uint32_t>(frame.size()));
+  const std::string tag =
+      at == kEthernetBytes ? std::string() : fmt::format("VLAN {} ", to_string(tags));
   const std::span<const uint8_t> ip = frame.subspan(at);
   const bool ip_seen = (ether_type == kEtherIpv4 && ip.size() >= kIpv4Bytes) ||
                        (ether_type == kEtherIpv6 && ip.size() >= kIpv6Bytes);

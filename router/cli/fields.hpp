@@ -39,6 +39,14 @@ inline std::string text(const nlohmann::json& value, const char* key) {
   return plain(at(value, key));
 }
 
+// The VLANs of an interface or a next hop: 100, 100.10, 802.1ad 100.10; empty: none.
+inline std::string tags(const nlohmann::json& value) {
+  if (!has(value, "vlan")) return {};
+  const std::string protocol = text(value, "tag_protocol") == "802.1ad" ? "802.1ad " : "";
+  return protocol + (has(value, "outer_vlan") ? text(value, "outer_vlan") + "." : "") +
+         text(value, "vlan");
+}
+
 inline double number(const nlohmann::json& value, const char* key) {
   const nlohmann::json& found = at(value, key);
   return found.is_number() ? found.get<double>() : 0;

@@ -95,8 +95,8 @@ std::string render_nexthops(const json& answer, Style style) {
     table.row({text(hop, "id"), count(whole(hop, "routes")),
                Cell(has(hop, "reason") ? kind + " " + text(hop, "reason") : kind,
                     kind == "punt" || kind == "drop" ? Paint::kWarn : Paint::kPlain),
-               value(hop, "gateway"), value(hop, "interface"), value(hop, "mac"),
-               value(hop, "vlan"), value(hop, "mtu"), members});
+               value(hop, "gateway"), value(hop, "interface"), value(hop, "mac"), tags(hop),
+               value(hop, "mtu"), members});
   }
   const double used = number(answer, "groups_used"), most = number(answer, "groups_max");
   std::string below;

@@ -155,8 +155,7 @@ std::string render_interfaces(const json& answer, Style style) {
           fmt::format(", port of {} ({}): Linux's", text(master, "name"), text(master, "kind"));
     const bool up = flag(interface, "up");
     table.row({text(interface, "name"), Cell(up ? "up" : "down", up ? Paint::kPlain : Paint::kBad),
-               has(interface, "vlan") ? text(interface, "vlan") : std::string(),
-               text(interface, "mtu"), text(interface, "mac"),
+               tags(interface), text(interface, "mtu"), text(interface, "mac"),
                text(interface, "urpf") == "off" ? std::string() : text(interface, "urpf"),
                linux_side, addresses.empty() ? std::string("none") : plain(addresses[0])});
     for (size_t i = 1; i < addresses.size(); ++i) {

@@ -103,8 +103,7 @@ std::string rewrites(const json& next_hop) {
     out += paragraph(
         fmt::format("rewrite {}: ", text(member, "id")),
         fmt::format("{} > {}{}, {}", text(rewrite, "source"), text(rewrite, "destination"),
-                    has(rewrite, "vlan") ? " vlan " + text(rewrite, "vlan") : "",
-                    text(rewrite, "header")));
+                    has(rewrite, "vlan") ? " vlan " + tags(rewrite) : "", text(rewrite, "header")));
   }
   return out;
 }

@@ -58,7 +58,7 @@ std::map<int, BridgeControl::Carried> BridgeControl::wanted() const {
   for (const auto& [ifindex, port] : known().ports()) {
     if (!known().bridges().contains(port.bridge) || !trouble_of(port.bridge).empty()) continue;
     const Interface* const interface = interfaces_.table().by_ifindex(ifindex);
-    if (interface == nullptr || !interface->has_twin || interface->vlan != 0) continue;
+    if (interface == nullptr || !interface->has_twin || interface->tags.vlan != 0) continue;
     if (!all.contains(port.bridge) && !carried_.contains(port.bridge) && all.size() >= kMostBridges)
       continue;
     all[port.bridge].ports[ifindex] = interface->id;
@@ -223,8 +223,9 @@ std::shared_ptr<const BridgePortView> BridgeControl::view_of(int bridge, unsigne
   view->allowed = vlans.allowed;
   view->untagged = vlans.untagged;
   for (const auto& [id, other] : interfaces_.table().all()) {
-    if (other.port == interface.port && other.vlan != 0 && other.parent == kNoInterface)
-      view->beside.set(other.vlan);
+    if (other.port == interface.port && other.tags.vlan != 0 && !other.tags.service &&
+        other.parent == kNoInterface)
+      view->beside.set(other.tags.first());
     for (const Attachment& to : other.attached)
       if (to.port == interface.port) view->routed.set(to.vlan);
   }
@@ -261,7 +262,7 @@ void BridgeControl::set_interfaces() {
     interfaces_.adopt_bridge(link, routing_.interfaces().links_on(bridge));
     std::map<InterfaceId, std::vector<Attachment>> all;
     for (const auto& [id, interface] : interfaces_.table().all())
-      if (interface.bridge == bridge) all[id] = attachments(bridge, carried, interface.vlan);
+      if (interface.bridge == bridge) all[id] = attachments(bridge, carried, interface.tags.vlan);
     for (auto& [id, attached] : all) interfaces_.attach(id, std::move(attached));
   }
 }

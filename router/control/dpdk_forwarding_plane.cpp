@@ -118,7 +118,7 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   InterfaceSetup setup;
   setup.id = interface.id;
   setup.port = interface.port;
-  setup.vlan = interface.vlan;
+  setup.tags = interface.tags;
   setup.mac = interface.mac;
   setup.macvlan = interface.parent != kNoInterface;
   setup.bridged = interface.bridged;
@@ -243,6 +243,8 @@ PortStatus DpdkForwardingPlane::status(const Port& port) const {
   s.mac = port.mac();
   s.mtu = port.mtu();
   s.largest_mtu = port.largest_mtu();
+  s.tag_bytes = port.tag_bytes();
+  s.hides_service_tags = port.hides_service_tags();
   if (const std::string device = kernel_interface_of(port.config()); !device.empty())
     s.device_mtu = KernelInterface(device).mtu().value_or(0);
   s.rx_queues = port.rx_queues();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ether.hpp"
 #include "base/idle_mode.hpp"
 #include "base/punt_class.hpp"
 #include "base/reason.hpp"
@@ -46,7 +47,10 @@ struct PortStatus {
   MacAddress mac{};
   uint16_t mtu = 1500;
   uint16_t largest_mtu = 9000;  // that driver and buffers take as they were set up
-  uint16_t device_mtu = 0;      // of a kernel interface, as the kernel has it; 0: it is none
+  uint16_t tag_bytes = 8;       // of VLAN tags that its frames may have beside the MTU
+  // A tag of 802.1ad comes in as one of 802.1Q, and counts as part of what the MTU holds.
+  bool hides_service_tags = false;
+  uint16_t device_mtu = 0;  // of a kernel interface, as the kernel has it; 0: it is none
   uint16_t rx_queues = 1, tx_queues = 1;
   std::vector<std::string> asked, given, refused;  // offloads, and what became of them
   std::string receive_path, transmit_path;         // the driver's words for its loops; empty: none
@@ -54,6 +58,12 @@ struct PortStatus {
 
   const std::string& name() const { return config.name; }
   bool up() const { return present && link.up; }
+  // The longest packet that it carries behind these tags.
+  uint16_t mtu_behind(const VlanTags& tags) const {
+    const unsigned room = tags.service && hides_service_tags ? 0 : tag_bytes;
+    const unsigned wanted = tags.count() * kVlanTagBytes;
+    return static_cast<uint16_t>(wanted > room ? mtu - (wanted - room) : mtu);
+  }
 };
 
 struct WorkerStatus {

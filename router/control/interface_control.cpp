@@ -51,8 +51,8 @@ Result<void> InterfaceControl::add_interfaces(const PortStatus& port,
 Interface InterfaceControl::tagged(Interface untagged, const PortStatus& port,
                                    const config::VlanConfig& vlan) const {
   Interface tagged = std::move(untagged);
-  tagged.name = fmt::format("{}.{}", tagged.port_name, vlan.id);
-  tagged.vlan = vlan.id;
+  tagged.name = config::interface_name(tagged.port_name, vlan);
+  tagged.tags = vlan.tags();
   tagged.mtu = std::min(vlan.mtu.value_or(port.mtu), port.mtu);
   tagged.urpf = vlan.urpf;
   tagged.clamps_mss = vlan.mss_clamp == config::MssClamp::kAuto;
@@ -87,6 +87,7 @@ Result<void> InterfaceControl::add(Interface interface) {
     if (const auto now = linux_->switches({added.name}); now && now->front())
       take_switches(added, in_force(*now->front()));
   refresh(added);
+  note_long_frames(added);
   return {};
 }
 
@@ -139,7 +140,7 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
       lost->second.status.config = wanted;
     return {};
   }
-  const Interface* const own = table_.find(port->id, 0);
+  const Interface* const own = table_.find(port->id, VlanTags{});
   const bool bridged = own != nullptr && own->bridged;
   if (wanted.promiscuous != port->config.promiscuous && !bridged)
     if (auto done = plane_.set_promiscuous(wanted.name, wanted.promiscuous); !done) return done;
@@ -158,12 +159,8 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   std::vector<InterfaceId> gone;
   for (auto& [id, interface] : table_.all()) {
     if (interface.port_name != wanted.name || interface.made_by_linux) continue;
-    const bool there =
-        interface.vlan == 0 || std::any_of(wanted.vlans.begin(), wanted.vlans.end(),
-                                           [wanted_id = interface.vlan](const auto& vlan) {
-                                             return vlan.id == wanted_id;
-                                           });
-    if (!there)
+    const auto is_it = [&tags = interface.tags](const auto& vlan) { return vlan.tags() == tags; };
+    if (interface.tags.vlan != 0 && std::none_of(wanted.vlans.begin(), wanted.vlans.end(), is_it))
       gone.push_back(id);
     else if (auto done = change(interface, *port, wanted); !done)
       return done;
@@ -172,17 +169,18 @@ Result<void> InterfaceControl::change_port(const config::PortConfig& wanted) {
   if (!gone.empty()) update_twins();  // the slow path lets go of their TAPs
   update_mtus(*port);                 // those that Linux made
   for (const config::VlanConfig& vlan : wanted.vlans) {
-    if (table_.find(port->id, vlan.id) != nullptr) continue;
-    if (auto added = add(tagged(*table_.find(port->id, 0), *port, vlan)); !added) return added;
+    if (table_.find(port->id, vlan.tags()) != nullptr) continue;
+    if (auto added = add(tagged(*table_.find(port->id, VlanTags{}), *port, vlan)); !added)
+      return added;
   }
   return {};
 }
 
 Result<void> InterfaceControl::change(Interface& interface, const PortStatus& port,
                                       const config::PortConfig& wanted) {
-  const bool untagged = interface.vlan == 0;
+  const bool untagged = interface.tags.vlan == 0;
   const auto vlan = std::find_if(wanted.vlans.begin(), wanted.vlans.end(),
-                                 [&](const auto& v) { return v.id == interface.vlan; });
+                                 [&](const auto& v) { return v.tags() == interface.tags; });
   const std::vector<IpPrefix>& addresses = untagged ? wanted.addresses : vlan->addresses;
   if (linux_ != nullptr)
     for (const IpPrefix& address : interface.addresses)
@@ -257,7 +255,7 @@ void InterfaceControl::poll_links() {
     for (auto& [id, interface] : table_.all()) {
       if (interface.port != port.id || interface.up == up) continue;
       interface.up = up;
-      if (interface.vlan == 0 && interface.parent == kNoInterface)
+      if (interface.tags.vlan == 0 && interface.parent == kNoInterface)
         spdlog::info("port {}: link {}", port.name(), up ? "up" : "down");
       (void)routing_.update_interface(interface);
       if (interface.has_twin) linux_->set_twin_carrier(id, up);
@@ -378,63 +376,16 @@ void InterfaceControl::drop(InterfaceId id) {
   }
 }
 
-// A VLAN device or a macvlan that somebody made on one of our TAPs is an interface of ours.
-void InterfaceControl::adopt_device(const LinuxLink& link) {
-  const Interface* parent = table_.by_ifindex(link.parent);
-  const bool macvlan = link.vlan == 0;
-  if (parent == nullptr || (macvlan ? parent->parent != kNoInterface : parent->vlan != 0)) return;
-  const std::string left_out =
-      macvlan && parent->bridge != 0 ? "a macvlan on a bridge" : link.left_out;
-  if (!left_out.empty()) {
-    if (left_out_.insert(link.ifindex).second)
-      notes_.add(
-          fmt::format("Linux's {} is {}, on {}: left alone, the fast path has no interface for it",
-                      link.name, left_out, parent->name));
-    return;
-  }
-  const bool of_port = parent->bridge == 0;
-  if (const Interface* taken =
-          macvlan || !of_port ? nullptr : table_.find(parent->port, link.vlan)) {
-    notes_.add(fmt::format("Linux's {}: VLAN {} of {} is {} already; left alone", link.name,
-                           link.vlan, parent->name, taken->name));
-    return;
-  }
-  Interface interface;
-  interface.name = link.name;
-  interface.port_name = parent->port_name;
-  interface.port = parent->port;
-  interface.bridge = parent->bridge;
-  interface.vlan = macvlan ? parent->vlan : link.vlan;
-  interface.made_by_linux = true;
-  if (macvlan) {
-    interface.parent = parent->id;
-    take_checks(interface, *parent);
-  }
-  interface.mac = link.mac;
-  interface.mtu = parent->mtu;  // Linux's own counts, too, where it is less
-  interface.up = parent->up;
-  interface.ifindex = link.ifindex;
-  if (auto added = add(interface); !added) {
-    notes_.add(added.error().message);
-    return;
-  }
-  spdlog::info("interface {}: {} of {}, made in Linux", link.name,
-               macvlan ? fmt::format("the address {}", to_string(link.mac))
-                       : fmt::format("VLAN {}", link.vlan),
-               parent->name);
-  update_twins();
-}
-
 // After the port's has changed: no interface of it sends more than the port does.
 void InterfaceControl::update_mtus(const PortStatus& port) {
   for (auto& [id, interface] : table_.all()) {
     if (interface.port != port.id) continue;
     uint16_t mtu = port.mtu;
     for (const config::VlanConfig& vlan : port.config.vlans)
-      if (vlan.id == interface.vlan) mtu = std::min(vlan.mtu.value_or(mtu), mtu);
+      if (vlan.tags() == interface.tags) mtu = std::min(vlan.mtu.value_or(mtu), mtu);
     if (interface.mtu == mtu) continue;
     interface.mtu = mtu;
-    if (interface.has_twin && interface.vlan != 0) linux_->set_twin_mtu(id, mtu);
+    if (interface.has_twin && interface.tags.vlan != 0) linux_->set_twin_mtu(id, mtu);
     (void)routing_.update_interface(interface);
     refresh(interface);
   }
@@ -476,7 +427,7 @@ bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
     (void)routing_.update_interface(*interface);
   }
   follow_twin(*interface, link);
-  if (interface->vlan == 0 && interface->has_twin && link.mtu != interface->mtu &&
+  if (interface->tags.vlan == 0 && interface->has_twin && link.mtu != interface->mtu &&
       link.mtu <= 65535)
     take_mtu(*interface, static_cast<uint16_t>(link.mtu));
   const bool was_up = plane_.interface_up(interface->id);

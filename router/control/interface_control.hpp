@@ -97,7 +97,8 @@ class InterfaceControl {
   void refresh(const Interface& interface);
   void update_mtus(const PortStatus& port);
   void take_mtu(const Interface& interface, uint16_t mtu);
-  void adopt_device(const LinuxLink& link);
+  void note_long_frames(const Interface& interface);  // interface_adoption.cpp
+  void adopt_device(const LinuxLink& link);           // likewise
   static void take_checks(Interface& macvlan, const Interface& parent);
   std::vector<std::string> write_to_linux(const Interface& interface);
   void note_refusals(const std::vector<std::string>& lines);

@@ -206,7 +206,7 @@ Result<void> InterfaceControl::remake_port(const config::PortConfig& config) {
   }
   update_mtus(*port);
   for (const auto& [id, interface] : table_.all())
-    if (interface.port_name == name && interface.has_twin && interface.vlan == 0)
+    if (interface.port_name == name && interface.has_twin && interface.tags.vlan == 0)
       linux_->set_twin_mtu(id, port->mtu);
   update_twins();
   plane_.publish();

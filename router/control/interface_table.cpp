@@ -31,9 +31,9 @@ const Interface* InterfaceTable::find(const std::string& name) const {
   return nullptr;
 }
 
-const Interface* InterfaceTable::find(PortId port, uint16_t vlan) const {
+const Interface* InterfaceTable::find(PortId port, const VlanTags& tags) const {
   for (const auto& [id, interface] : interfaces_)
-    if (interface.port == port && interface.vlan == vlan && interface.parent == kNoInterface)
+    if (interface.port == port && interface.tags == tags && interface.parent == kNoInterface)
       return &interface;
   return nullptr;
 }
@@ -52,7 +52,10 @@ Interface* InterfaceTable::by_ifindex(int ifindex) {
 InterfaceId InterfaceTable::twin_of(const Interface& interface) const {
   if (interface.has_twin) return interface.id;
   if (const Interface* parent = find(interface.parent)) return twin_of(*parent);
-  const Interface* untagged = find(interface.port, 0);
+  const VlanTags outer{interface.tags.outer_vlan, 0, interface.tags.service};
+  if (const Interface* on = interface.tags.count() == 2 ? find(interface.port, outer) : nullptr)
+    if (on->has_twin) return on->id;
+  const Interface* untagged = find(interface.port, VlanTags{});
   return untagged != nullptr && untagged->has_twin ? untagged->id : kNoInterface;
 }
 

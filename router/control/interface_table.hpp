@@ -1,5 +1,6 @@
 // The router's interfaces: a port's untagged one, and its VLANs (of the file, with a TAP of their
-// own; or made by Linux on the port's TAP), and macvlans of Linux on any of these. Ids are dense and reused. Control only.
+// own; or made by Linux on the TAP of one of these), and macvlans of Linux on any of these. Ids are
+// dense and reused. Control only.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace hecto::router {
 // the interface is up, its twin has a say in.
 struct Interface : InterfaceState {
   std::string port_name;
-  bool made_by_linux = false;  // a VLAN device on the port's TAP, or a macvlan on any
+  bool made_by_linux = false;  // a VLAN device or a macvlan on a TAP
   UrpfMode urpf = UrpfMode::kOff;
   bool clamps_mss = false;
   bool counters = false;
@@ -41,14 +42,14 @@ class InterfaceTable {
   void erase(InterfaceId id) { interfaces_.erase(id); }
   const Interface* find(InterfaceId id) const;
   const Interface* find(const std::string& name) const;
-  const Interface* find(PortId port, uint16_t vlan) const;  // no macvlan
+  const Interface* find(PortId port, const VlanTags& tags) const;  // no macvlan
   const Interface* by_ifindex(int ifindex) const;
   Interface* by_ifindex(int ifindex);
   Interface* find(InterfaceId id);
   const std::map<InterfaceId, Interface>& all() const { return interfaces_; }
   std::map<InterfaceId, Interface>& all() { return interfaces_; }
-  // Whose twin takes its packets: its own, of a VLAN device of Linux the port's, of a macvlan its
-  // parent's.
+  // Whose twin takes its packets: its own, of a VLAN device of Linux that of the port, or of the file's
+  // VLAN that it is on, of a macvlan its parent's.
   // kNoInterface: nobody's.
   InterfaceId twin_of(const Interface& interface) const;
 

@@ -155,7 +155,7 @@ Result<int> LinuxNamespace::make_twin(const Interface& interface) {
   auto twin = std::make_shared<Twin>(std::move(*tap));
   twin->interface = interface.id;
   twin->port = interface.port;
-  twin->vlan = interface.vlan;
+  twin->tags = interface.tags;
   twin->pool = dataplane_.pool_of(interface.port_name)->get();
   if (exempt_from_xfrm_)
     if (auto done = exempt_from_xfrm(space_, interface.name); !done)

@@ -27,7 +27,7 @@ std::set<std::string> interfaces_of(const Parts& parts, const config::Config& wa
   for (const config::PortConfig& port : wanted.ports) {
     names.insert(port.name);
     for (const config::VlanConfig& vlan : port.vlans)
-      names.insert(fmt::format("{}.{}", port.name, vlan.id));
+      names.insert(config::interface_name(port.name, vlan));
   }
   for (const auto& [id, interface] : parts.interfaces.table().all())
     if (interface.made_by_linux) names.insert(interface.name);

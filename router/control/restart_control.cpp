@@ -103,7 +103,7 @@ void RestartControl::foresee(const config::Config& wanted) {
       both.addresses.push_back({port.name, address});
     for (const config::VlanConfig& vlan : port.vlans)
       for (const lookup::IpPrefix& address : vlan.addresses)
-        both.addresses.push_back({fmt::format("{}.{}", port.name, vlan.id), address});
+        both.addresses.push_back({config::interface_name(port.name, vlan), address});
   }
   for (const config::NeighborConfig& neighbor : wanted.neighbors)
     both.neighbors.push_back({neighbor.interface, neighbor.address});

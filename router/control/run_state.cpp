@@ -81,8 +81,8 @@ RunState state_of(const Running& running, const InterfaceTable& interfaces) {
   state.numbers.push_back(table_layout(running.config.tables.groups));
   for (const auto& [id, interface] : interfaces.all()) {
     state.numbers.push_back(fmt::format("{} {} {} {} {} {:02x}", id, interface.name,
-                                        interface.port_name, interface.port, interface.vlan,
-                                        fmt::join(interface.mac, ":")));
+                                        interface.port_name, interface.port,
+                                        to_string(interface.tags), fmt::join(interface.mac, ":")));
     if (interface.made_by_linux) continue;
     for (const lookup::IpPrefix& address : interface.addresses)
       state.addresses.push_back({interface.name, address});

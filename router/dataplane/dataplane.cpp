@@ -173,6 +173,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     setup.opens_esp = port->crypto().opens;
     setup.seals_esp = port->crypto().seals;
     setup.checks_ipv4 = port->checks_ipv4();
+    setup.hides_service_tags = port->hides_service_tags();
     setup.sends_lacp = port->sends_lacp();
     setup.queue_workers = queue_workers_.at(name);
     setup.transmit = transmit_paths(*port);

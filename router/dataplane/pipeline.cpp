@@ -426,8 +426,8 @@ void Pipeline::use(const Snapshot& snapshot,
     received_[port] = snapshot.closed ? receive_closed
                       : bridged       ? receive_bridged
                                       : entries_for(features_of(view)).received;
-    const bool down = view.untagged == kNoInterface && view.down != nullptr;
-    const InterfaceId untagged = down ? (*view.down)[0] : view.untagged;
+    const InterfaceId untagged =
+        view.untagged == kNoInterface ? view.down_untagged() : view.untagged;
     const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;
     transmitter_.count_untagged(port, counts ? &counters_.interfaces[untagged] : nullptr);
   }

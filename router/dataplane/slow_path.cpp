@@ -6,6 +6,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/dataplane/observe/trace.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/tables/inherited_tables.hpp"
@@ -20,6 +21,35 @@ constexpr unsigned kPuntsATurn = 128;
 constexpr long kShortWait_ns = 100'000;
 constexpr long kLongWait_ns = 500'000;
 constexpr unsigned kTurnsBeforeLongWait = 2000;
+
+// Of the tags, if the frame begins with them.
+size_t tag_bytes(const uint8_t* frame, size_t bytes, const VlanTags& tags) {
+  const size_t length = tags.count() * kVlanTagBytes;
+  const uint16_t first = tags.service ? kEtherServiceVlan : kEtherVlan;
+  if (length == 0 || bytes < kEthernetBytes + length || load16_native(frame + 12) != first)
+    return 0;
+  return tags.count() == 1 || load16_native(frame + 16) == kEtherVlan ? length : 0;
+}
+
+// In front of the frame, where there is room. Returns where it begins now.
+uint8_t* put_tags(uint8_t* frame, const VlanTags& tags) {
+  const size_t length = tags.count() * kVlanTagBytes;
+  if (length == 0) return frame;
+  uint8_t* const start = frame - length;
+  std::memmove(start, frame, 12);
+  const uint16_t words[4] = {tags.service ? kEtherServiceVlan : kEtherVlan,
+                             __builtin_bswap16(tags.first()), kEtherVlan,
+                             __builtin_bswap16(tags.vlan)};
+  std::memcpy(start + 12, words, length);
+  return start;
+}
+
+// A port may show a tag of 802.1ad as one of 802.1Q, by which Linux has no device.
+void name_service_tag(rte_mbuf* packet) {
+  auto* const type = rte_pktmbuf_mtod_offset(packet, uint8_t*, 12);
+  if (packet->data_len >= kEthernetBytes && load16_native(type) == kEtherVlan)
+    std::memcpy(type, &kEtherServiceVlan, sizeof kEtherServiceVlan);
+}
 
 }  // namespace
 
@@ -74,22 +104,23 @@ void SlowPath::refresh() {
 
 // Hands the frame to Linux; kNone when it took it.
 Reason SlowPath::write(const PuntEntry& entry) {
-  const rte_mbuf* packet = entry.packet;
+  rte_mbuf* const packet = entry.packet;
   Twin* twin = entry.interface < twins_->by_interface.size() ? twins_->by_interface[entry.interface]
                                                              : nullptr;
   if (twin == nullptr && packet->port < kMaxPorts) twin = twins_->by_port[packet->port];
   if (twin == nullptr) return Reason::kNoLinux;
   const uint32_t bytes = packet->pkt_len;
   if (bytes > buffer_.size() || bytes < kEthernetBytes) return Reason::kTruncated;
+  if (entry.interface < kMaxInterfaces && snapshot_->interfaces[entry.interface].service_tag)
+    name_service_tag(packet);
   const auto* frame =
       static_cast<const uint8_t*>(rte_pktmbuf_read(packet, 0, bytes, buffer_.data()));
   if (frame == nullptr) return Reason::kTruncated;
   std::span<const uint8_t> whole(frame, bytes);
-  if (twin->vlan != 0 && bytes >= kEthernetBytes + kVlanTagBytes &&
-      load16_native(frame + 12) == kEtherVlan) {
+  if (const size_t tags = tag_bytes(frame, bytes, twin->tags); tags > 0) {
     if (frame != buffer_.data()) std::memcpy(buffer_.data(), frame, bytes);
-    std::memmove(buffer_.data() + kVlanTagBytes, buffer_.data(), 12);
-    whole = {buffer_.data() + kVlanTagBytes, bytes - kVlanTagBytes};
+    std::memmove(buffer_.data() + tags, buffer_.data(), 12);
+    whole = {buffer_.data() + tags, bytes - tags};
   }
   const TapIo io = twin->tap.write(whole);
   if (io.status == TapStatus::kOk) return Reason::kNone;
@@ -162,22 +193,15 @@ unsigned SlowPath::deliver_punts() {
 
 unsigned SlowPath::inject(Twin& twin) {
   unsigned frames = 0;
-  // Room in front for a tag.
-  const std::span<uint8_t> room(buffer_.data() + kVlanTagBytes, buffer_.size() - kVlanTagBytes);
+  constexpr size_t kBefore = kMostL2Bytes - kEthernetBytes;  // tags
+  const std::span<uint8_t> room(buffer_.data() + kBefore, buffer_.size() - kBefore);
   for (; frames < kBurst; ++frames) {
     const TapIo io = twin.tap.read(room);
     if (io.status == TapStatus::kGone) twin.gone.store(true, std::memory_order_relaxed);
     if (io.status != TapStatus::kOk) break;
     injected_.add(1);
-    uint8_t* frame = room.data();
-    size_t bytes = io.bytes;
-    if (twin.vlan != 0) {
-      frame -= kVlanTagBytes;
-      std::memmove(frame, frame + kVlanTagBytes, 12);
-      const uint16_t tag[2] = {kEtherVlan, __builtin_bswap16(twin.vlan)};
-      std::memcpy(frame + 12, tag, sizeof tag);
-      bytes += kVlanTagBytes;
-    }
+    const uint8_t* const frame = put_tags(room.data(), twin.tags);
+    const size_t bytes = io.bytes + static_cast<size_t>(room.data() - frame);
     rte_mbuf* packet = rte_pktmbuf_alloc(twin.pool);
     char* space =
         packet == nullptr ? nullptr : rte_pktmbuf_append(packet, static_cast<uint16_t>(bytes));
@@ -201,7 +225,8 @@ void SlowPath::send(Twin& twin, rte_mbuf* packet) {
     const uint8_t* const data = rte_pktmbuf_mtod(packet, const uint8_t*);
     const FramedIp frame = find_ip(data, packet->data_len);
     // To one station, and as it is read here: it can be protected.
-    const bool by_policy = frame.ip != nullptr && frame.plain && frame.whole && (data[0] & 1) == 0;
+    const bool readable = frame.plain || by_tags(twin, packet) != kNoInterface;
+    const bool by_policy = frame.ip != nullptr && readable && frame.whole && (data[0] & 1) == 0;
     if (const Reason reason = pipeline_.check_linux(frame, twin.interface, by_policy);
         reason != Reason::kNone) {
       drop(packet, reason, twin.interface);
@@ -220,22 +245,25 @@ void SlowPath::send(Twin& twin, rte_mbuf* packet) {
   if (snapshot_->interfaces[twin.interface].counters) {
     InterfaceCounters& counters = pipeline_.counters().interfaces[twin.interface];
     counters.tx_packets.add(1);
-    counters.tx_bytes.add(packet->pkt_len - kEthernetBytes - (twin.vlan != 0 ? kVlanTagBytes : 0));
+    counters.tx_bytes.add(packet->pkt_len - kEthernetBytes - twin.tags.count() * kVlanTagBytes);
   }
   pipeline_.transmit(twin.port, packet);
 }
 
-// The chunk of this one packet. A tag that Linux has put on is of an interface of the port's.
+// The interface of the twin's port whose tags a frame of Linux has; kNoInterface: none's.
+InterfaceId SlowPath::by_tags(const Twin& twin, const rte_mbuf* packet) const noexcept {
+  const FrameTags l2 = read_frame_tags(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
+  return l2.tags.vlan == 0 || is_vlan_tag(l2.ether_type)
+             ? kNoInterface
+             : snapshot_->ports[twin.port].tagged.find(l2.tags);
+}
+
+// The chunk of this one packet. Tags that Linux has put on are of an interface of the port's.
 void SlowPath::enter_lane(const Twin& twin, rte_mbuf* packet, const FramedIp& frame) noexcept {
   Chunk& chunk = *chunk_;
   chunk.v4.count = chunk.v6.count = chunk.refused_count = 0;
   InterfaceId interface = twin.interface;
-  const PortView& port = snapshot_->ports[twin.port];
-  if (frame.l2_bytes > kEthernetBytes && port.vlans) {
-    const uint8_t* const tag = rte_pktmbuf_mtod(packet, const uint8_t*) + kEthernetBytes;
-    const InterfaceId tagged = (*port.vlans)[load16_be(tag) & 0xfff];
-    if (tagged != kNoInterface) interface = tagged;
-  }
+  if (const InterfaceId tagged = by_tags(twin, packet); tagged != kNoInterface) interface = tagged;
   const auto put = [&](auto& lane) {
     lane.packets[0] = packet;
     lane.ingress[0] = {interface, frame.l2_bytes};

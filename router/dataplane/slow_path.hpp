@@ -26,13 +26,13 @@
 
 namespace hecto::router {
 
-// An interface's twin. A VLAN of the file has a TAP of its own, and its tag is put on and taken
-// off here; a VLAN device that Linux made sits on the port's TAP and sees tagged frames.
+// An interface's twin. A VLAN of the file has a TAP of its own, and its tags are put on and taken
+// off here; a VLAN device that Linux made sits on another one's TAP and sees tagged frames.
 struct Twin {
   Tap tap;
   InterfaceId interface = kNoInterface;
   PortId port = 0;
-  uint16_t vlan = 0;            // 0: frames pass as they are
+  VlanTags tags;                // none: frames pass as they are
   rte_mempool* pool = nullptr;  // for frames from Linux
   Counter no_mbuf;              // frames from Linux for which the pool had nothing
   std::atomic<bool> gone{false};
@@ -86,6 +86,7 @@ class SlowPath final : RefusedSink {
   void drop(const rte_mbuf* packet, Reason reason, InterfaceId interface);
   unsigned inject(Twin& twin);
   void send(Twin& twin, rte_mbuf* packet);
+  InterfaceId by_tags(const Twin& twin, const rte_mbuf* packet) const noexcept;
   void enter_lane(const Twin& twin, rte_mbuf* packet, const FramedIp& frame) noexcept;
   void take_refused(Chunk& chunk) noexcept override;
   void refresh();

@@ -36,6 +36,7 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   view.longest_frame = port.longest_frame;
   view.opens_esp = port.opens_esp;
   view.trusts_checksums = port.checks_ipv4;
+  hides_service_tags_[port.id] = port.hides_service_tags;
   snapshot_->seals_esp |= port.seals_esp;
   std::memcpy(&view.mac, port.mac.data(), port.mac.size());
 
@@ -71,12 +72,31 @@ void SnapshotBuilder::add_spread(const PortSetup& port, QueueId queue,
     if (mine.port == port.id && mine.queue == queue) mine.spread = snapshot_->spreads.back().get();
 }
 
-void SnapshotBuilder::put(std::shared_ptr<ByVlan>& table, uint16_t vlan, InterfaceId interface) {
-  if (!table) {
-    table = std::make_shared<ByVlan>();
-    table->fill(kNoInterface);
+void SnapshotBuilder::Tagged::put(const VlanTags& tags, InterfaceId interface) {
+  if (tags.stacked()) {
+    stacked.emplace_back(tags, interface);
+    return;
   }
-  (*table)[vlan] = interface;
+  if (!vlans) {
+    vlans = std::make_shared<ByVlan>();
+    vlans->fill(kNoInterface);
+  }
+  (*vlans)[tags.vlan] = interface;
+}
+
+// What comes in by a tag that it has in truth is its own.
+TaggedInterfaces SnapshotBuilder::Tagged::finish() {
+  for (const auto& [tags, interface] : hidden)
+    if (tags.stacked() || !vlans || (*vlans)[tags.vlan] == kNoInterface) put(tags, interface);
+  TaggedInterfaces made{std::move(vlans), nullptr};
+  if (!stacked.empty()) made.stacked = std::make_shared<const TagTable>(stacked);
+  return made;
+}
+
+void SnapshotBuilder::put(Tagged& table, PortId port, const VlanTags& tags, InterfaceId interface) {
+  table.put(tags, interface);
+  if (tags.service && hides_service_tags_[port])
+    table.hidden.emplace_back(VlanTags{tags.vlan, tags.outer_vlan, false}, interface);
 }
 
 void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
@@ -94,6 +114,7 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.redirects6 = interface.redirects6;
   view.mtu = interface.mtu;
   view.clamps_mss = interface.clamps_mss;
+  view.service_tag = interface.tags.service;
   snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);
   view.accepts_own = checks_sources(interface) && interface.accept_local;
@@ -101,49 +122,50 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
     for (const IpPrefix& own : interface.addresses)
       if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
   if (interface.bridged) return;
-  if (of_port) attach(interface, {interface.port, interface.vlan});
+  if (of_port) attach(interface, interface.port, interface.tags);
   for (const Attachment& to : interface.attached)
-    if (snapshot_->ports[to.port].present) attach(interface, to);
+    if (snapshot_->ports[to.port].present) attach(interface, to.port, {to.vlan, 0, false});
 }
 
-void SnapshotBuilder::attach(const InterfaceSetup& interface, const Attachment& to) {
-  PortView& port = snapshot_->ports[to.port];
+void SnapshotBuilder::attach(const InterfaceSetup& interface, PortId to, const VlanTags& tags) {
+  PortView& port = snapshot_->ports[to];
   const bool forwards = interface.forwards4 && interface.forwards6 && !interface.linux_only;
   if (checks_sources(interface) || !forwards) port.features |= kFeatureUrpf;
   if (interface.counters) port.features |= kFeatureCounters;
-  if (to.vlan != 0) port.features |= kFeatureVlan;
+  if (tags.vlan != 0) port.features |= kFeatureVlan;
   snapshot_->features |= port.features;
-  if (interface.up) put_station(interface, to);
+  if (interface.up) put_station(interface, to, tags);
   if (interface.macvlan) return;
   // Down: the fast loop clears nothing, `diagnose` names the reason.
   if (!interface.up)
-    put(down_[to.port], to.vlan, interface.id);
-  else if (to.vlan == 0)
+    put(down_[to], to, tags, interface.id);
+  else if (tags.vlan == 0)
     port.untagged = interface.id;
   else
-    put(vlans_[to.port], to.vlan, interface.id);
+    put(tagged_[to], to, tags, interface.id);
 }
 
-void SnapshotBuilder::put_station(const InterfaceSetup& interface, const Attachment& to) {
+void SnapshotBuilder::put_station(const InterfaceSetup& interface, PortId to,
+                                  const VlanTags& tags) {
   uint64_t mac = 0;
   std::memcpy(&mac, interface.mac.data(), interface.mac.size());
-  if (mac == 0 || mac == snapshot_->ports[to.port].mac) return;
-  Station& station = stations_[to.port][mac];
-  if (to.vlan == 0)
+  if (mac == 0 || mac == snapshot_->ports[to].mac) return;
+  Station& station = stations_[to][mac];
+  if (tags.vlan == 0)
     station.untagged = interface.id;
   else
-    put(station.vlans, to.vlan, interface.id);
+    put(station.tagged, to, tags, interface.id);
 }
 
 std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settings, bool linux_side,
                                                   uint64_t generation) {
   for (unsigned i = 0; i < kMaxPorts; ++i) {
-    snapshot_->ports[i].vlans = std::move(vlans_[i]);
-    snapshot_->ports[i].down = std::move(down_[i]);
+    snapshot_->ports[i].tagged = tagged_[i].finish();
+    snapshot_->ports[i].down = down_[i].finish();
     if (stations_[i].empty()) continue;
     auto stations = std::make_shared<std::vector<StationView>>();
     for (auto& [mac, station] : stations_[i])
-      stations->push_back({mac, station.untagged, std::move(station.vlans)});
+      stations->push_back({mac, station.untagged, station.tagged.finish()});
     snapshot_->ports[i].stations = std::move(stations);
   }
   // What leaves by the interface that clamps may come in by any.

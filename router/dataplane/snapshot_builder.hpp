@@ -18,7 +18,7 @@ namespace hecto::router {
 struct InterfaceSetup {
   InterfaceId id = kNoInterface;
   PortId port = 0;  // kNoPort: a bridge's
-  uint16_t vlan = 0;
+  VlanTags tags;
   MacAddress mac{};      // zero: the port's
   bool macvlan = false;  // another one has what comes for the port's address
   bool bridged = false;  // its port's frames are a bridge's
@@ -65,6 +65,7 @@ class SnapshotBuilder {
     bool opens_esp = false, seals_esp = false;  // by its NIC
     bool sends_lacp = false;                    // a bond's LACPDUs leave by a transmit queue
     bool checks_ipv4 = false;                   // its NIC, and says so
+    bool hides_service_tags = false;            // what had one comes in with one of 802.1Q
     std::vector<unsigned> queue_workers;        // by receive queue
     std::vector<TransmitPath> transmit;         // by worker, the slow path's behind them
     // With fewer transmit queues than threads: each ring, and the worker that drains it.
@@ -88,17 +89,26 @@ class SnapshotBuilder {
 
  private:
   using ByVlan = std::array<InterfaceId, 4096>;
-  using ByVlanOfPorts = std::array<std::shared_ptr<ByVlan>, kMaxPorts>;
+  // TaggedInterfaces to be.
+  struct Tagged {
+    std::shared_ptr<ByVlan> vlans;
+    std::vector<TagTable::Entry> stacked;
+    std::vector<TagTable::Entry> hidden;  // with a tag of 802.1ad that comes in as one of 802.1Q
+
+    void put(const VlanTags& tags, InterfaceId interface);
+    TaggedInterfaces finish();
+  };
   void add_spread(const PortSetup& port, QueueId queue, const PortSetup::Spread& spread);
-  static void put(std::shared_ptr<ByVlan>& table, uint16_t vlan, InterfaceId interface);
-  void attach(const InterfaceSetup& interface, const Attachment& to);
-  void put_station(const InterfaceSetup& interface, const Attachment& to);
+  void attach(const InterfaceSetup& interface, PortId to, const VlanTags& tags);
+  void put(Tagged& table, PortId port, const VlanTags& tags, InterfaceId interface);
+  void put_station(const InterfaceSetup& interface, PortId to, const VlanTags& tags);
 
   std::unique_ptr<Snapshot> snapshot_;
-  ByVlanOfPorts vlans_, down_;
+  std::array<Tagged, kMaxPorts> tagged_, down_;
+  std::array<bool, kMaxPorts> hides_service_tags_{};
   struct Station {
     InterfaceId untagged = kNoInterface;
-    std::shared_ptr<ByVlan> vlans;
+    Tagged tagged;
   };
   std::array<std::map<uint64_t, Station>, kMaxPorts> stations_;  // by MAC
 };

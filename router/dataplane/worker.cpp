@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/link_local.hpp"
@@ -97,15 +98,12 @@ void Worker::keep_example(const Refused& refused) noexcept {
   const rte_mbuf* packet = refused.packet;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   if (packet->data_len < kEthernetBytes) return;
-  uint32_t at = kEthernetBytes;
+  const FrameTags l2 = read_frame_tags(frame, packet->data_len);
+  const uint32_t at = l2.l2_bytes;
   ExamplePacket example;
   example.interface = refused.interface;
   example.port = PortId(packet->port);
-  example.ether_type = load16_native(frame + 12);
-  if (example.ether_type == kEtherVlan && packet->data_len >= at + kVlanTagBytes) {
-    example.ether_type = load16_native(frame + 16);
-    at += kVlanTagBytes;
-  }
+  example.ether_type = l2.ether_type;
   if (example.ether_type == kEtherIpv4 && packet->data_len >= at + kIpv4Bytes)
     example.destination[0] = load32_native(frame + at + 16);
   else if (example.ether_type == kEtherIpv6 && packet->data_len >= at + kIpv6Bytes)
@@ -161,8 +159,9 @@ void Worker::release_held() noexcept {
   chunk_.v4.count = chunk_.v6.count = chunk_.refused_count = 0;
   for (unsigned i = 0; i < count; ++i) {
     rte_mbuf* const packet = held_[i].packet;
-    const bool tagged = load16_native(rte_pktmbuf_mtod(packet, const uint8_t*) + 12) == kEtherVlan;
-    const Ingress ingress(held_[i].interface, kEthernetBytes + (tagged ? kVlanTagBytes : 0));
+    const FrameTags l2 =
+        read_frame_tags(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
+    const Ingress ingress(held_[i].interface, l2.l2_bytes);
     classify_again(chunk_, packet, ingress, snapshot_->ports[packet->port], *snapshot_);
   }
   lookup_batch(options_.tables.fib4, chunk_.v4.destinations, chunk_.v4.groups, chunk_.v4.count);

@@ -91,7 +91,9 @@ bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   if (inner.malformed() || id > 4095) return false;
   link.parent = parent;
   link.vlan = id;
-  if (protocol_be != htons(ETH_P_8021Q)) link.left_out = "a VLAN of 802.1ad";
+  link.service_tag = protocol_be == htons(ETH_P_8021AD);
+  if (!link.service_tag && protocol_be != htons(ETH_P_8021Q))
+    link.left_out = "a VLAN of another protocol";
   return true;
 }
 

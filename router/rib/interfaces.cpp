@@ -16,9 +16,9 @@ Result<void> Interfaces::check(const InterfaceState& state) const {
     return fail(fmt::format("interface {}: number {} is out of range; use 0 to {}", state.name,
                             state.id, kMaxInterfaceId));
   }
-  if (state.vlan > 4094) {
-    return fail(fmt::format("interface {}: VLAN {} is out of range; use 1 to 4094", state.name,
-                            state.vlan));
+  if (const uint16_t most = std::max(state.tags.vlan, state.tags.outer_vlan); most > 4094) {
+    return fail(
+        fmt::format("interface {}: VLAN {} is out of range; use 1 to 4094", state.name, most));
   }
   auto other = state.ifindex == 0 ? by_ifindex_.end() : by_ifindex_.find(state.ifindex);
   if (other != by_ifindex_.end() && other->second != state.id) {
@@ -170,10 +170,10 @@ std::vector<InterfaceId> Interfaces::macvlans(InterfaceId parent) const {
 
 std::optional<Interfaces::Egress> Interfaces::egress(const InterfaceState& interface,
                                                      const MacAddress& station) const {
-  const auto way = bridges_.egress(interface.bridge, interface.vlan, station);
+  const auto way = bridges_.egress(interface.bridge, interface.tags.vlan, station);
   const InterfaceState* const port = way ? find(by_ifindex(way->port)) : nullptr;
   if (port == nullptr || port->port == kNoPort || !up(*port)) return std::nullopt;
-  return Egress{port->port, way->vlan, mtu(*port)};
+  return Egress{port->port, {way->vlan, 0, false}, mtu(*port)};
 }
 
 InterfaceId Interfaces::covering(const IpAddress& address, uint32_t table) const {

@@ -1,4 +1,4 @@
-// The L3 interfaces of the router (a port, or a VLAN of a port) as control knows them: what the
+// The L3 interfaces of the router (a port, or a VLAN of one, by one tag or two) as control knows them: what the
 // ports say, and what Linux says of their twins. Owned by the control thread.
 #pragma once
 
@@ -31,8 +31,8 @@ struct IpsecInVrf {
 struct InterfaceState {
   InterfaceId id = kNoInterface;
   std::string name;
-  PortId port = 0;    // DPDK's number; kNoPort: a bridge's
-  uint16_t vlan = 0;  // 0: untagged
+  PortId port = 0;  // DPDK's number; kNoPort: a bridge's
+  VlanTags tags;    // of a bridge's: one of 802.1Q at most
   MacAddress mac{};
   uint16_t mtu = 1500;  // bytes of L3 packet
   bool up = true;       // admin state and carrier of the port
@@ -80,8 +80,8 @@ class Interfaces {
   // Where a station on a bridge's interface is; none: Linux has to find it.
   struct Egress {
     PortId port = 0;
-    uint16_t vlan = 0;  // of the tag; 0: none
-    uint16_t mtu = 0;   // of the port
+    VlanTags tags;
+    uint16_t mtu = 0;  // of the port
   };
   std::optional<Egress> egress(const InterfaceState& interface, const MacAddress& station) const;
   // Whose address lies in the same subnet, the longest prefix first. Of those in the VRF that has the

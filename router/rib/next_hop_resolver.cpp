@@ -58,16 +58,20 @@ uint8_t* put_ether_type(uint8_t* out, uint16_t type_native) {
   return out + sizeof type_native;
 }
 
-// Destination, source, [802.1Q tag,] EtherType.
+uint8_t* put_tag(uint8_t* out, uint16_t type_native, uint16_t vlan) {
+  out = put_ether_type(out, type_native);
+  store16_be(out, vlan);  // priority 0
+  return out + sizeof(uint16_t);
+}
+
+// Destination, source, tags, EtherType.
 void put_header(NextHopRecord& record, const InterfaceState& interface, const MacAddress& to,
-                uint16_t vlan, Family family) {
+                const VlanTags& tags, Family family) {
   uint8_t* out = std::copy(to.begin(), to.end(), record.header);
   out = std::copy(interface.mac.begin(), interface.mac.end(), out);
-  if (vlan != 0) {
-    out = put_ether_type(out, kEtherVlan);
-    store16_be(out, vlan);  // priority 0
-    out += sizeof(uint16_t);
-  }
+  if (tags.count() > 0)
+    out = put_tag(out, tags.service ? kEtherServiceVlan : kEtherVlan, tags.first());
+  if (tags.count() > 1) out = put_tag(out, kEtherVlan, tags.vlan);
   out = put_ether_type(out, family == Family::kIpv4 ? kEtherIpv4 : kEtherIpv6);
   record.header_length = static_cast<uint8_t>(out - record.header);
 }
@@ -145,7 +149,7 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
   const bool known = neighbor != nullptr && neighbor->usable;
   auto egress =
-      std::optional(Interfaces::Egress{interface.port, interface.vlan, interfaces_.mtu(interface)});
+      std::optional(Interfaces::Egress{interface.port, interface.tags, interfaces_.mtu(interface)});
   if (interface.bridge != 0)
     egress = known ? interfaces_.egress(interface, neighbor->mac) : std::nullopt;
   if (!known || !egress) {
@@ -157,7 +161,7 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   }
   NextHopRecord& record = resolution.record;
   record.kind = RecordKind::kForward;
-  put_header(record, interface, neighbor->mac, egress->vlan, family);
+  put_header(record, interface, neighbor->mac, egress->tags, family);
   record.port = egress->port;
   record.interface = interface.id;
   record.mtu = std::min(interfaces_.mtu(interface), egress->mtu);

@@ -94,6 +94,7 @@ struct LinuxLink {
   uint32_t vrf_table = 0;  // IFLA_VRF_TABLE of a VRF, 0: none
   std::optional<LinuxBridge> bridge = {};
   std::optional<LinuxBridgePort> bridge_port = {};
+  bool service_tag = false;  // of a VLAN device: its tag is one of 802.1ad
   bool operator==(const LinuxLink&) const = default;
 };
 

@@ -52,9 +52,12 @@ Frame l2(const FrameOptions& options, uint16_t ether_type) {
     const auto* b = static_cast<const uint8_t*>(p);
     frame.insert(frame.end(), b, b + n);
   };
-  if (options.vlan != 0) {
-    const uint16_t tag[2] = {kEtherVlan, __builtin_bswap16(options.vlan)};
+  uint16_t type = options.service ? kEtherServiceVlan : kEtherVlan;
+  for (const uint16_t vlan : {options.outer_vlan, options.vlan}) {
+    if (vlan == 0) continue;
+    const uint16_t tag[2] = {type, __builtin_bswap16(vlan)};
     put(tag, sizeof tag);
+    type = kEtherVlan;
   }
   put(&ether_type, 2);
   return frame;
@@ -145,9 +148,20 @@ Bed::Bed() {
   auto vlans = std::make_shared<std::array<InterfaceId, 4096>>();
   vlans->fill(kNoInterface);
   (*vlans)[100] = 1;
-  view.vlans = vlans;
+  view.tagged.vlans = vlans;
   snapshot.interfaces[0].up = snapshot.interfaces[1].up = true;
   snapshot.features = kFeatureVlan;
+}
+
+Bed Bed::with_two_tags() {
+  Bed bed;
+  const std::vector<TagTable::Entry> up = {
+      {{10, 100, false}, 2}, {{100, 0, true}, 3}, {{10, 100, true}, 4}};
+  const std::vector<TagTable::Entry> down = {{{20, 100, true}, 5}};
+  bed.port().tagged.stacked = std::make_shared<const TagTable>(up);
+  bed.port().down.stacked = std::make_shared<const TagTable>(down);
+  for (const unsigned id : {2, 3, 4}) bed.snapshot.interfaces[id].up = true;
+  return bed;
 }
 
 }  // namespace hecto::router::test

@@ -32,6 +32,8 @@ struct FrameOptions {
   uint8_t ttl = 64;
   uint16_t payload_bytes = 26;
   uint16_t vlan = 0;
+  uint16_t outer_vlan = 0;  // of a tag before that one
+  bool service = false;     // the first is of 802.1ad
   uint8_t protocol = 17;
   uint16_t flags_and_offset = 0;  // of IPv4, as the header has them
 };
@@ -48,6 +50,9 @@ Frame bytes_of(const rte_mbuf* packet);
 // A port with MAC kPortMac, interface 0 untagged, interface 1 on VLAN 100.
 struct Bed {
   Bed();
+  // And interface 2 within that VLAN on 10, 3 on VLAN 100 of 802.1ad, 4 within that on 10; 5 on VLAN 20
+  // within the same is down.
+  static Bed with_two_tags();
   Snapshot snapshot;
   PortView& port() { return snapshot.ports[0]; }
 };

@@ -14,11 +14,11 @@ from lab import SLOWER
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_AUXDATA, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 8, 1, 1
-TP_STATUS_VLAN_VALID = 1 << 4
+TP_STATUS_VLAN_VALID, TP_STATUS_VLAN_TPID_VALID = 1 << 4, 1 << 6
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def socket_in(namespace):
+def socket_in(namespace, device="e0"):
     """A packet socket made inside; the calling thread is back where it was afterwards."""
     here = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     there = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
@@ -27,7 +27,7 @@ def socket_in(namespace):
             raise OSError(ctypes.get_errno(), f"setns {namespace}")
         try:
             made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-            made.bind(("e0", ETH_P_ALL))
+            made.bind((device, ETH_P_ALL))
             return made
         finally:
             libc.setns(here, CLONE_NEWNET)
@@ -37,15 +37,15 @@ def socket_in(namespace):
 
 
 class Wire:
-    def __init__(self, host, promiscuous=False):
-        self.host, self.promiscuous = host, promiscuous
+    def __init__(self, host, promiscuous=False, device="e0"):
+        self.host, self.promiscuous, self.device = host, promiscuous, device
 
     def __enter__(self):
-        self.socket = socket_in(self.host.name)
+        self.socket = socket_in(self.host.name, self.device)
         self.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         if self.promiscuous:
-            index = int(self.host.sh("ip -o link show e0").split(":")[0])
+            index = int(self.host.sh(f"ip -o link show {self.device}").split(":")[0])
             self.socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP,
                                    struct.pack("iHH8s", index, PACKET_MR_PROMISC, 0, b""))
         return self
@@ -78,7 +78,8 @@ class Wire:
         # The kernel has taken the tag off and tells of it beside the packet.
         for level, kind, value in extra:
             if level == SOL_PACKET and kind == PACKET_AUXDATA:
-                status, _, _, _, _, tci, _ = struct.unpack("IIIHHHH", value[:20])
+                status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", value[:20])
                 if status & TP_STATUS_VLAN_VALID:
-                    return data[:12] + b"\x81\x00" + struct.pack("!H", tci) + data[12:]
+                    tpid = tpid if status & TP_STATUS_VLAN_TPID_VALID else 0x8100
+                    return data[:12] + struct.pack("!HH", tpid, tci) + data[12:]
         return data

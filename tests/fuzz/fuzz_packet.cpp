@@ -47,9 +47,10 @@ void classify_group(test::Bed& bed, Chunk& chunk, const HeaderKernels& kernels,
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static test::Bed bed;
+  static test::Bed plain, stacked = test::Bed::with_two_tags();
   static const auto chunk = std::make_unique<Chunk>();
   if (size < 1 || size > 4096) return 0;
+  test::Bed& bed = (data[0] & 2) != 0 ? stacked : plain;
   // Half of the inputs get our MAC, so that they come further than the first check.
   Exact expected(data + 1, size - 1);
   Exact fast(data + 1, size - 1);

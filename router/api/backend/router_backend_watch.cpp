@@ -69,7 +69,9 @@ tl::expected<PacketMatch, ApiError> RouterBackend::match_of(const PacketFilter& 
                                        "`hecto show bridges` lists them",
                                        filter.interface));
     match.port = interface->port;
-    match.vlan = interface->vlan;
+    match.tags = interface->tags;
+    const auto port = router_.plane().port(interface->port_name);
+    match.any_tag_protocol = port && port->hides_service_tags;
   }
   return match;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "router/api/show/show.hpp"
+#include "router/api/show/tags.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "router/rib/routing.hpp"
@@ -20,9 +21,9 @@ constexpr uint16_t kLeastOfIpv6 = 1280;  // RFC 8200 §5
 // Of the file, for the interface; 0: it is not in it.
 uint16_t configured(const Interface& interface, const config::PortConfig& port) {
   if (interface.made_by_linux) return 0;
-  if (interface.vlan == 0) return port.mtu;
+  if (interface.tags.vlan == 0) return port.mtu;
   for (const config::VlanConfig& vlan : port.vlans)
-    if (vlan.id == interface.vlan) return vlan.mtu.value_or(port.mtu);
+    if (vlan.tags() == interface.tags) return vlan.mtu.value_or(port.mtu);
   return 0;
 }
 
@@ -44,8 +45,12 @@ std::vector<std::string> mismatches(const Interface& interface, const PortStatus
         of_linux < interface.mtu
             ? fmt::format("Linux and the fast path send at most {}", of_linux)
             : fmt::format("what Linux sends beyond {} is lost", interface.mtu)));
-  if (interface.vlan != 0 && wanted > port.mtu)
+  if (interface.tags.vlan != 0 && wanted > port.mtu)
     lines.push_back(fmt::format("its port has {}: no VLAN of it sends more", port.mtu));
+  if (const uint16_t most = port.mtu_behind(interface.tags);
+      interface.tags.stacked() && in_force > most)
+    lines.push_back(fmt::format("behind its tags {} carries {}: longer packets are lost there",
+                                port.driver, most));
   if (port.device_mtu != 0 && port.device_mtu != port.mtu)
     lines.push_back(fmt::format(
         "the kernel's {} has {}, the port {}: {}", port.config.device, port.device_mtu, port.mtu,
@@ -69,7 +74,8 @@ json show_interface(const Interface& interface, const Routing& routing, const Po
   const uint32_t of_linux = known.linux_mtu(interface);
   return {{"name", interface.name},
           {"port", interface.port_name},
-          {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
+          {"vlan", vlan_json(interface.tags)},
+          {"outer_vlan", outer_vlan_json(interface.tags)},
           {"mtu", in_force},
           {"file", wanted == 0 ? json() : json(wanted)},
           {"port_mtu", port.mtu},

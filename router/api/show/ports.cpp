@@ -4,6 +4,7 @@
 
 #include "config/file/words.hpp"
 #include "router/api/show/show.hpp"
+#include "router/api/show/tags.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/control/offload_watch.hpp"
@@ -138,7 +139,9 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
     list.push_back({{"name", interface.name},
                     {"id", id.value()},
                     {"port", interface.port_name.empty() ? json() : json(interface.port_name)},
-                    {"vlan", interface.vlan == 0 ? json() : json(interface.vlan)},
+                    {"vlan", vlan_json(interface.tags)},
+                    {"outer_vlan", outer_vlan_json(interface.tags)},
+                    {"tag_protocol", tag_protocol_json(interface.tags)},
                     {"macvlan_of", parent == nullptr ? json() : json(parent->name)},
                     {"tap", side == nullptr ? json() : json(interface.name)},
                     {"namespace", side == nullptr ? json() : json(side->name())},

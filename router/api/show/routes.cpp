@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/frame_tags.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
+#include "router/api/show/tags.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/persist_control.hpp"
 #include "router/dataplane/explain_packet.hpp"
@@ -35,9 +37,8 @@ MacAddress mac_at(const uint8_t* bytes) {
   return mac;
 }
 
-json vlan_of(const lookup::NextHopRecord& record) {
-  if (record.header_length != 18) return nullptr;
-  return (record.header[14] & 0xf) << 8 | record.header[15];
+VlanTags tags_of(const lookup::NextHopRecord& record) {
+  return read_frame_tags(record.header, record.header_length).tags;
 }
 
 json port_json(const ForwardingPlane& plane, const lookup::NextHopRecord& record) {
@@ -61,7 +62,8 @@ json rewrite_json(const lookup::NextHopRecord& record) {
   return {{"header", hex},
           {"destination", to_string(mac_at(record.header))},
           {"source", to_string(mac_at(record.header + 6))},
-          {"vlan", vlan_of(record)}};
+          {"vlan", vlan_json(tags_of(record))},
+          {"outer_vlan", outer_vlan_json(tags_of(record))}};
 }
 
 json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
@@ -239,7 +241,8 @@ json show_next_hops(const Routing& routing, const TableUse& tables, const Forwar
                     {"interface", self == nullptr ? json() : interface_json(self->next_hop)},
                     {"port", port_json(plane, group.record)},
                     {"mac", forwards ? json(to_string(mac_at(group.record.header))) : json()},
-                    {"vlan", forwards ? vlan_of(group.record) : json()},
+                    {"vlan", forwards ? vlan_json(tags_of(group.record)) : json()},
+                    {"outer_vlan", forwards ? outer_vlan_json(tags_of(group.record)) : json()},
                     {"mtu", forwards ? json(group.record.mtu) : json()},
                     {"members", members},
                     {"routes", group.routes}});

@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/api/packet_text.hpp"
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
@@ -41,12 +42,7 @@ std::string hop_text(const Routing& routing, lookup::GroupId group) {
 
 std::optional<IpAddress> destination_of(const TraceEvent& e) {
   if (e.captured < kEthernetBytes) return std::nullopt;
-  size_t at = kEthernetBytes;
-  uint16_t ether_type = load16_native(&e.bytes[12]);
-  if (ether_type == kEtherVlan && e.captured >= at + kVlanTagBytes) {
-    ether_type = load16_native(&e.bytes[16]);
-    at += kVlanTagBytes;
-  }
+  const auto [at, ether_type, tags] = read_frame_tags(e.bytes.data(), e.captured);
   if (ether_type == kEtherIpv4 && e.captured >= at + kIpv4Bytes)
     return IpAddress::from(lookup::Ipv4Address{load32_be(&e.bytes[at + 16])});
   if (ether_type != kEtherIpv6 || e.captured < at + kIpv6Bytes) return std::nullopt;

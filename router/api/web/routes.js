@@ -17,7 +17,7 @@ const routeRow = (route) => [
 function member(m) {
   const neighbor = m.neighbor ? `${m.neighbor.mac ?? "no MAC"} (${m.neighbor.state})` : "-";
   const rewrite = m.rewrite ? `${m.rewrite.source} → ${m.rewrite.destination}` +
-    `${m.rewrite.vlan === null ? "" : `, VLAN ${m.rewrite.vlan}`}` : m.reason ?? "-";
+    `${m.rewrite.vlan === null ? "" : `, VLAN ${m.rewrite.outer_vlan ? `${m.rewrite.outer_vlan}.` : ""}${m.rewrite.vlan}`}` : m.reason ?? "-";
   return [m.gateway ?? "on-link", m.interface ?? "-", m.port ?? "-", neighbor, rewrite];
 }
 

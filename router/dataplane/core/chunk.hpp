@@ -30,7 +30,7 @@ class Ingress {
   Ingress(InterfaceId interface, unsigned l2_length) noexcept
       : word_(interface | l2_length << 16) {}
   InterfaceId interface() const noexcept { return InterfaceId(word_); }
-  unsigned l2_length() const noexcept { return word_ >> 16; }  // 14, or 18 with a tag
+  unsigned l2_length() const noexcept { return word_ >> 16; }  // 14, 18 or 22
 
  private:
   uint32_t word_;

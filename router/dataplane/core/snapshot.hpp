@@ -16,6 +16,7 @@
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
 #include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/core/tag_table.hpp"
 
 struct rte_mempool;
 struct rte_ring;
@@ -51,9 +52,21 @@ struct InterfaceView {
   std::vector<uint32_t> own4 = {};  // host order
   uint16_t mtu = 0;                 // bytes of L3 packet
   bool clamps_mss = false;          // of TCP that comes in or leaves here
+  bool service_tag = false;         // its first tag is of 802.1ad
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
   lookup::Ipv6Address address6{};
+};
+
+// Interfaces by their tags.
+struct TaggedInterfaces {
+  std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // with one of 802.1Q; empty: none
+  std::shared_ptr<const TagTable> stacked;                     // all others; empty: none
+
+  InterfaceId find(const VlanTags& tags) const noexcept {
+    if (tags.stacked()) return stacked ? stacked->find(tags) : kNoInterface;
+    return vlans ? (*vlans)[tags.vlan] : kNoInterface;
+  }
 };
 
 // A MAC address beside the port's own, that a macvlan or a VLAN device of Linux has, and by which
@@ -61,10 +74,10 @@ struct InterfaceView {
 struct StationView {
   uint64_t mac = 0;  // as of PortView
   InterfaceId untagged = kNoInterface;
-  std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
+  TaggedInterfaces tagged;
 
-  InterfaceId interface(unsigned vlan) const noexcept {
-    return vlan == 0 ? untagged : vlans ? (*vlans)[vlan] : kNoInterface;
+  InterfaceId interface(const VlanTags& tags) const noexcept {
+    return tags.vlan == 0 ? untagged : tagged.find(tags);
   }
 };
 
@@ -80,11 +93,23 @@ struct PortView {
   unsigned features = 0;          // of its interfaces
   uint64_t mac = 0;
   InterfaceId untagged = kNoInterface;
-  std::shared_ptr<const std::array<InterfaceId, 4096>> vlans;  // empty: no tagged interfaces
-  // Interfaces that are down are only here, by VLAN (0: untagged). Empty: none is.
-  std::shared_ptr<const std::array<InterfaceId, 4096>> down;
+  TaggedInterfaces tagged;
+  // Interfaces that are down are only here; VLAN 0: untagged. Empty: none is.
+  TaggedInterfaces down;
   // By MAC address, of interfaces that are up; empty: it has one address, as nearly all have.
   std::shared_ptr<const std::vector<StationView>> stations;
+
+  InterfaceId down_untagged() const noexcept {
+    return down.vlans ? (*down.vlans)[0] : kNoInterface;
+  }
+  // Whether a frame's second tag is one of an interface, and not of what it carries.
+  bool has_within(const VlanTags& outer) const noexcept {
+    const auto within = [&](const TaggedInterfaces& some) {
+      return some.stacked && some.stacked->has_within(outer.service, outer.vlan);
+    };
+    return within(tagged) || within(down);
+  }
+  bool has_stacked() const noexcept { return tagged.stacked || down.stacked; }
 
   // Null: none has this address.
   const StationView* station(uint64_t address) const noexcept {

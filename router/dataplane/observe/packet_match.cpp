@@ -3,6 +3,7 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/ipsec/esp/flow_key.hpp"
 
 namespace hecto::router {
@@ -45,21 +46,17 @@ bool PacketMatch::fits_ip(const uint8_t* ip, uint32_t bytes) const noexcept {
 
 bool PacketMatch::fits_frame(const rte_mbuf* packet, PortId at_port) const noexcept {
   if (port && *port != at_port) return false;
-  if (!asks_ip() && !vlan) return true;
+  if (!asks_ip() && !tags) return true;
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   const uint32_t bytes = packet->data_len;
-  uint32_t at = kEthernetBytes;
-  if (bytes < at) return false;
-  uint16_t ether_type = load16_native(frame + 12);
-  uint16_t tag = 0;
-  if (ether_type == kEtherVlan && bytes >= at + kVlanTagBytes) {
-    ether_type = load16_native(frame + 16);
-    tag = load16_be(frame + 14) & 0xfff;
-    at += kVlanTagBytes;
-  }
-  if (vlan && *vlan != tag) return false;
+  if (bytes < kEthernetBytes) return false;
+  FrameTags l2 = read_frame_tags(frame, bytes);
+  if (tags && any_tag_protocol) l2.tags.service = tags->service;
+  if (l2.tags.vlan == 0) l2.tags = {};  // a priority tag
+  if (tags && l2.tags != *tags) return false;
   if (!asks_ip()) return true;
-  return (ether_type == kEtherIpv4 || ether_type == kEtherIpv6) && fits_ip(frame + at, bytes - at);
+  return (l2.ether_type == kEtherIpv4 || l2.ether_type == kEtherIpv6) &&
+         fits_ip(frame + l2.l2_bytes, bytes - l2.l2_bytes);
 }
 
 }  // namespace hecto::router

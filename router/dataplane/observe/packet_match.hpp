@@ -13,9 +13,10 @@ namespace hecto::router {
 struct PacketMatch {
   std::optional<IpPrefix> from, to;
   std::optional<PortId> port;                   // DPDK's number
-  std::optional<uint16_t> vlan;                 // 0: untagged
+  std::optional<VlanTags> tags;                 // of the interface
   std::optional<uint8_t> protocol = {};         // behind IPv6's extension headers
   std::optional<uint16_t> transport_port = {};  // of either end; a fragment has none
+  bool any_tag_protocol = false;                // where the port hides that of the first tag
 
   // A frame, at `at_port`: where it came in or goes out, as the caller has it.
   bool fits_frame(const rte_mbuf* packet, PortId at_port) const noexcept;

@@ -108,7 +108,7 @@ void CaptureTap::dropped(const rte_mbuf* packet, Reason reason, InterfaceId inte
   if (!wants(CapturePoint::kDrop) || !from_there(packet, interface)) return;
   PacketMatch match = session_.options().match;  // where it came in is known
   match.port.reset();
-  match.vlan.reset();
+  match.tags.reset();
   if (match.fits_frame(packet, 0)) put_drop(packet, reason);
 }
 

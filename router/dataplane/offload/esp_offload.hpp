@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ether.hpp"
 #include "router/dataplane/offload/clock.hpp"
 #include "router/dataplane/offload/offload_path.hpp"
 #include "router/ipsec/esp/engine.hpp"
@@ -32,7 +33,7 @@ struct EspFrame {
   lookup::GroupId group;  // encap: of the tunnel's end
   union {
     lookup::GroupId route;  // encap: by which a packet of a port would go on
-    uint8_t l2[18];         // decap: the frame's own header
+    uint8_t l2[kMostL2Bytes];         // decap: the frame's own header
   };
 };
 

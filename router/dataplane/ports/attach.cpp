@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ether.hpp"
 #include "router/dataplane/core/dpdk_bonding.hpp"
 #include "router/dataplane/ports/bond.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -22,6 +23,17 @@ constexpr uint16_t kAfXdpMaxMtu = 3400;
 // Above this a packet of net_af_packet needs larger frames than its default of 2 KiB.
 constexpr uint16_t kAfPacketDefaultMtu = 1900;
 constexpr uint16_t kAfPacketMostMtu = 10000;  // of its largest frames here
+
+// Of tags beside the MTU: what the driver's longest frame has more than a packet of its largest MTU,
+// Ethernet header and FCS. Both are the general ones of DPDK where it does not know.
+uint16_t room_for_tags(const rte_eth_dev_info& device) {
+  constexpr uint32_t kUntagged = kEthernetBytes + RTE_ETHER_CRC_LEN;
+  constexpr uint32_t kMost = 2 * kVlanTagBytes;
+  const uint32_t overhead = device.max_rx_pktlen - device.max_mtu;
+  const bool known = device.max_mtu != UINT16_MAX && device.max_rx_pktlen > device.max_mtu &&
+                     overhead >= kUntagged;
+  return static_cast<uint16_t>(known ? std::min(overhead - kUntagged, kMost) : kMost);
+}
 
 bool find_port(const std::string& name, PortId& id) {
   uint16_t number = 0;
@@ -65,6 +77,8 @@ Result<void> Port::describe() {
   // Memory drivers carry what their mbufs hold, whatever they say.
   const bool nic = config_.kind == config::DeviceKind::kPci;
   if (nic && device.max_mtu != 0) driver_mtu_ = device.max_mtu;
+  if (nic) tag_bytes_ = room_for_tags(device);
+  if (hides_service_tags()) tag_bytes_ = kVlanTagBytes;  // as the kernel has it (packet(7))
   gives_plain_mbufs_ = receives_plain_mbufs(driver_, device.tx_offload_capa);
   if (config_.kind == config::DeviceKind::kPci) socket_ = rte_eth_dev_socket_id(id_);
   if (kernel_) socket_ = kernel_->numa_node();

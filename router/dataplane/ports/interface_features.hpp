@@ -14,8 +14,13 @@
 namespace hecto::router {
 
 // On receive: several packets in one, and VLAN tags out of the packet.
-inline constexpr std::array<std::string_view, 6> kReceiveOffloads = {
-    "rx-gro", "rx-gro-hw", "rx-gro-list", "rx-lro", "rx-udp-gro-forwarding", "rx-vlan-hw-parse"};
+inline constexpr std::array<std::string_view, 7> kReceiveOffloads = {"rx-gro",
+                                                                     "rx-gro-hw",
+                                                                     "rx-gro-list",
+                                                                     "rx-lro",
+                                                                     "rx-udp-gro-forwarding",
+                                                                     "rx-vlan-hw-parse",
+                                                                     "rx-vlan-stag-hw-parse"};
 
 class InterfaceFeatures {
  public:

@@ -304,6 +304,15 @@ uint32_t Port::longest_frame() const {
   return kernel ? mtu_ + kL2Overhead_bytes - RTE_ETHER_CRC_LEN : 0;
 }
 
+bool Port::hides_service_tags() const {
+  const auto of_kernel = [](const config::BondMember& member) {
+    return member.kind == config::DeviceKind::kKernel;
+  };
+  return driver_ == "net_af_packet" ||
+         (config_.bond &&
+          std::any_of(config_.bond->members.begin(), config_.bond->members.end(), of_kernel));
+}
+
 uint16_t Port::largest_mtu() const {
   const uint32_t headroom = RTE_PKTMBUF_HEADROOM + (af_xdp() ? XDP_PACKET_HEADROOM : 0);
   const uint32_t fits = rte_pktmbuf_data_room_size(pool_) - headroom - kL2Overhead_bytes;

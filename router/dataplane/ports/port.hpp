@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ether.hpp"
 #include "base/result.hpp"
 #include "config/file/config.hpp"
 #include "router/dataplane/ports/af_xdp.hpp"
@@ -122,6 +123,10 @@ class Port {
   // While running: the loops that the driver took, in its words; empty where it does not say.
   const std::string& receive_path() const { return receive_path_; }
   const std::string& transmit_path() const { return transmit_path_; }
+  // AF_PACKET tells the VLAN of a tag that the kernel has taken off, the driver puts one of 802.1Q there.
+  bool hides_service_tags() const;
+  // Of VLAN tags that frames may have beside the MTU, as far as driver or kernel say.
+  uint16_t tag_bytes() const { return tag_bytes_; }
   bool link_interrupts() const { return link_interrupts_; }  // PortNews tells of the link
   bool checks_ipv4() const { return checks_ipv4_; }  // header checksums, and flags what it found
   const PortCrypto& crypto() const { return crypto_; }
@@ -198,6 +203,7 @@ class Port {
   uint16_t mtu_ = 1500;
   uint16_t most_mtu_ = 65535;    // that the frames of a kernel interface's driver hold
   uint16_t driver_mtu_ = 65535;  // that the driver says is its largest
+  uint16_t tag_bytes_ = 2 * kVlanTagBytes;
   bool sends_segments_ = false, checks_ipv4_ = false;
   std::vector<bool> plain_;      // by transmit queue: promised so
   bool plain_by_queue_ = false;  // each queue is told, not the port

@@ -4,6 +4,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 
 namespace hecto::router {
@@ -218,10 +219,9 @@ struct Layer2 {
 };
 Layer2 layer2(std::span<const uint8_t> frame) noexcept {
   if (frame.size() < kEthernetBytes) return {};
-  const uint16_t type = load16_native(frame.data() + 12);
-  if (type != kEtherVlan) return {kEthernetBytes, type};
-  if (frame.size() < kEthernetBytes + kVlanTagBytes) return {};
-  return {kEthernetBytes + kVlanTagBytes, load16_native(frame.data() + 16)};
+  const FrameTags l2 = read_frame_tags(frame.data(), static_cast<uint32_t>(frame.size()));
+  if (l2.l2_bytes == kEthernetBytes && l2.ether_type == kEtherVlan) return {};  // cut
+  return {l2.l2_bytes, l2.ether_type};
 }
 
 }  // namespace

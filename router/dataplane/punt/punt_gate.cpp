@@ -2,6 +2,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/punt/classifier.hpp"
 
@@ -19,13 +20,8 @@ struct Ends {
 };
 std::optional<Ends> ends_of(const rte_mbuf* packet) noexcept {
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
-  size_t l2 = kEthernetBytes;
-  if (packet->data_len < l2 + kVlanTagBytes) return std::nullopt;
-  uint16_t type = load16_native(frame + 12);
-  if (type == kEtherVlan) {
-    type = load16_native(frame + 16);
-    l2 += kVlanTagBytes;
-  }
+  if (packet->data_len < kEthernetBytes) return std::nullopt;
+  const auto [l2, type, tags] = read_frame_tags(frame, packet->data_len);
   const uint8_t* ip = frame + l2;
   if (type == kEtherIpv4 && packet->data_len >= l2 + kIpv4Bytes)
     return Ends{{load32_native(ip + 12), 0}, {load32_native(ip + 16), 0}};

@@ -103,34 +103,62 @@ void trim_tail(rte_mbuf* packet, uint32_t surplus) {
   }
 }
 
+// What a frame says before its IP header, as far as its bytes are there.
+struct L2 {
+  uint16_t ether_type = 0;  // behind the tags
+  VlanTags tags;
+};
+
+Reason is_there(const rte_mbuf* packet, uint32_t bytes) {
+  if (packet->pkt_len < bytes) return Reason::kTruncated;
+  return packet->data_len < bytes ? Reason::kSplitHeader : Reason::kNone;
+}
+
+// The tags, and by them the interface. A second one is looked at where interfaces have it, else it is
+// what the VLAN carries, for Linux to know.
+Reason read_tags(const rte_mbuf* packet, const PortView& port, L2& l2, Diagnosis& d) {
+  const uint8_t* const frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const auto take = [&](uint16_t& vlan) {
+    const Reason reason = is_there(packet, d.l2_length + kVlanTagBytes);
+    if (reason != Reason::kNone) return reason;
+    vlan = load16_be(frame + d.l2_length) & 0xfff;
+    l2.ether_type = load16_native(frame + d.l2_length + 2);
+    d.l2_length += kVlanTagBytes;
+    return Reason::kNone;
+  };
+  VlanTags tags;
+  tags.service = l2.ether_type == kEtherServiceVlan;
+  if (const Reason reason = take(tags.vlan); reason != Reason::kNone) return reason;
+  if (l2.ether_type == kEtherVlan && port.has_within(tags)) {
+    uint16_t inner = 0;
+    if (const Reason reason = take(inner); reason != Reason::kNone) return reason;
+    if (inner != 0) tags = {inner, tags.vlan, tags.service};
+  }
+  // A priority tag (VLAN 0) means the interface without it (IEEE 802.1Q §6.9).
+  if (tags.vlan == 0) return Reason::kNone;
+  l2.tags = tags;
+  d.interface = port.tagged.find(tags);
+  if (d.interface == kNoInterface) d.interface = port.down.find(tags);
+  return d.interface == kNoInterface ? Reason::kUnknownVlan : Reason::kNone;
+}
+
 }  // namespace
 
 Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snapshot) noexcept {
   Diagnosis d;
   d.interface = port.untagged;
-  unsigned vlan = 0;
   const auto with = [&d](Reason reason) {
     d.reason = reason;
     return d;
   };
-  if (packet->pkt_len < kEthernetBytes) return with(Reason::kTruncated);
-  if (packet->data_len < kEthernetBytes) return with(Reason::kSplitHeader);
+  if (const Reason reason = is_there(packet, kEthernetBytes); reason != Reason::kNone)
+    return with(reason);
   const uint8_t* frame = rte_pktmbuf_mtod(packet, const uint8_t*);
-  uint16_t ether_type = load16_native(frame + 12);
-  if (ether_type == kEtherVlan) {
-    if (packet->pkt_len < kEthernetBytes + kVlanTagBytes) return with(Reason::kTruncated);
-    if (packet->data_len < kEthernetBytes + kVlanTagBytes) return with(Reason::kSplitHeader);
-    d.l2_length += kVlanTagBytes;
-    ether_type = load16_native(frame + 16);
-    vlan = load16_be(frame + 14) & 0xfff;
-    // A priority tag (VLAN 0) means the untagged interface (IEEE 802.1Q §6.9).
-    if (vlan != 0) {
-      d.interface = port.vlans ? (*port.vlans)[vlan] : kNoInterface;
-      if (d.interface == kNoInterface && port.down) d.interface = (*port.down)[vlan];
-      if (d.interface == kNoInterface) return with(Reason::kUnknownVlan);
-    }
-  }
-  if (d.interface == kNoInterface && port.down) d.interface = (*port.down)[0];
+  L2 l2{load16_native(frame + 12), {}};
+  if (l2.ether_type == kEtherVlan || (l2.ether_type == kEtherServiceVlan && port.has_stacked()))
+    if (const Reason reason = read_tags(packet, port, l2, d); reason != Reason::kNone)
+      return with(reason);
+  if (d.interface == kNoInterface) d.interface = port.down_untagged();
   if (d.interface == kNoInterface || !snapshot.interfaces[d.interface].up)
     return with(Reason::kInterfaceDown);
 
@@ -138,19 +166,20 @@ Diagnosis diagnose(rte_mbuf* packet, const PortView& port, const Snapshot& snaps
   const uint64_t to = load64_native(frame) & kMacMask;
   if (!to_group && to != port.mac) {
     const StationView* const station = port.station(to);
-    const InterfaceId interface = station == nullptr ? kNoInterface : station->interface(vlan);
+    const InterfaceId interface = station == nullptr ? kNoInterface : station->interface(l2.tags);
     if (interface == kNoInterface) return with(Reason::kNotForUs);
     d.interface = interface;
   }
   if ((load64_native(frame + 6) & kMacMask) == port.mac) return with(Reason::kLooped);
-  if (ether_type == kEtherArp) return with(Reason::kArp);
-  if (ether_type != kEtherIpv4 && ether_type != kEtherIpv6) return with(Reason::kOtherProtocol);
+  if (l2.ether_type == kEtherArp) return with(Reason::kArp);
+  if (l2.ether_type != kEtherIpv4 && l2.ether_type != kEtherIpv6)
+    return with(Reason::kOtherProtocol);
 
   const uint8_t* ip = frame + d.l2_length;
   const uint32_t contiguous = packet->data_len - d.l2_length;
   const uint32_t available = packet->pkt_len - d.l2_length;
   uint32_t total = 0;
-  if (ether_type == kEtherIpv4) {
+  if (l2.ether_type == kEtherIpv4) {
     d.reason = check_ipv4(ip, contiguous, available, &total);
   } else {
     d.family = lookup::Family::kIpv6;

@@ -38,16 +38,13 @@ struct EspBatch {
 
   // A packet in one segment, from its IP header on.
   void add(rte_mbuf* packet, Ingress ingress, esp::Sa* sa) noexcept {
-    constexpr unsigned kMostL2 = kEthernetBytes + kVlanTagBytes;  // of the frame that goes out
     const unsigned i = count++;
     const unsigned l2 = ingress.l2_length();
     const unsigned before = packet->data_off + l2;
-    packets[i] = {rte_pktmbuf_mtod(packet, uint8_t*) + l2,
-                  packet->data_len - l2,
-                  static_cast<uint16_t>(before > kMostL2 ? before - kMostL2 : 0),
-                  rte_pktmbuf_tailroom(packet),
-                  sa,
-                  Reason::kNone};
+    packets[i] = {rte_pktmbuf_mtod(packet, uint8_t*) + l2, packet->data_len - l2,
+                  // The frame that goes out may have two tags.
+                  static_cast<uint16_t>(before > kMostL2Bytes ? before - kMostL2Bytes : 0),
+                  rte_pktmbuf_tailroom(packet), sa, Reason::kNone};
     frames[i].packet = packet;
     frames[i].ingress = ingress;
   }

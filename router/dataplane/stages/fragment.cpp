@@ -49,8 +49,7 @@ void finish_header(uint8_t* header, const Whole& whole, uint32_t offset, uint32_
 
 // The L2 header, and before it what room it leaves of the largest, and the IP header.
 void copy_headers(uint8_t* to_ip, const uint8_t* ip) noexcept {
-  constexpr uint32_t kMostL2 = kEthernetBytes + kVlanTagBytes;
-  std::memcpy(to_ip - kMostL2, ip - kMostL2, kMostL2 + kIpv4Bytes);
+  std::memcpy(to_ip - kMostL2Bytes, ip - kMostL2Bytes, kMostL2Bytes + kIpv4Bytes);
 }
 
 // Pieces of a packet in one segment, of which each has room in one mbuf of its pool. False: no mbufs.

@@ -98,7 +98,7 @@ inline void write_plain_header(uint8_t* ip, const uint8_t* header) noexcept {
   std::memcpy(ip - 8, header + 6, 8);
 }
 
-// A tag comes or goes, or stays: the headroom before a received packet always has room for four bytes.
+// Tags come or go, or stay: the headroom before a received packet always has room for two.
 inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
                              const lookup::NextHopRecord& record) noexcept {
   const int growth = record.header_length - static_cast<int>(l2_length);
@@ -107,9 +107,12 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
   packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) + growth);
   if (record.header_length == kEthernetBytes) {
     write_plain_header(ip, record.header);
-  } else {
+  } else if (record.header_length == kEthernetBytes + kVlanTagBytes) {
     std::memcpy(ip - 18, record.header, 16);
     std::memcpy(ip - 2, record.header + 16, 2);
+  } else {
+    std::memcpy(ip - kMostL2Bytes, record.header, 16);
+    std::memcpy(ip - 8, record.header + kMostL2Bytes - 8, 8);
   }
 }
 

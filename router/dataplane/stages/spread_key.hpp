@@ -8,7 +8,7 @@
 //   fragments                        addresses and protocol: they have no ports but the first
 //   other IP, or cut behind it       addresses and protocol, of a tunnel the outer ones
 //   an IP header cut, also an inner  0
-//   all else                         0: ARP, MPLS, PPPoE, two tags
+//   all else                         0: ARP, MPLS, PPPoE, three tags
 //
 // ESP in UDP is UDP: an SA has its ports, and nobody can tell it from others who use 4500. So an SA that
 // comes in stays with one worker either way, but for packets that come in fragments.
@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/frame_tags.hpp"
 #include "router/dataplane/stages/flow.hpp"
 
 namespace hecto::router {
@@ -87,21 +88,29 @@ inline uint32_t key6(const uint8_t* ip, uint32_t bytes, Scope scope) noexcept {
   return payload_key(ip + kIpv6Bytes, bytes - kIpv6Bytes, ip[6], key, scope);
 }
 
+inline uint32_t tagged_key(const rte_mbuf* packet) noexcept {
+  const uint8_t* const frame = rte_pktmbuf_mtod(packet, const uint8_t*);
+  const FrameTags l2 = read_frame_tags(frame, packet->data_len);
+  const uint32_t left = packet->data_len - l2.l2_bytes;
+  if (l2.ether_type == kEtherIpv4) return key4(frame + l2.l2_bytes, left, {packet});
+  if (l2.ether_type == kEtherIpv6) return key6(frame + l2.l2_bytes, left, {packet});
+  return 0;
+}
+
 }  // namespace spread_detail
 
 inline uint32_t spread_key(const rte_mbuf* packet) noexcept {
   using namespace spread_detail;
   const uint8_t* const frame = rte_pktmbuf_mtod(packet, const uint8_t*);
   const uint32_t bytes = packet->data_len;
-  uint32_t l2_length = kEthernetBytes;
   if (bytes < kEthernetBytes + kIpv4Bytes) return 0;
-  uint16_t ether_type = load16_native(frame + 12);
-  if (ether_type == kEtherVlan) [[unlikely]] {
-    ether_type = load16_native(frame + 16);
-    l2_length += kVlanTagBytes;
-  }
-  if (ether_type == kEtherIpv4) return key4(frame + l2_length, bytes - l2_length, {packet});
-  if (ether_type == kEtherIpv6) return key6(frame + l2_length, bytes - l2_length, {packet});
+  const uint16_t ether_type = load16_native(frame + 12);
+  if (is_vlan_tag(ether_type)) [[unlikely]]
+    return tagged_key(packet);
+  if (ether_type == kEtherIpv4)
+    return key4(frame + kEthernetBytes, bytes - kEthernetBytes, {packet});
+  if (ether_type == kEtherIpv6)
+    return key6(frame + kEthernetBytes, bytes - kEthernetBytes, {packet});
   return 0;
 }
 

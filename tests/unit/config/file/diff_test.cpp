@@ -83,6 +83,19 @@ TEST(Diff, TellsWhatChangesOnVlans) {
   EXPECT_EQ(d.ports_changed.size(), 1u);
 }
 
+TEST(Diff, TellsWhatChangesOnVlansWithinVlans) {
+  const std::string before =
+      "ports: {a: {device: e, vlans: {7: {vlans: {8: {mtu: 1400}, 9: {}}}}}}";
+  EXPECT_EQ(
+      applied(before, "ports: {a: {device: e, vlans: {7: {vlans: {8: {urpf: loose}, 10: {}}}}}}")
+          .lines,
+      (Lines{"~ vlan a.7.8: mtu 1400 -> that of the VLAN it is in, urpf off -> loose",
+             "+ vlan a.7.10", "- vlan a.7.9"}));
+  const auto other = applied(before, replaced(before, "vlans: {8", "protocol: 802.1ad, vlans: {8"));
+  EXPECT_EQ(other.lines, Lines{"~ vlan a.7: protocol 802.1q -> 802.1ad"});
+  EXPECT_EQ(other.ports_changed.size(), 1u);
+}
+
 TEST(Diff, ReplacesAChangedRoute) {
   auto d = applied(kRunning, replaced(kRunning, "via: 192.0.2.9", "via: 192.0.2.8"));
   ASSERT_EQ(d.routes_removed.size(), 1u);

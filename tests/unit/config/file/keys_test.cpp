@@ -41,9 +41,10 @@ void expect_keys_for_members(const Section<S>& section, const char* name, size_t
 TEST(Keys, EveryMemberHasOne) {
   // file, digest, memory_line; `idle` sets two, `punt` three, `api` seven
   expect_keys_for_members(file_keys, "Config", 12);
-  expect_keys_for_members(vrf_keys, "VrfConfig", 1);      // name
-  expect_keys_for_members(port_keys, "PortConfig", 3);    // name, kind; `vrf` sets two
-  expect_keys_for_members(vlan_keys, "VlanConfig", 2);    // id; `vrf` sets two
+  expect_keys_for_members(vrf_keys, "VrfConfig", 1);    // name
+  expect_keys_for_members(port_keys, "PortConfig", 3);  // name, kind; `vrf` sets two
+  // id, outer; `vrf` sets two, `vlans` none
+  expect_keys_for_members(vlan_keys, "VlanConfig", 2);
   expect_keys_for_members(linux_keys, "LinuxConfig", 4);  // enabled; `mirror` sets four
   expect_keys_for_members(route_keys, "RouteConfig", 0);
   expect_keys_for_members(next_hop_keys, "NextHopConfig", 0);
@@ -188,6 +189,7 @@ TEST(Keys, WhatIsWrittenIsReadAgain) {
   expect_written_as_read(file_keys);
   expect_written_as_read(port_keys);
   expect_written_as_read(vlan_keys);
+  expect_written_as_read(inner_vlan_keys);
   expect_written_as_read(linux_keys);
   expect_written_as_read(route_keys);
   expect_written_as_read(next_hop_keys);
@@ -253,7 +255,9 @@ TEST(Keys, FindsTheKeysOfAMap) {
     return std::vector<std::string_view>(section.names.begin(), section.names.end());
   };
   EXPECT_EQ(names(linux_keys), (std::vector<std::string_view>{"namespace", "mirror"}));
-  EXPECT_EQ(names(vlan_keys),
+  EXPECT_EQ(names(vlan_keys), (std::vector<std::string_view>{"protocol", "vrf", "addresses", "mtu",
+                                                             "urpf", "mss_clamp", "vlans"}));
+  EXPECT_EQ(names(inner_vlan_keys),
             (std::vector<std::string_view>{"vrf", "addresses", "mtu", "urpf", "mss_clamp"}));
 }
 

@@ -33,6 +33,27 @@ TEST(Load, FillsInDefaults) {
   EXPECT_FALSE(c.memory_bytes);
 }
 
+TEST(Load, ReadsVlansWithinVlans) {
+  Config c = good(R"(
+ports:
+  wan0:
+    device: eth1
+    vlans:
+      200: {vlans: {10: {addresses: [10.2.0.1/24]}}}
+      100: {protocol: 802.1ad, mtu: 1400, vlans: {20: {mtu: 1300}, 10: {addresses: [10.1.0.1/24]}, 30: }}
+)");
+  const std::vector<VlanConfig>& vlans = c.ports[0].vlans;
+  std::vector<std::string> words;
+  for (const VlanConfig& vlan : vlans)
+    words.push_back(interface_name("wan0", vlan) + " " + to_string(vlan.tags()) + " " +
+                    std::to_string(vlan.mtu.value_or(0)));
+  EXPECT_EQ(words, (std::vector<std::string>{
+                       "wan0.100 802.1ad 100 1400", "wan0.200 200 0",
+                       "wan0.100.10 802.1ad 100.10 1400", "wan0.100.20 802.1ad 100.20 1300",
+                       "wan0.100.30 802.1ad 100.30 1400", "wan0.200.10 200.10 0"}));
+  EXPECT_EQ(vlans[2].addresses, std::vector{interface_address("10.1.0.1/24")});
+}
+
 TEST(Load, ReadsEveryKey) {
   Config c = good(R"(
 workers: {0: [2-4, 7], 1: [18]}

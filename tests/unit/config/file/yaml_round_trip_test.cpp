@@ -136,6 +136,18 @@ class RandomConfig {
       if (flip()) v.mtu = static_cast<uint16_t>(576 + below(p.mtu - 575u));
       v.urpf = static_cast<UrpfMode>(below(3));
       v.mss_clamp = static_cast<MssClamp>(below(2));
+      if (flip()) v.protocol = TagProtocol::k8021ad;
+      p.vlans.push_back(v);
+    }
+    const size_t outer = p.vlans.size();
+    for (size_t i = 0; i < outer; ++i) {
+      if (flip()) continue;
+      VlanConfig v;
+      v.id = static_cast<uint16_t>(1 + below(4094));
+      v.outer = p.vlans[i].id;
+      v.protocol = p.vlans[i].protocol;
+      v.mtu = p.vlans[i].mtu;
+      v.addresses = {*IpPrefix::parse_interface("172.2" + std::to_string(i) + "." + n + ".1/24")};
       p.vlans.push_back(v);
     }
     return p;

@@ -116,7 +116,7 @@ TEST(Interfaces, AMacvlanOfLinuxIsAnInterfaceOnItsParentsWire) {
   EXPECT_EQ(made.mac, link.mac);
   EXPECT_EQ(made.urpf, bed->interface("wan0").urpf);
   EXPECT_EQ(bed->linux_side.delivered.at("vrrp.51"), "wan0");
-  EXPECT_EQ(bed->interfaces.table().find(made.port, 0)->name, "wan0");
+  EXPECT_EQ(bed->interfaces.table().find(made.port, VlanTags{})->name, "wan0");
   link.mac[5] = 52;
   bed->events.link(link, false);
   EXPECT_EQ(bed->interface("vrrp.51").mac, link.mac);
@@ -124,7 +124,7 @@ TEST(Interfaces, AMacvlanOfLinuxIsAnInterfaceOnItsParentsWire) {
   LinuxLink on_vlan = vlan_device(51, "vrrp.7", bed->interface("wan0.7").ifindex, 0);
   on_vlan.mac = {0, 0, 0x5e, 0, 1, 7};
   bed->events.link(on_vlan, false);
-  EXPECT_EQ(bed->interface("vrrp.7").vlan, 7);
+  EXPECT_EQ(bed->interface("vrrp.7").tags.vlan, 7);
   EXPECT_EQ(bed->linux_side.delivered.at("vrrp.7"), "wan0.7");
   bed->events.link(link, true);
   EXPECT_EQ(bed->interfaces.table().find("vrrp.51"), nullptr);
@@ -149,10 +149,83 @@ TEST(Interfaces, AVlanThatTheFileHasIsLeftAlone) {
   EXPECT_TRUE(bed->noted("Linux's blue7: VLAN 7 of wan0 is wan0.7 already; left alone"));
 }
 
-TEST(Interfaces, AVlanOnAVlanIsNone) {
+TEST(Interfaces, AVlanOnAVlanHasTwoTags) {
   const auto bed = ControlBed::started(kWithVlan, true);
-  bed->events.link(vlan_device(50, "q", bed->interface("wan0.7").ifindex, 9), false);
-  EXPECT_EQ(bed->interfaces.table().find("q"), nullptr);
+  LinuxLink service = vlan_device(50, "s100", 11, 100);
+  service.service_tag = true;
+  bed->events.link(service, false);
+  EXPECT_EQ(bed->interface("s100").tags, (VlanTags{100, 0, true}));
+  bed->events.link(vlan_device(51, "s100.10", 50, 10), false);
+  EXPECT_EQ(bed->interface("s100.10").tags, (VlanTags{10, 100, true}));
+  EXPECT_EQ(bed->interface("s100.10").port_name, "wan0");
+  EXPECT_EQ(bed->linux_side.delivered.at("s100.10"), "wan0");
+  // Of 802.1Q both; and the same numbers the other way round are others.
+  bed->events.link(vlan_device(52, "q10", 11, 10), false);
+  bed->events.link(vlan_device(53, "q10.100", 52, 100), false);
+  EXPECT_EQ(bed->interface("q10.100").tags, (VlanTags{100, 10, false}));
+  // On a VLAN of the file, whose twin takes its packets.
+  bed->events.link(vlan_device(54, "wan0.7.9", bed->interface("wan0.7").ifindex, 9), false);
+  EXPECT_EQ(bed->interface("wan0.7.9").tags, (VlanTags{9, 7, false}));
+  EXPECT_EQ(bed->linux_side.delivered.at("wan0.7.9"), "wan0.7");
+  EXPECT_TRUE(bed->notes.lines().empty());
+  bed->events.link(vlan_device(51, "s100.10", 50, 10), true);
+  EXPECT_EQ(bed->interfaces.table().find("s100.10"), nullptr);
+  EXPECT_NE(bed->interfaces.table().find("s100"), nullptr);
+}
+
+TEST(Interfaces, AVlanThatLinuxToldOfBeforeTheOneItIsOnIsFound) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  bed->events.link(vlan_device(51, "q9.10", 50, 10), false);
+  EXPECT_EQ(bed->interfaces.table().find("q9.10"), nullptr);
+  bed->events.link(vlan_device(50, "q9", 11, 9), false);
+  EXPECT_EQ(bed->interface("q9.10").tags, (VlanTags{10, 9, false}));
+}
+
+TEST(Interfaces, TagsThatTheFastPathDoesNotCarryAreSaidOnce) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  bed->events.link(vlan_device(50, "q8", 11, 8), false);
+  bed->events.link(vlan_device(51, "q8.9", 50, 9), false);
+  const LinuxLink third = vlan_device(52, "q8.9.10", 51, 10);
+  LinuxLink service = vlan_device(53, "q8.s", 50, 10);
+  service.service_tag = true;
+  for (int i = 0; i < 2; ++i) {
+    bed->events.link(third, false);
+    bed->events.link(service, false);
+  }
+  EXPECT_TRUE(bed->noted("Linux's q8.9.10 is a VLAN with three tags, on q8.9: left alone"));
+  EXPECT_TRUE(bed->noted("Linux's q8.s is a VLAN of 802.1ad within another, on q8: left alone"));
+  EXPECT_EQ(bed->notes.lines().size(), 2u);
+  EXPECT_EQ(bed->interfaces.table().find("q8.9.10"), nullptr);
+}
+
+TEST(Interfaces, APortThatCannotTakeBothTagsBesideItsMtuIsSaid) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  bed->plane.running.at("wan0").tag_bytes = 4;
+  bed->events.link(vlan_device(50, "q8", 11, 8), false);
+  EXPECT_TRUE(bed->notes.lines().empty());
+  LinuxLink inner = vlan_device(51, "q8.9", 50, 9);
+  inner.mtu = 1496;
+  bed->events.link(inner, false);
+  EXPECT_TRUE(bed->notes.lines().empty());
+  bed->events.link(vlan_device(52, "q8.10", 50, 10), false);
+  EXPECT_TRUE(bed->noted(
+      "interface q8.10: with its tags frames of 1500 bytes are longer than net_fake takes "
+      "at the port's MTU of 1500: 1496 fit"));
+}
+
+constexpr const char* kWithinVlans = R"(
+workers: {0: [1]}
+ports:
+  wan0: {device: eth1, vlans: {100: {protocol: 802.1ad, mtu: 1400, vlans: {10: {addresses: [10.9.0.1/24]}}}}}
+  lan0: {device: eth2, addresses: [10.1.0.1/24]}
+)";
+
+TEST(Interfaces, AVlanWithinOneOfTheFileHasATwinOfItsOwn) {
+  const auto bed = ControlBed::started(kWithinVlans, true);
+  EXPECT_EQ(bed->interface("wan0.100").tags, (VlanTags{100, 0, true}));
+  EXPECT_EQ(bed->interface("wan0.100.10").tags, (VlanTags{10, 100, true}));
+  EXPECT_EQ(bed->interface("wan0.100.10").mtu, 1400);
+  EXPECT_EQ(bed->linux_side.delivered.at("wan0.100.10"), "wan0.100.10");
 }
 
 TEST(Interfaces, AnMtuFromLinuxReachesThePortAndItsVlans) {

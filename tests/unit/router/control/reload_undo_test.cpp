@@ -17,8 +17,8 @@ std::string state_of(const ControlBed& bed) {
     text += fmt::format("\nport {} mtu {} vlans {}", name, port.mtu, port.config.vlans.size());
   for (const auto& [id, interface] : bed.interfaces.table().all()) {
     text += fmt::format("\ninterface {} of {} vlan {} mtu {} twin {} urpf {}", interface.name,
-                        interface.port_name, interface.vlan, interface.mtu, interface.has_twin,
-                        static_cast<int>(interface.urpf));
+                        interface.port_name, to_string(interface.tags), interface.mtu,
+                        interface.has_twin, static_cast<int>(interface.urpf));
     for (const IpPrefix& address : interface.addresses) text += " " + address.to_string();
   }
   for (const auto& [name, twin] : bed.linux_side.delivered) text += "\ndelivered " + name;

@@ -204,7 +204,7 @@ TEST_F(PipelineTest, CountsBytesOfIpOfEachInterface) {
   auto vlans = std::make_shared<std::array<InterfaceId, 4096>>();
   vlans->fill(kNoInterface);
   (*vlans)[7] = 5;
-  left_.snapshot().ports[0].vlans = vlans;
+  left_.snapshot().ports[0].tagged.vlans = vlans;
   ask(0, kFeatureCounters | kFeatureVlan);
   for (const unsigned id : {0, 1, 5}) left_.snapshot().interfaces[id].counters = true;
   FrameOptions tagged = from_left(50);

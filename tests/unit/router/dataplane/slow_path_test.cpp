@@ -1,6 +1,7 @@
 #include "router/dataplane/slow_path.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -129,6 +130,93 @@ TEST_F(FullTapTest, WhatLinuxDoesNotTakeIsTapFull) {
   });
   EXPECT_EQ(at_wan0, 5u);
   slow_path.punted_at().each([](Reason, InterfaceId, uint64_t) { ADD_FAILURE(); });
+}
+
+// A TAP whose device end is a socket, on which the test plays Linux.
+class TagsTest : public NamespaceTest {
+ protected:
+  void start(const VlanTags& tags, bool service_interface = false) {
+    auto twin = std::make_shared<Twin>(make_tap("wan0"));
+    twin->interface = 0;
+    twin->tags = tags;
+    twin->pool = pool();
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends_), 0);
+    ASSERT_EQ(dup2(ends_[0], twin->tap.fd()), twin->tap.fd());
+    bed_.snapshot.interfaces[0].service_tag = service_interface;
+    sent_ = rte_ring_create("tags", 64, SOCKET_ID_ANY, 0);
+    bed_.snapshot.slow_path[0] = {0, false, false, sent_};
+    SlowPath::Options options;
+    options.punts = {bed_.rings};
+    options.qsbr = bed_.qsbr.get();
+    options.snapshot = &bed_.current;
+    slow_path_ = std::make_unique<SlowPath>(options);
+    const auto list = std::make_shared<TwinList>();
+    list->twins = {twin};
+    list->by_interface = {twin.get()};
+    slow_path_->set_twins(list);
+    slow_path_->start();
+  }
+  void TearDown() override {
+    slow_path_.reset();
+    for (const int end : ends_)
+      if (end >= 0) close(end);
+    rte_ring_free(sent_);
+    EXPECT_EQ(mbufs_in_use(), 0u);
+  }
+  // What Linux sees of a frame that is punted.
+  Frame to_linux(const FrameOptions& options) {
+    PuntEntry entry{packet(ipv4_frame(options)), Reason::kLocal, PuntClass::kLocal, 0, 0, 0};
+    rte_ring* const ring = bed_.rings[info(PuntClass::kLocal).priority];
+    EXPECT_EQ(rte_ring_sp_enqueue_elem(ring, &entry, sizeof entry), 0);
+    Frame frame(2000);
+    pollfd waiting{ends_[1], POLLIN, 0};
+    EXPECT_EQ(poll(&waiting, 1, 10'000), 1);
+    const ssize_t bytes = read(ends_[1], frame.data(), frame.size());
+    frame.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+    return frame;
+  }
+  // What the port sends of a frame of Linux.
+  Frame from_linux(const FrameOptions& options) {
+    const Frame frame = ipv4_frame(options);
+    EXPECT_EQ(write(ends_[1], frame.data(), frame.size()), static_cast<ssize_t>(frame.size()));
+    void* mbuf = nullptr;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (rte_ring_dequeue(sent_, &mbuf) != 0 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (mbuf == nullptr) return {};
+    auto* const sent = static_cast<rte_mbuf*>(mbuf);
+    Frame out = bytes_of(sent);
+    rte_pktmbuf_free(sent);
+    return out;
+  }
+  SlowPathBed bed_;
+  std::unique_ptr<SlowPath> slow_path_;
+  rte_ring* sent_ = nullptr;
+  int ends_[2] = {-1, -1};
+};
+
+constexpr FrameOptions kBothTags{.vlan = 10, .outer_vlan = 100, .service = true};
+
+TEST_F(TagsTest, ATwinOfTheFilesHasFramesWithoutItsTags) {
+  start({10, 100, true});
+  EXPECT_EQ(to_linux(kBothTags), ipv4_frame());
+  EXPECT_EQ(from_linux({}), ipv4_frame(kBothTags));
+  // Not its own: as they are.
+  EXPECT_EQ(to_linux({.vlan = 100}), ipv4_frame({.vlan = 100}));
+}
+
+TEST_F(TagsTest, ATwinOfOneTagKeepsTheTagWithin) {
+  start({100, 0, true});
+  EXPECT_EQ(to_linux(kBothTags), ipv4_frame({.vlan = 10}));
+  EXPECT_EQ(from_linux({.vlan = 10}), ipv4_frame(kBothTags));
+}
+
+TEST_F(TagsTest, ATwinOfAPortHasThemAll) {
+  start({}, true);
+  EXPECT_EQ(to_linux(kBothTags), ipv4_frame(kBothTags));
+  EXPECT_EQ(from_linux(kBothTags), ipv4_frame(kBothTags));
+  EXPECT_EQ(to_linux({.vlan = 10, .outer_vlan = 100}), ipv4_frame(kBothTags))
+      << "a port that hides the protocol";
 }
 
 // All that a pool has, until the end.

@@ -21,7 +21,7 @@ InterfaceSetup interface(InterfaceId id, PortId port, uint16_t vlan, bool up) {
   InterfaceSetup setup;
   setup.id = id;
   setup.port = port;
-  setup.vlan = vlan;
+  setup.tags.vlan = vlan;
   setup.up = up;
   return setup;
 }
@@ -128,17 +128,71 @@ TEST(SnapshotBuilder, InterfacesThatAreDownAreWhereTheFastLoopDoesNotLook) {
   const auto snapshot = finish(builder);
   const PortView& first = snapshot->ports[0];
   EXPECT_EQ(first.untagged, 0u);
-  ASSERT_TRUE(first.vlans && first.down);
-  EXPECT_EQ((*first.vlans)[100], 1u);
-  EXPECT_EQ((*first.vlans)[200], kNoInterface);
-  EXPECT_EQ((*first.down)[200], 2u);
+  ASSERT_TRUE(first.tagged.vlans && first.down.vlans);
+  EXPECT_EQ((*first.tagged.vlans)[100], 1u);
+  EXPECT_EQ((*first.tagged.vlans)[200], kNoInterface);
+  EXPECT_EQ((*first.down.vlans)[200], 2u);
   const PortView& second = snapshot->ports[1];
   EXPECT_EQ(second.untagged, kNoInterface);
-  EXPECT_FALSE(second.vlans);
-  ASSERT_TRUE(second.down);
-  EXPECT_EQ((*second.down)[0], 3u);
+  EXPECT_FALSE(second.tagged.vlans);
+  ASSERT_TRUE(second.down.vlans);
+  EXPECT_EQ((*second.down.vlans)[0], 3u);
   EXPECT_FALSE(snapshot->ports[2].present);
   EXPECT_FALSE(snapshot->interfaces[4].up);
+}
+
+InterfaceSetup stacked(InterfaceId id, PortId port, const VlanTags& tags, bool up = true) {
+  InterfaceSetup setup = interface(id, port, 0, up);
+  setup.tags = tags;
+  return setup;
+}
+
+TEST(SnapshotBuilder, InterfacesWithTwoTagsAreInATableOfTheirOwn) {
+  SnapshotBuilder builder(1);
+  builder.add_port(port(0, {0}));
+  builder.add_port(port(1, {0}));
+  builder.add_interface(stacked(0, 0, {100, 0, true}));
+  builder.add_interface(stacked(1, 0, {10, 100, true}));
+  builder.add_interface(stacked(2, 0, {10, 200, false}, false));
+  builder.add_interface(interface(3, 1, 100, true));
+  const auto snapshot = finish(builder);
+  const PortView& view = snapshot->ports[0];
+  EXPECT_EQ(view.features, kFeatureVlan);
+  EXPECT_FALSE(view.tagged.vlans);
+  EXPECT_EQ(view.tagged.find({100, 0, true}), 0);
+  EXPECT_EQ(view.tagged.find({10, 100, true}), 1);
+  EXPECT_EQ(view.tagged.find({10, 100, false}), kNoInterface);
+  EXPECT_EQ(view.tagged.find({10, 200, false}), kNoInterface);
+  EXPECT_EQ(view.down.find({10, 200, false}), 2);
+  EXPECT_TRUE(view.has_within({100, 0, true}));
+  EXPECT_TRUE(view.has_within({200, 0, false})) << "one that is down is known, too";
+  EXPECT_FALSE(view.has_within({100, 0, false}));
+  EXPECT_FALSE(snapshot->ports[1].has_stacked());
+  EXPECT_TRUE(snapshot->interfaces[1].service_tag);
+  EXPECT_FALSE(snapshot->interfaces[2].service_tag);
+}
+
+// What the kernel takes off and AF_PACKET puts back has lost its protocol.
+TEST(SnapshotBuilder, APortThatHidesServiceTagsHasThemAsOrdinaryOnesToo) {
+  SnapshotBuilder builder(1);
+  SnapshotBuilder::PortSetup hides = port(0, {0});
+  hides.hides_service_tags = true;
+  builder.add_port(hides);
+  builder.add_interface(stacked(0, 0, {100, 0, true}));
+  builder.add_interface(stacked(1, 0, {10, 100, true}));
+  builder.add_interface(stacked(2, 0, {200, 0, true}));
+  builder.add_interface(interface(3, 0, 200, true));
+  InterfaceSetup own = stacked(4, 0, {300, 0, true});
+  own.mac = {0x02, 0, 0, 0, 0, 9};
+  builder.add_interface(own);
+  const auto snapshot = finish(builder);
+  const PortView& view = snapshot->ports[0];
+  EXPECT_EQ(view.tagged.find({100, 0, false}), 0);
+  EXPECT_EQ(view.tagged.find({10, 100, false}), 1);
+  EXPECT_EQ(view.tagged.find({10, 100, true}), 1);
+  EXPECT_EQ(view.tagged.find({200, 0, false}), 3) << "which has it in truth";
+  ASSERT_NE(view.station(0x090000000002), nullptr);
+  EXPECT_EQ(view.station(0x090000000002)->interface({300, 0, false}), 4);
 }
 
 TEST(SnapshotBuilder, FeaturesAreThoseThatSomethingAsksFor) {
@@ -174,15 +228,15 @@ TEST(SnapshotBuilder, AddressesOfDevicesOfLinuxAreStations) {
   const auto snapshot = finish(builder);
   const PortView& view = snapshot->ports[9];
   EXPECT_EQ(view.untagged, 0);
-  EXPECT_EQ((*view.vlans)[5], 1);
-  EXPECT_EQ(view.down, nullptr);
+  EXPECT_EQ((*view.tagged.vlans)[5], 1);
+  EXPECT_EQ(view.down.vlans, nullptr);
   ASSERT_NE(view.stations, nullptr);
   EXPECT_EQ(view.stations->size(), 2u);
   ASSERT_NE(view.station(kFirst), nullptr);
-  EXPECT_EQ(view.station(kFirst)->interface(5), 1);
-  EXPECT_EQ(view.station(kFirst)->interface(0), kNoInterface);
+  EXPECT_EQ(view.station(kFirst)->interface({5, 0, false}), 1);
+  EXPECT_EQ(view.station(kFirst)->interface({}), kNoInterface);
   ASSERT_NE(view.station(kSecond), nullptr);
-  EXPECT_EQ(view.station(kSecond)->interface(0), 2);
+  EXPECT_EQ(view.station(kSecond)->interface({}), 2);
   EXPECT_EQ(view.station(view.mac), nullptr);
 }
 

@@ -27,8 +27,8 @@ TEST(DecodeLink, ReadsNameMacMtuAndFlags) {
   EXPECT_FALSE(event.removed);
 }
 
-TEST(DecodeLink, ReadsVlanIdAndParentOf8021q) {
-  for (const uint16_t protocol : {0x8100, 0x88a8}) {
+TEST(DecodeLink, ReadsVlanIdProtocolAndParent) {
+  for (const uint16_t protocol : {0x8100, 0x88a8, 0x9100}) {
     ifinfomsg head{};
     head.ifi_index = 9;
     MessageBuilder builder(RTM_NEWLINK);
@@ -43,7 +43,8 @@ TEST(DecodeLink, ReadsVlanIdAndParentOf8021q) {
     ASSERT_EQ(decode_link(message_of(bytes), event), Decoded::kEvent);
     EXPECT_EQ(event.link.parent, 7);
     EXPECT_EQ(event.link.vlan, 100);
-    EXPECT_EQ(event.link.left_out, protocol == 0x8100 ? "" : "a VLAN of 802.1ad");
+    EXPECT_EQ(event.link.service_tag, protocol == 0x88a8);
+    EXPECT_EQ(event.link.left_out, protocol == 0x9100 ? "a VLAN of another protocol" : "");
   }
 }
 

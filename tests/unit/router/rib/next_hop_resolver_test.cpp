@@ -44,13 +44,30 @@ TEST_F(NextHopResolverTest, NeighborMakesTheDifferenceBetweenGleanAndForward) {
 
 TEST_F(NextHopResolverTest, HeaderIsWholeWithItsTag) {
   InterfaceState tagged = Bed::state(1);
-  tagged.vlan = 0x123;
+  tagged.tags.vlan = 0x123;
   ASSERT_TRUE(interfaces.add(tagged));
   neighbors.set({ip("10.1.0.1"), 12, kNoInterface, mac(5), 2, true}, 1);
   const lookup::NextHopRecord record = resolve(hop(12, "10.1.0.1")).record;
   const std::vector<uint8_t> header(record.header, record.header + record.header_length);
   EXPECT_EQ(header, (std::vector<uint8_t>{0x02, 0, 0, 0, 0, 5, 0x02, 0, 0, 0, 0, 0xa1,  //
                                           0x81, 0, 0x01, 0x23, 0x08, 0}));
+}
+
+TEST_F(NextHopResolverTest, HeaderHasBothTags) {
+  const auto tags_by = [this](uint16_t number, const VlanTags& tags) {
+    InterfaceState tagged = Bed::state(InterfaceId(number));
+    tagged.tags = tags;
+    EXPECT_TRUE(interfaces.add(tagged));
+    const auto address = ip("10." + std::to_string(number) + ".0.1");
+    neighbors.set({address, 11 + number, kNoInterface, mac(5), 2, true}, 1);
+    const lookup::NextHopRecord record = resolve({address, 11 + number}).record;
+    return std::vector<uint8_t>(record.header + 12, record.header + record.header_length);
+  };
+  EXPECT_EQ(tags_by(1, {0x123, 0, true}), (std::vector<uint8_t>{0x88, 0xa8, 0x01, 0x23, 0x08, 0}));
+  EXPECT_EQ(tags_by(2, {10, 0x123, true}),
+            (std::vector<uint8_t>{0x88, 0xa8, 0x01, 0x23, 0x81, 0, 0, 10, 0x08, 0}));
+  EXPECT_EQ(tags_by(3, {10, 0x123, false}),
+            (std::vector<uint8_t>{0x81, 0, 0x01, 0x23, 0x81, 0, 0, 10, 0x08, 0}));
 }
 
 TEST_F(NextHopResolverTest, GatewayAloneIsFoundByItsSubnet) {

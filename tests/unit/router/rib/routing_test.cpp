@@ -22,7 +22,7 @@ TEST(Routing, ForwardsByAResolvedGateway) {
 TEST(Routing, TagsTheHeaderOfAVlanInterface) {
   Bed bed;
   InterfaceState state = Bed::state(3);
-  state.vlan = 0x123;
+  state.tags.vlan = 0x123;
   ASSERT_TRUE(bed.routing->add_interface(state));
   bed.neighbor(14, "2001:db8::1", 7);
   bed.add(linux_route("2001:db8:1::/48", {hop(14, "2001:db8::1")}));

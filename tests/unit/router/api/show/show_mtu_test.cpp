@@ -11,7 +11,7 @@ TEST(ShowMtu, OfEachInterfaceFromTheDeviceToTheTwin) {
     return show_mtu(bed->interfaces.table(), bed->routing, bed->plane, nullptr)["interfaces"];
   };
   EXPECT_EQ(row(rows(), "name", "wan0"), json::parse(R"({
-    "name": "wan0", "port": "wan0", "vlan": null, "mtu": 1500, "file": 1500, "port_mtu": 1500,
+    "name": "wan0", "port": "wan0", "vlan": null, "outer_vlan": null, "mtu": 1500, "file": 1500, "port_mtu": 1500,
     "port_most": 9000, "device": null, "linux": null, "mss_clamp": "off", "mismatches": []})"));
   EXPECT_EQ(row(rows(), "name", "wan0.7")["file"], 1400);
   EXPECT_EQ(row(rows(), "name", "wan0.7")["mismatches"], json::array());

@@ -65,10 +65,26 @@ TEST(PacketMatch, HoldsFramesAgainstPrefixesPortAndVlan) {
   const PacketMatch port{{}, {}, uint16_t{1}, {}};
   EXPECT_TRUE(port.fits_frame(v4, 1));
   EXPECT_FALSE(port.fits_frame(v4, 0));
-  const PacketMatch vlan{{}, {}, {}, uint16_t{100}}, untagged{{}, {}, {}, uint16_t{0}};
+  const PacketMatch vlan{{}, {}, {}, VlanTags{100, 0, false}}, untagged{{}, {}, {}, VlanTags{}};
   EXPECT_TRUE(vlan.fits_frame(on_vlan, 0) && untagged.fits_frame(v4, 0));
   EXPECT_FALSE(vlan.fits_frame(v4, 0) || untagged.fits_frame(on_vlan, 0));
   for (rte_mbuf* each : {v4, on_vlan, v6, runt}) rte_pktmbuf_free(each);
+}
+
+TEST(PacketMatch, TellsFramesApartByAllTheirTags) {
+  rte_mbuf* const both = packet(ipv4_frame({.vlan = 10, .outer_vlan = 100}));
+  rte_mbuf* const provider = packet(ipv4_frame({.vlan = 10, .outer_vlan = 100, .service = true}));
+  const auto fits = [](const rte_mbuf* frame, VlanTags tags, bool any_protocol = false) {
+    PacketMatch match{IpPrefix::parse("198.51.100.0/24"), {}, {}, tags};
+    match.any_tag_protocol = any_protocol;
+    return match.fits_frame(frame, 0);
+  };
+  EXPECT_TRUE(fits(both, {10, 100, false}) && fits(provider, {10, 100, true}));
+  EXPECT_FALSE(fits(both, {10, 0, false}) || fits(both, {100, 0, false}) || fits(both, {}));
+  EXPECT_FALSE(fits(both, {10, 100, true}) || fits(provider, {10, 100, false}));
+  EXPECT_TRUE(fits(both, {10, 100, true}, true)) << "its port shows it so";
+  rte_pktmbuf_free(both);
+  rte_pktmbuf_free(provider);
 }
 
 TEST(Capture, TakesReceivedFramesWholeWhateverTheirSegments) {
@@ -149,7 +165,7 @@ TEST(Capture, FiltersDropsByWhereTheyCameIn) {
   CaptureOptions options;
   options.points = bit(CapturePoint::kDrop);
   options.match.port = PortId{1};
-  options.match.vlan = 100;
+  options.match.tags = VlanTags{100, 0, false};
   options.interface = InterfaceId{7};
   CaptureBed bed(options);
   rte_mbuf* frame = bed.add(ipv4_frame());

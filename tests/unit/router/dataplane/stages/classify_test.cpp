@@ -4,44 +4,11 @@
 
 #include <random>
 
-#include "tests/beds/packets.hpp"
 #include "tests/beds/seed.hpp"
+#include "tests/unit/router/dataplane/stages/classify_bed.hpp"
 
 namespace hecto::router::test {
 namespace {
-
-// The reason a frame is refused for, kNone when it is cleared; with its mbuf freed.
-struct Verdict {
-  Reason reason = Reason::kNone;
-  InterfaceId interface = kNoInterface;
-  uint32_t bytes = 0;
-  uint8_t l2_length = 0;
-};
-
-template <unsigned Features = kFeatureVlan>
-Verdict verdict(Bed& bed, const Frame& frame, const std::vector<size_t>& cuts = {},
-                uint64_t flags = 0) {
-  static Chunk chunk;
-  chunk.count = 1;
-  chunk.packets[0] = packet(frame, cuts);
-  chunk.packets[0]->ol_flags = flags;
-  classify<Features>(chunk, bed.port(), bed.snapshot);
-  Verdict v;
-  v.bytes = chunk.packets[0]->pkt_len;
-  EXPECT_EQ(chunk.v4.count + chunk.v6.count + chunk.refused_count, 1u);
-  if (chunk.refused_count == 1) {
-    v.reason = chunk.refused[0].reason;
-    v.interface = chunk.refused[0].interface;
-  } else if (chunk.v4.count == 1) {
-    v.interface = chunk.v4.ingress[0].interface();
-    v.l2_length = static_cast<uint8_t>(chunk.v4.ingress[0].l2_length());
-  } else {
-    v.interface = chunk.v6.ingress[0].interface();
-    v.l2_length = static_cast<uint8_t>(chunk.v6.ingress[0].l2_length());
-  }
-  rte_pktmbuf_free(chunk.packets[0]);
-  return v;
-}
 
 Reason reason_of(const Frame& frame) {
   Bed bed;
@@ -183,8 +150,8 @@ Bed bed_with_stations() {
     std::memcpy(&value, mac.data(), mac.size());
     return value;
   };
-  std::vector<StationView> stations = {{word(kMacvlan), 2, nullptr},
-                                       {word(kVlanMac), kNoInterface, vlans}};
+  std::vector<StationView> stations = {{word(kMacvlan), 2, {}},
+                                       {word(kVlanMac), kNoInterface, {vlans, nullptr}}};
   std::sort(stations.begin(), stations.end(),
             [](const StationView& a, const StationView& b) { return a.mac < b.mac; });
   bed.port().stations = std::make_shared<const std::vector<StationView>>(stations);
@@ -252,7 +219,7 @@ TEST(Classify, DropsOnADownInterface) {
   Bed bed;
   bed.port().untagged = kNoInterface;
   EXPECT_EQ(verdict(bed, ipv4_frame()).reason, Reason::kInterfaceDown);
-  bed.port().vlans.reset();
+  bed.port().tagged.vlans.reset();
   EXPECT_EQ(verdict<0>(bed, ipv4_frame()).reason, Reason::kInterfaceDown);
 }
 
@@ -264,8 +231,8 @@ TEST(Classify, TellsADownVlanFromAnUnknownOne) {
   (*down)[0] = 0;
   (*down)[100] = 1;
   bed.port().untagged = kNoInterface;
-  bed.port().vlans.reset();
-  bed.port().down = down;
+  bed.port().tagged.vlans.reset();
+  bed.port().down.vlans = down;
   const Verdict tagged = verdict(bed, ipv4_frame({.vlan = 100}));
   EXPECT_EQ(tagged.reason, Reason::kInterfaceDown);
   EXPECT_EQ(tagged.interface, 1);
@@ -293,16 +260,17 @@ TEST(Classify, TakesSegmentsAndNamesSplitHeaders) {
 
 // The fast loop may only clear what `diagnose` clears, and in the same way: packets are real ones
 // with a few random changes.
-TEST(Classify, FastLoopAgreesWithDiagnose) {
-  const auto seed = static_cast<unsigned>(test_seed());
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  Bed bed;
+void expect_agreement(Bed bed, std::mt19937& random) {
   unsigned cleared = 0;
   for (int i = 0; i < 200'000; ++i) {
-    Frame frame = random() % 2 == 0
-                      ? ipv4_frame({.vlan = static_cast<uint16_t>(random() % 3 * 50)})
-                      : ipv6_frame({.vlan = static_cast<uint16_t>(random() % 3 * 50)});
+    FrameOptions options;
+    options.vlan = static_cast<uint16_t>(random() % 3 * 50);
+    if (options.vlan != 0 && random() % 2 == 0) {
+      options.vlan = random() % 2 == 0 ? 10 : 100;
+      options.outer_vlan = random() % 2 == 0 ? 100 : 0;
+      options.service = random() % 2 == 0;
+    }
+    Frame frame = random() % 2 == 0 ? ipv4_frame(options) : ipv6_frame(options);
     for (unsigned changes = random() % 3; changes > 0; --changes)
       frame[random() % std::min<size_t>(frame.size(), 58)] = static_cast<uint8_t>(random());
     if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
@@ -322,6 +290,14 @@ TEST(Classify, FastLoopAgreesWithDiagnose) {
   }
   EXPECT_GT(cleared, 20'000u);
   EXPECT_EQ(mbufs_in_use(), 0u);
+}
+
+TEST(Classify, FastLoopAgreesWithDiagnose) {
+  const auto seed = static_cast<unsigned>(test_seed());
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  expect_agreement(Bed{}, random);
+  expect_agreement(Bed::with_two_tags(), random);
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ TEST_F(Fragments, AnyPacketPutTogetherIsWhatItWas) {
     options.payload_bytes = static_cast<uint16_t>(40 + random() % (round % 10 == 0 ? 3000 : 1700));
     options.ttl = static_cast<uint8_t>(2 + random() % 254);
     options.vlan = random() % 2 == 0 ? 100 : 0;
+    if (options.vlan != 0 && random() % 2 == 0) options.outer_vlan = 7;
     const uint32_t most_offset = (65535u - 20 - options.payload_bytes) / 8;
     if (random() % 3 == 0)
       options.flags_and_offset = static_cast<uint16_t>((random() % 2 == 0 ? kMoreFragments : 0) |
@@ -158,7 +159,7 @@ TEST_F(Fragments, AnyPacketPutTogetherIsWhatItWas) {
     leave_by(random() % 2 == 0 ? 200 : 0);
     record().mtu = static_cast<uint16_t>(68 + random() % 1000);
     const Frame frame = ipv4_frame(options);
-    const unsigned l2_length = options.vlan == 0 ? 14 : 18;
+    const unsigned l2_length = options.vlan == 0 ? 14 : options.outer_vlan == 0 ? 18 : 22;
     // In one segment or several, of which each may end anywhere behind the header.
     std::vector<size_t> cuts;
     for (size_t at = l2_length + 20; frame.size() > 1900 || random() % 2 == 0;) {

@@ -89,6 +89,21 @@ TEST(SpreadKey, IsTheNicsWhereItSeesTheFlow) {
   EXPECT_NE(key_of(esp(1), 77), key_of(esp(2), 77));
 }
 
+TEST(SpreadKey, TagsAreNoPartOfIt) {
+  const auto behind = [](const Frame& frame, const std::vector<uint8_t>& tags) {
+    Frame tagged = frame;
+    tagged.insert(tagged.begin() + 12, tags.begin(), tags.end());
+    return tagged;
+  };
+  const std::vector<uint8_t> both = {0x88, 0xa8, 0, 100, 0x81, 0, 0, 10};
+  for (const Frame& frame : {flow4(kA, kB, 1000, 80), flow6(kA6, kB6, 1000, 80)}) {
+    for (const std::vector<uint8_t>& tags :
+         {std::vector<uint8_t>{0x81, 0, 0, 7}, {0x88, 0xa8, 0, 7}, both})
+      EXPECT_EQ(key_of(behind(frame, tags)), key_of(frame));
+    EXPECT_EQ(key_of(behind(behind(frame, {0x81, 0, 0, 7}), both)), 0u) << "a third one";
+  }
+}
+
 TEST(SpreadKey, OfEspIsTheSas) {
   Frame later = esp(0x1000);
   store32_be(&later[kPayload4 + 4], 99);  // its number
