@@ -179,9 +179,11 @@ class RewriteLanes : public RewriteTest {
     options.payload_bytes = static_cast<uint16_t>(random() % 100);
     options.ttl = static_cast<uint8_t>(odd ? random() % 4 : 2 + random() % 254);
     options.vlan = tags && random() % 2 == 0 ? 100 : 0;
+    if (options.vlan != 0 && random() % 2 == 0) options.outer_vlan = 7;
     Packet out{ipv6 ? ipv6_frame(options) : ipv4_frame(options), {}, 14, 0};
-    out.l2_length = options.vlan == 0 ? 14 : 18;
-    if (odd && random() % 4 == 0) out.cuts = {out.frame.size() - 1};
+    out.l2_length = options.vlan == 0 ? 14 : options.outer_vlan == 0 ? 18 : 22;
+    // The IP header is in one segment.
+    if (odd && random() % 4 == 0 && options.payload_bytes > 0) out.cuts = {out.frame.size() - 1};
     out.group = static_cast<lookup::GroupId>(odd ? random() % 10 : random() % 4);
     return out;
   }
@@ -260,6 +262,27 @@ TEST_F(RewriteTest, PutsOnAndTakesOffTags) {
   EXPECT_EQ(std::memcmp(out.data(), next_hops_.records[4].header, 14), 0);
   EXPECT_EQ(out[14], 0x45);
   rte_pktmbuf_free(untagged);
+}
+
+// Each length of header from each other one.
+TEST_F(RewriteTest, WritesTwoTags) {
+  const VlanTags kAll[] = {{}, {100, 0, false}, {100, 0, true}, {10, 100, false}, {10, 100, true}};
+  for (const VlanTags& from : kAll)
+    for (const VlanTags& to : kAll) {
+      Frame wanted = ipv4_frame(
+          {.ttl = 63, .vlan = to.vlan, .outer_vlan = to.outer_vlan, .service = to.service});
+      lookup::NextHopRecord& record = next_hops_.forward(3, 7);
+      const unsigned length = kEthernetBytes + to.count() * kVlanTagBytes;
+      std::memcpy(record.header, wanted.data(), length);
+      record.header_length = static_cast<uint8_t>(length);
+      transmitter_ = std::make_unique<Transmitter>(*ports_, *reasons_);
+      rte_mbuf* const sent = run4(
+          ipv4_frame({.vlan = from.vlan, .outer_vlan = from.outer_vlan, .service = from.service}),
+          3, static_cast<uint8_t>(kEthernetBytes + from.count() * 4));
+      EXPECT_EQ(bytes_of(sent), wanted) << to_string(from) << " to " << to_string(to);
+      EXPECT_EQ(sent->pkt_len, wanted.size());
+      rte_pktmbuf_free(sent);
+    }
 }
 
 TEST_F(RewriteTest, RefusesExpiredTooBigAndVerdicts) {
