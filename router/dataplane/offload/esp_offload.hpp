@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,9 +34,12 @@ struct EspFrame {
   lookup::GroupId group;  // encap: of the tunnel's end
   union {
     lookup::GroupId route;  // encap: by which a packet of a port would go on
-    uint8_t l2[kMostL2Bytes];         // decap: the frame's own header
+    // Of decap: the frame's own header, but its EtherType, which is written anew. Of two tags the inner
+    // one's TPID is 0x8100 and not kept, so that two of these fit a cache line.
+    uint8_t l2[kEthernetBytes + kVlanTagBytes];
   };
 };
+static_assert(sizeof(EspFrame) == 32);
 
 // One direction of one kind of transform.
 class EspPath : public OffloadPath {

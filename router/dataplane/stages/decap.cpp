@@ -121,8 +121,8 @@ void Decap::gather(Lane<Address>& lane, Chunk& chunk, const VrfTables& tables,
     } else if (packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0) {
       chunk.refuse(packet, Reason::kEspNoRoom, lane.ingress[i].interface());
     } else {
-      EspFrame& frame = batch_.frames[batch_.count];  // an IP header follows: all of l2 is there
-      std::memcpy(frame.l2, rte_pktmbuf_mtod(packet, const uint8_t*), sizeof frame.l2);
+      batch_.frames[batch_.count].keep_l2(rte_pktmbuf_mtod(packet, const uint8_t*),
+                                          lane.ingress[i].l2_length());
       batch_.add(packet, lane.ingress[i], sa);
     }
   }
@@ -205,10 +205,7 @@ bool Decap::deliver(const esp::Packet& inner, const EspFrame& frame, Chunk& chun
     return false;
   }
   uint8_t* ether = inner.ip - l2;
-  if (l2 == kEthernetBytes) [[likely]]
-    std::memcpy(ether, frame.l2, kEthernetBytes);
-  else
-    std::memcpy(ether, frame.l2, l2);
+  frame.put_l2(ether, l2);
   const uint16_t type = inner.ip[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6;
   std::memcpy(inner.ip - 2, &type, sizeof type);
   packet->data_off = static_cast<uint16_t>(ether - static_cast<uint8_t*>(packet->buf_addr));

@@ -67,7 +67,7 @@ void InlineDecrypt::gather(Lane<Address>& lane, Chunk& chunk, EspBatch& batch) n
       chunk.refuse(packet, reason, lane.ingress[i].interface());
       continue;
     }
-    std::memcpy(batch.frames[batch.count].l2, rte_pktmbuf_mtod(packet, const uint8_t*), l2);
+    batch.frames[batch.count].keep_l2(rte_pktmbuf_mtod(packet, const uint8_t*), l2);
     batch.add(packet, lane.ingress[i], sa);
   }
   lane.count = kept;

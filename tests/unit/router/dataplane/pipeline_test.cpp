@@ -200,6 +200,59 @@ TEST_F(PipelineTest, CountsByInterfaceOnlyWhereASnapshotAsksForIt) {
   EXPECT_EQ(interfaces[1].tx_packets.get(), 1u);
 }
 
+// From two tags to two tags: out of the host's frame, into ESP and out of it again.
+TEST_F(PipelineTest, EspComesAndGoesByInterfacesWithTwoTags) {
+  left_.tunnel();
+  right_.tunnel();
+  const std::vector<TagTable::Entry> entries = {{{10, 100, true}, 5}};
+  const auto stacked = std::make_shared<const TagTable>(entries);
+  for (Gateway* gateway : {&left_, &right_}) {
+    for (const unsigned port : {0, 1}) {
+      gateway->snapshot().ports[port].tagged.stacked = stacked;
+      gateway->snapshot().ports[port].features |= kFeatureVlan;
+    }
+    gateway->snapshot().interfaces[5].up = true;
+    gateway->snapshot().features |= kFeatureVlan;
+  }
+  const auto with_tags = [](const Frame& frame) {
+    constexpr uint8_t kTags[] = {0x88, 0xa8, 0, 100, 0x81, 0, 0, 10};
+    Frame tagged = frame;
+    tagged.insert(tagged.begin() + 12, std::begin(kTags), std::end(kTags));
+    return tagged;
+  };
+  const Frame sent = ipv4_frame(from_left());
+  left_.run({packet(with_tags(sent))}, 0);
+  EXPECT_TRUE(left_.refused().empty());
+  const auto outer = left_.sent(1);
+  ASSERT_EQ(outer.size(), 1u);
+  const Frame esp = bytes_of(carried(outer[0]));
+  rte_pktmbuf_free(outer[0]);
+  EXPECT_EQ(esp[kEthernetBytes + 9], 50);
+  right_.run({packet(with_tags(esp))}, 1);
+  EXPECT_TRUE(right_.refused().empty());
+  const auto arrived = right_.sent(0);
+  ASSERT_EQ(arrived.size(), 1u);
+  const Frame got = bytes_of(arrived[0]);
+  rte_pktmbuf_free(arrived[0]);
+  ASSERT_EQ(got.size(), sent.size());
+  EXPECT_TRUE(
+      std::equal(got.begin() + kEthernetBytes + 12, got.end(), sent.begin() + kEthernetBytes + 12));
+}
+
+TEST(EspFrame, KeepsAFramesOwnHeaderButItsEtherType) {
+  for (const VlanTags& tags :
+       {VlanTags{}, VlanTags{100, 0, false}, VlanTags{100, 0, true}, VlanTags{10, 100, true}}) {
+    const Frame frame =
+        ipv4_frame({.vlan = tags.vlan, .outer_vlan = tags.outer_vlan, .service = tags.service});
+    const unsigned length = kEthernetBytes + tags.count() * kVlanTagBytes;
+    EspFrame kept{};
+    kept.keep_l2(frame.data(), length);
+    Frame put(length);
+    kept.put_l2(put.data(), length);
+    EXPECT_TRUE(std::equal(put.begin(), put.end() - 2, frame.begin())) << to_string(tags);
+  }
+}
+
 TEST_F(PipelineTest, CountsBytesOfIpOfEachInterface) {
   auto vlans = std::make_shared<std::array<InterfaceId, 4096>>();
   vlans->fill(kNoInterface);
