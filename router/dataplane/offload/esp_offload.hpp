@@ -38,6 +38,23 @@ struct EspFrame {
     // one's TPID is 0x8100 and not kept, so that two of these fit a cache line.
     uint8_t l2[kEthernetBytes + kVlanTagBytes];
   };
+
+  // In front of an IP header.
+  void keep_l2(const uint8_t* frame, unsigned length) noexcept {
+    std::memcpy(l2, frame, sizeof l2);
+    if (length == kMostL2Bytes) [[unlikely]]
+      std::memcpy(l2 + 16, frame + 18, 2);
+  }
+  void put_l2(uint8_t* frame, unsigned length) const noexcept {
+    if (length == kEthernetBytes) [[likely]] {
+      std::memcpy(frame, l2, kEthernetBytes);
+      return;
+    }
+    std::memcpy(frame, l2, sizeof l2);
+    if (length != kMostL2Bytes) return;
+    std::memcpy(frame + 16, &kEtherVlan, 2);
+    std::memcpy(frame + 18, l2 + 16, 2);
+  }
 };
 static_assert(sizeof(EspFrame) == 32);
 

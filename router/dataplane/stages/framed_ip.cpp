@@ -5,18 +5,17 @@
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "base/frame_tags.hpp"
 
 namespace hecto::router {
 namespace {
 
 using lookup::Family;
 
-constexpr uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kMpls = 0x8847, kMplsMulticast = 0x8848,
-                   kPppoe = 0x8864;
 constexpr uint32_t kLabelBytes = 4, kPppoeBytes = 8;  // the latter with PPP's own type
 
 bool is_tag(uint16_t type) noexcept {
-  return type == 0x8100 || type == 0x88a8 || type == 0x9100;
+  return is_vlan_tag(type) || type == kEtherStackedVlan;
 }
 
 // Behind the labels: the EtherType that the first nibble means, 0 where there is none.
@@ -25,7 +24,7 @@ uint16_t behind_labels(const uint8_t* frame, uint32_t bytes, uint32_t& at) noexc
     const bool bottom = (frame[at + 2] & 1) != 0;
     at += kLabelBytes;
     if (!bottom) continue;
-    return frame[at] >> 4 == 4 ? kIpv4 : frame[at] >> 4 == 6 ? kIpv6 : uint16_t{0};
+    return frame[at] >> 4 == 4 ? kEtherIpv4 : frame[at] >> 4 == 6 ? kEtherIpv6 : uint16_t{0};
   }
   return 0;
 }
@@ -50,27 +49,27 @@ FramedIp find_ip(const uint8_t* frame, uint32_t bytes) noexcept {
   FramedIp found;
   if (bytes < kEthernetBytes) return found;
   uint32_t at = kEthernetBytes;
-  uint16_t type = load16_be(frame + 12);
+  uint16_t type = load16_native(frame + 12);
   unsigned tags = 0;
   bool labels = false;
   for (; is_tag(type) && at + kVlanTagBytes <= bytes; ++tags) {
-    found.plain = type == 0x8100;
-    type = load16_be(frame + at + 2);
+    found.plain = type == kEtherVlan;
+    type = load16_native(frame + at + 2);
     at += kVlanTagBytes;
   }
-  if (type == kMpls || type == kMplsMulticast) {
+  if (type == kEtherMpls || type == kEtherMplsMulticast) {
     labels = true;
     type = behind_labels(frame, bytes, at);
-  } else if (type == kPppoe && at + kPppoeBytes <= bytes) {
+  } else if (type == kEtherPppoe && at + kPppoeBytes <= bytes) {
     constexpr uint16_t kPppIpv4 = 0x0021, kPppIpv6 = 0x0057;
     const uint16_t ppp = load16_be(frame + at + 6);
     labels = true;
-    type = ppp == kPppIpv4 ? kIpv4 : ppp == kPppIpv6 ? kIpv6 : uint16_t{0};
+    type = ppp == kPppIpv4 ? kEtherIpv4 : ppp == kPppIpv6 ? kEtherIpv6 : uint16_t{0};
     at += kPppoeBytes;
   }
   found.plain = !labels && (tags == 0 || (tags == 1 && found.plain));
-  if (type != kIpv4 && type != kIpv6) return found;
-  found.family = type == kIpv4 ? Family::kIpv4 : Family::kIpv6;
+  if (type != kEtherIpv4 && type != kEtherIpv6) return found;
+  found.family = type == kEtherIpv4 ? Family::kIpv4 : Family::kIpv6;
   found.ip = frame + at;
   found.l2_bytes = at;
   measure(found, bytes - at);
