@@ -12,6 +12,7 @@ from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether
 
 from conftest import PORTS, make_pair
 from lab import wait_for
+from test_capture import Capture
 from test_static import know_the_router, static_config
 from wire import Wire
 
@@ -144,8 +145,31 @@ def test_twins_of_the_file_have_no_tags(lab):
         wire.send(tagged(Ether(dst=mac_of(pair), src=MAC), TAGS["10.7.0.1"],
                          IP(src="10.7.0.1", dst="10.2.0.1") / ICMP(id=4)))
         wait_for(lambda: pair.router.dropped("unknown_vlan") == 1, 5, "its tag is unknown now")
+        # Another protocol is another interface, of the same name.
+        pair.config["ports"]["a0"]["vlans"] = {200: {**VLANS[200], "protocol": "802.1ad"}}
+        pair.router.write(pair.config)
+        assert "vlan a0.200: protocol 802.1q -> 802.1ad" in pair.router.cli("reload")
+        now = ((0x88a8, 200), (0x8100, 10))
+        wire.send(tagged(Ether(dst="ff:ff:ff:ff:ff:ff", src=MAC), now,
+                         ARP(psrc="10.9.0.1", pdst="10.9.0.254", hwsrc=MAC)))
+        reply, = wire.receive(lambda p: ARP in p and p[ARP].op == 2 and p[ARP].psrc == "10.9.0.254", 1)
+        assert tags_of(reply) == now
     wait_for(lambda: "a0.100" not in pair.router.linux_sh("ip -o link show"), 5, "its twins are gone")
     pair.router.check_balance()
+
+
+def test_a_capture_takes_an_interfaces_frames_alone(lab):
+    pair = static_pair(lab)
+    capture = Capture(pair.router, "--interface", "a0.100.10")
+    with Wire(pair.a, promiscuous=True) as wire:
+        for source, tags in TAGS.items():
+            if ":" not in source:
+                wire.send(tagged(Ether(dst=mac_of(pair), src=MAC), tags,
+                                 IP(src=source, dst="10.2.0.1") / ICMP(id=11) / source.encode()))
+        assert len(wire.receive(lambda p: p[Ether].dst == MAC, 3)) == 3
+    _, _, packets = capture.end()
+    assert [p.interface for p in packets] == ["a0 rx", "a0 tx"], packets
+    assert all(b"10.7.0.1" in p.data for p in packets)
 
 
 def test_frames_longer_than_the_port_takes_are_said(lab):

@@ -41,6 +41,19 @@ out       36.1 Mpps, 96.2 Gb/s, punted 12 pps, dropped 3 pps
 )");
 }
 
+TEST(Render, InterfacesWithAllTheirTags) {
+  json answer = documented("interfaces");
+  json& interface = answer["interfaces"][0];
+  EXPECT_NE(render_interfaces(answer, {}).find(" 100 "), std::string::npos);
+  interface["outer_vlan"] = 7;
+  EXPECT_NE(render_interfaces(answer, {}).find(" 7.100 "), std::string::npos);
+  interface["tag_protocol"] = "802.1ad";
+  EXPECT_NE(render_interfaces(answer, {}).find(" 802.1ad 7.100 "), std::string::npos);
+  interface.erase("tag_protocol");  // an older router
+  interface.erase("outer_vlan");
+  EXPECT_EQ(render_interfaces(answer, {}).find("802.1ad"), std::string::npos);
+}
+
 TEST(Render, PortsWithTroubleOnTop) {
   json answer = documented("ports");
   json lossy = answer["ports"][0], down = answer["ports"][0];
