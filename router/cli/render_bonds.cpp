@@ -40,6 +40,15 @@ std::string head(const json& bond, Style style) {
                      text(bond, "mac"));
 }
 
+// Of the last minute; nothing where no TCP was seen.
+std::string order(const json& bond) {
+  const json& reorder = at(bond, "reorder");
+  if (whole(reorder, "segments") == 0) return "";
+  return fmt::format("TCP in, a sample: {} of {} segments out of order in the last minute ({} %)\n",
+                     count(whole(reorder, "reordered")), count(whole(reorder, "segments")),
+                     text(reorder, "percent"));
+}
+
 std::string troubles(const json& bond) {
   std::string out;
   for (const json& sentence : list(bond, "trouble")) out += paragraph("! ", plain(sentence));
@@ -87,7 +96,7 @@ std::string render_bonds(const json& answer, Style style) {
   std::string out;
   for (const json& bond : bonds)
     out += (out.empty() ? "" : "\n") + head(bond, style) + members_table(bond).text(style) +
-           troubles(bond);
+           order(bond) + troubles(bond);
   return out;
 }
 

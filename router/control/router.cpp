@@ -26,6 +26,7 @@
 #include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
+#include "router/control/reorder_watch.hpp"
 #include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/rule_control.hpp"
@@ -257,8 +258,10 @@ void Router::watch_for_trouble() {
     notes_->add(small_pages_line(small));
   if (interfaces_->watch()) routes_->write_to_linux();
   interfaces_->follow_switches();
-  for (const std::string& line :
-       offload_watch_->sampled(*plane_, *sampler_, OffloadWatch::Clock::now()))
+  const auto now = std::chrono::steady_clock::now();
+  for (const std::string& line : offload_watch_->sampled(*plane_, *sampler_, now))
+    notes_->add(line);
+  for (const std::string& line : reorder_watch_->sampled(*plane_, *sampler_, now))
     notes_->add(line);
 }
 

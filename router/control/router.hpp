@@ -54,6 +54,7 @@ class OffloadWatch;
 class PersistControl;
 class PuntControl;
 class ReloadControl;
+class ReorderWatch;
 class RestartControl;
 class RouteControl;
 class RuleControl;
@@ -113,6 +114,7 @@ class Router {
   const TurnTimes& times() const { return times_; }
   const Sampler& sampler() const { return *sampler_; }
   const OffloadWatch& offload_watch() const { return *offload_watch_; }
+  const ReorderWatch& reorder_watch() const { return *reorder_watch_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
   const BridgeControl* bridges() const { return bridges_.get(); }
@@ -152,6 +154,7 @@ class Router {
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<LateRouteFiles> late_files_;
   std::unique_ptr<OffloadWatch> offload_watch_;
+  std::unique_ptr<ReorderWatch> reorder_watch_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;

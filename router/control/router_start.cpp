@@ -26,6 +26,7 @@
 #include "router/control/persist_control.hpp"
 #include "router/control/punt_control.hpp"
 #include "router/control/reload_control.hpp"
+#include "router/control/reorder_watch.hpp"
 #include "router/control/restart_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
@@ -101,7 +102,8 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
       restart_(std::make_unique<RestartControl>(service_, *notes_)),
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)),
       late_files_(std::make_unique<LateRouteFiles>()),
-      offload_watch_(std::make_unique<OffloadWatch>()) {
+      offload_watch_(std::make_unique<OffloadWatch>()),
+      reorder_watch_(std::make_unique<ReorderWatch>()) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);

@@ -170,6 +170,7 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     setup.id = port->id();
     setup.mac = port->mac();
     setup.longest_frame = port->longest_frame();
+    setup.bond = port->bond() != nullptr;
     setup.opens_esp = port->crypto().opens;
     setup.seals_esp = port->crypto().seals;
     setup.checks_ipv4 = port->checks_ipv4();

@@ -66,9 +66,8 @@ unsigned Pipeline::receive(const ReceiveQueue& queue, Chunk& chunk) noexcept {
   const unsigned count = chunk.count;
   PortCounters& port = counters_.ports[queue.port];
   port.rx_packets.add(count);
-  if (const uint32_t longest = snapshot_->ports[queue.port].longest_frame; longest != 0)
-      [[unlikely]]
-    watch_offloads(queue, chunk, longest);
+  if (const PortView& view = snapshot_->ports[queue.port]; view.watched) [[unlikely]]
+    watch(queue, chunk, view);
   const bool more = queue.spread == nullptr || spread(chunk, queue);
   timer_.end(TimedStage::kReceive);
   if (timer_.active()) counters_.cycles.sampled_packets.add(count);
@@ -384,11 +383,20 @@ void Pipeline::expire_fragments() noexcept {
     options_.ipsec->decap.expire(counters_.reasons);
 }
 
+void Pipeline::watch(const ReceiveQueue& queue, const Chunk& chunk, const PortView& view) noexcept {
+  PortCounters& port = counters_.ports[queue.port];
+  if (view.longest_frame != 0) watch_offloads(chunk, view.longest_frame, port);
+  if (!view.bond) return;
+  const Reordering::Counts seen =
+      reordering_.watch(queue.port, chunk.packets, chunk.count, rte_rdtsc());
+  if (seen.segments == 0) return;
+  port.rx_segments.add(seen.segments);
+  port.rx_reordered.add(seen.reordered);
+}
+
 // What a kernel interface hands on that its own or its sender's NIC was to work on: several frames
 // in one, checksums that are not finished.
-void Pipeline::watch_offloads(const ReceiveQueue& queue, const Chunk& chunk,
-                              uint32_t longest) noexcept {
-  PortCounters& port = counters_.ports[queue.port];
+void Pipeline::watch_offloads(const Chunk& chunk, uint32_t longest, PortCounters& port) noexcept {
   unsigned coalesced = 0;
   for (unsigned i = 0; i < chunk.count; ++i) coalesced += chunk.packets[i]->pkt_len > longest;
   if (coalesced > 0) port.rx_coalesced.add(coalesced);
@@ -409,6 +417,7 @@ void Pipeline::use(const Snapshot& snapshot,
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);
   too_big_.use(snapshot, options_.tables, kTooBigOfASource, TooBigAnswers::Others::kLeft);
+  reordering_.configure(rte_get_tsc_hz());
   observer_.use(snapshot, options_.thread);
   transmitter_.follow(active_observer());
   unsigned features = snapshot.features;

@@ -36,6 +36,7 @@
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
+#include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
 #include "router/dataplane/stages/too_big_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
@@ -160,7 +161,8 @@ class Pipeline {
   void encap(Chunk& chunk) noexcept;
   void deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept;
   bool spread(Chunk& chunk, const ReceiveQueue& queue) noexcept;
-  void watch_offloads(const ReceiveQueue& queue, const Chunk& chunk, uint32_t longest) noexcept;
+  void watch(const ReceiveQueue& queue, const Chunk& chunk, const PortView& view) noexcept;
+  void watch_offloads(const Chunk& chunk, uint32_t longest, PortCounters& port) noexcept;
   Observer* active_observer() noexcept { return observer_.active() ? &observer_ : nullptr; }
 
   Options options_;
@@ -176,6 +178,7 @@ class Pipeline {
   PipelineCounters counters_;
   AnswerLimit redirects_;
   TooBigAnswers too_big_;
+  Reordering reordering_;  // of bonds
   Spreader spreader_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};

@@ -20,13 +20,16 @@ void add_port(TrafficTotals& totals, const PortCounters& counters) {
   totals.rx_coalesced += counters.rx_coalesced.get();
   totals.rx_checked += counters.rx_checked.get();
   totals.rx_unfinished += counters.rx_unfinished.get();
+  totals.rx_segments += counters.rx_segments.get();
+  totals.rx_reordered += counters.rx_reordered.get();
 }
 
 TrafficTotals minus(const TrafficTotals& a, const TrafficTotals& b) {
-  return {a.rx_packets - b.rx_packets,      a.rx_bytes - b.rx_bytes,
-          a.tx_packets - b.tx_packets,      a.tx_bytes - b.tx_bytes,
-          a.rx_coalesced - b.rx_coalesced,  a.rx_checked - b.rx_checked,
-          a.rx_unfinished - b.rx_unfinished};
+  return {a.rx_packets - b.rx_packets,       a.rx_bytes - b.rx_bytes,
+          a.tx_packets - b.tx_packets,       a.tx_bytes - b.tx_bytes,
+          a.rx_coalesced - b.rx_coalesced,   a.rx_checked - b.rx_checked,
+          a.rx_unfinished - b.rx_unfinished, a.rx_segments - b.rx_segments,
+          a.rx_reordered - b.rx_reordered};
 }
 
 WorkerTotals totals_of(const CycleCounters& cycles) {

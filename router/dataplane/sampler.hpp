@@ -19,7 +19,8 @@ class Dataplane;
 
 struct TrafficTotals {
   uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
-  uint64_t rx_coalesced = 0, rx_checked = 0, rx_unfinished = 0;  // of ports: PortCounters
+  // Of ports: PortCounters.
+  uint64_t rx_coalesced = 0, rx_checked = 0, rx_unfinished = 0, rx_segments = 0, rx_reordered = 0;
 };
 
 struct WorkerTotals {

@@ -34,6 +34,8 @@ void SnapshotBuilder::add_port(const PortSetup& port) {
   PortView& view = snapshot_->ports[port.id];
   view.present = true;
   view.longest_frame = port.longest_frame;
+  view.bond = port.bond;
+  view.watched = port.longest_frame != 0 || port.bond;
   view.opens_esp = port.opens_esp;
   view.trusts_checksums = port.checks_ipv4;
   hides_service_tags_[port.id] = port.hides_service_tags;

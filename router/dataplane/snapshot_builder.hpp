@@ -62,6 +62,7 @@ class SnapshotBuilder {
     PortId id = 0;
     MacAddress mac{};
     uint32_t longest_frame = 0;                 // as in PortView
+    bool bond = false;                          // likewise
     bool opens_esp = false, seals_esp = false;  // by its NIC
     bool sends_lacp = false;                    // a bond's LACPDUs leave by a transmit queue
     bool checks_ipv4 = false;                   // its NIC, and says so

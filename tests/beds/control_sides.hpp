@@ -140,6 +140,7 @@ class FakePlane final : public ForwardingPlane {
       if (port.id == id) return name;
     return std::nullopt;
   }
+  std::vector<BondStatus> bonds() const override { return bond_list; }
   PortStatistics statistics(const std::string& port) const override {
     const auto found = counted.find(port);
     return found == counted.end() ? PortStatistics{} : found->second;
@@ -171,6 +172,7 @@ class FakePlane final : public ForwardingPlane {
   std::map<InterfaceId, Seen> interfaces, published;
   std::vector<WorkerStatus> worker_list;
   std::vector<PoolStatus> pool_list;
+  std::vector<BondStatus> bond_list;
   std::map<Reason, ExamplePacket> examples;
   std::shared_ptr<const PuntSessions> sessions;
   std::shared_ptr<TraceSession> trace;

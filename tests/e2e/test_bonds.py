@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 
 from bonds import (WAIT, bond, cable, in_counts, make_two, member, passes, start_alone, states,
@@ -187,6 +187,65 @@ def test_modes_without_a_protocol(lab, mode):
         wait_for(lambda: states(bed.r1) == ["standby", "active"], 5, "the primary is used again")
     warned = any("out of order" in line for line in bond(bed.r1)["trouble"])
     assert warned == (mode == "round-robin")
+
+
+def send_tcp(wire, mac, numbers, source_port, src="10.9.0.9", dst="10.8.0.1"):
+    """Segments of 100 bytes in that order; sequence numbers go around in them."""
+    frames = [bytes(Ether(dst=mac) / IP(src=src, dst=dst)
+                    / TCP(sport=source_port, dport=80, flags="A", seq=(2**32 - 1000 + 100 * n) % 2**32)
+                    / bytes(100)) for n in numbers]
+    for frame in frames:
+        wire.send(frame)
+
+
+def order_of(router, segments):
+    return wait_for(lambda: (seen := bond(router)["reorder"])["segments"] >= segments and seen, 10,
+                    "the order of TCP is sampled")
+
+
+def test_reordered_tcp_is_measured_and_named(lab):
+    router, hosts = start_alone(lab, mode="balance-xor")
+    wait_active(router, 2, 5)
+    mac = bond(router)["mac"]
+    assert bond(router)["reorder"] == {"segments": 0, "reordered": 0, "percent": None}
+    with Wire(hosts[0]) as wire:
+        send_tcp(wire, mac, range(400), 1001)
+        seen = order_of(router, 300)
+        assert seen["reordered"] == 0 and seen["percent"] == 0 and bond(router)["trouble"] == [], seen
+        assert "0 of " in router.cli("show", "bonds")
+        for n in range(100):  # no TCP, fragments, and one flow behind the other
+            wire.send(Ether(dst=mac) / IP(src="10.9.0.9", dst="10.8.0.1") / UDP(sport=n, dport=7) / b"other")
+            wire.send(Ether(dst=mac) / IP(src="10.9.0.9", dst="10.8.0.1", flags="MF") / TCP(seq=-n % 2**32) / b"part")
+            send_tcp(wire, mac, [n], 2000 + n % 2)
+        time.sleep(2)
+        assert bond(router)["reorder"]["reordered"] == 0, bond(router)["reorder"]
+        # 1 0 3 2 …; its first 128 are strangers to the flow before it, and a window ends
+        send_tcp(wire, mac, [n ^ 1 for n in range(400)], 1003)
+    seen = wait_for(lambda: (now := bond(router)["reorder"])["reordered"] >= 60 and now, 10, "it is measured")
+    assert seen["reordered"] <= 200, seen
+    told = bond(router)["trouble"]
+    assert len(told) == 1 and "of the TCP segments that come in are out of order" in told[0], told
+    assert seen["percent"] == round(100 * seen["reordered"] / seen["segments"], 2), seen
+    text = " ".join(router.cli("show", "bonds").split())
+    assert "segments out of order in the last minute" in text and "choose a hash of flows there" in text, text
+    assert "port uplink: " in router.cli("show", "summary")
+    router.check_balance()
+
+
+@pytest.mark.parametrize("mode", ["balance-xor", "round-robin"])
+def test_what_a_partner_does_to_tcp(lab, mode):
+    """One flow in order by two routers: the second one measures what the first one's bond makes of it."""
+    bed = make_two(lab, mode=mode)
+    wait_active(bed.r1, 2, 5)
+    wait_active(bed.r2, 2, 5)
+    passes(bed)
+    mac = next(p["mac"] for p in bed.r1.get("/v1/ports")["ports"] if p["name"] == "a0")
+    with Wire(bed.a) as wire:
+        send_tcp(wire, mac, range(4000), 1001, "10.1.0.1", "10.2.0.1")
+    seen = order_of(bed.r2, 1000)
+    named = any("of the TCP segments that come in" in line for line in bond(bed.r2)["trouble"])
+    assert named == (mode == "round-robin") == (seen["percent"] >= 1), (seen, bond(bed.r2)["trouble"])
+    assert seen["reordered"] == 0 or mode == "round-robin", seen
 
 
 def test_one_member(lab):

@@ -102,7 +102,7 @@ json RouterBackend::answer(Noun noun) {
       return show_ports(r.plane(), r.sampler(), interfaces, r.offload_watch(),
                         r.interfaces().lost_ports());
     case Noun::kBonds:
-      return show_bonds(r.plane());
+      return show_bonds(r.plane(), r.reorder_watch());
     case Noun::kBridges:
       return show_bridges(r.bridges());
     case Noun::kInterfaces:

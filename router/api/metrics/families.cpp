@@ -66,6 +66,10 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_bond_member_transmit_packets", kCounter, "packets", "port,member", "Likewise."},
   {"hecto_bond_member_lost_packets", kCounter, "packets", "port,member",
    "That its driver lost or refused, in either direction."},
+  {"hecto_bond_receive_tcp_segments", kCounter, "segments", "port",
+   "Whose order was looked at, a sample."},
+  {"hecto_bond_receive_reordered_segments", kCounter, "segments", "port",
+   "Of them, that came behind a later one."},
 
   {"hecto_interface_up", kGauge, "", "interface", "1: packets are taken from it."},
   {"hecto_interface_receive_packets", kCounter, "packets", "interface",

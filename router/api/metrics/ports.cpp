@@ -75,6 +75,16 @@ void write_queues(MetricsWriter& out, const std::vector<PortSample>& ports) {
   each("hecto_queue_transmit_bytes", &QueueStatistics::tx_bytes);
 }
 
+void write_order(MetricsWriter& out, const std::vector<PortSample>& ports) {
+  const auto each = [&](const char* family, uint64_t TrafficTotals::*number) {
+    out.family(family);
+    for (const PortSample& port : ports)
+      if (port.status.config.bond) out.add({port.status.name()}, port.traffic.*number);
+  };
+  each("hecto_bond_receive_tcp_segments", &TrafficTotals::rx_segments);
+  each("hecto_bond_receive_reordered_segments", &TrafficTotals::rx_reordered);
+}
+
 void write_bonds(MetricsWriter& out, const std::vector<BondStatus>& bonds) {
   const auto each = [&](const char* family, auto number) {
     out.family(family);
@@ -120,6 +130,7 @@ void write_ports(MetricsWriter& out, const MetricsSources& s) {
   write_port_counters(out, ports);
   write_queues(out, ports);
   write_bonds(out, s.plane.bonds());
+  write_order(out, ports);
   write_interfaces(out, s);
 }
 

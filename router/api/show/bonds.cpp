@@ -1,10 +1,12 @@
 // Bonds, their members, and what is wrong with who is at their other end.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "config/file/load_bond.hpp"
 #include "config/file/words.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
+#include "router/control/reorder_watch.hpp"
 
 namespace hecto::router {
 namespace {
@@ -50,9 +52,16 @@ json show_member(const BondMemberStatus& member, bool with_lacp) {
           {"trouble", member.troubles}};
 }
 
+json show_order(const Reorder& order) {
+  const double percent = std::round(order.percent() * 100) / 100;
+  return {{"segments", order.segments},
+          {"reordered", order.reordered},
+          {"percent", order.segments == 0 ? json() : json(percent)}};
+}
+
 }  // namespace
 
-json show_bonds(const ForwardingPlane& plane) {
+json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order) {
   json list = json::array();
   for (const BondStatus& bond : plane.bonds()) {
     const config::BondConfig& config = bond.config;
@@ -62,6 +71,9 @@ json show_bonds(const ForwardingPlane& plane) {
     json members = json::array();
     for (const BondMemberStatus& member : bond.members)
       members.push_back(show_member(member, config.mode == config::BondMode::kLacp));
+    const Reorder reorder = order.of(bond.name);
+    std::vector<std::string> troubles = bond.troubles;
+    if (!reorder.trouble.empty()) troubles.push_back(reorder.trouble);
     list.push_back({{"name", bond.name},
                     {"mode", to_string(config.mode)},
                     {"hash", only("hash", to_string(config.hash))},
@@ -71,7 +83,8 @@ json show_bonds(const ForwardingPlane& plane) {
                     {"active", bond.active},
                     {"min_links", config.min_links},
                     {"members", std::move(members)},
-                    {"trouble", bond.troubles}});
+                    {"reorder", show_order(reorder)},
+                    {"trouble", std::move(troubles)}});
   }
   return {{"bonds", std::move(list)}};
 }

@@ -23,6 +23,7 @@ class NicSessions;
 class Offload;
 class OffloadWatch;
 class PersistControl;
+class ReorderWatch;
 class Routing;
 class Sampler;
 class TraceSession;
@@ -54,7 +55,7 @@ nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
 // bonds.cpp
-nlohmann::json show_bonds(const ForwardingPlane& plane);
+nlohmann::json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order);
 nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.

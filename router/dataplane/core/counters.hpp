@@ -33,6 +33,9 @@ struct alignas(64) PortCounters {
   // Of a kernel interface: longer than a frame of its MTU, and, sampled, how many TCP and UDP
   // checksums were looked at and how many of these were unfinished.
   Counter rx_coalesced, rx_checked, rx_unfinished;
+  // Of a bond, sampled: TCP segments whose order was looked at, and how many of these came behind a
+  // later one (Reordering).
+  Counter rx_segments, rx_reordered;
 };
 
 struct InterfaceCounters {

@@ -85,8 +85,11 @@ struct StationView {
 // little-endian load of its six bytes gives it.
 struct PortView {
   bool present = false;
-  // A kernel interface: watched for what its offloads make of packets. Longer frames than this are
-  // no single ones; 0: it is none.
+  // What comes in is looked at: of a kernel interface for what its offloads make of packets, of a bond
+  // for their order.
+  bool watched = false;
+  bool bond = false;
+  // Of a kernel interface: what is longer is no single frame. 0: it is none.
   uint32_t longest_frame = 0;
   bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
   bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right

@@ -63,6 +63,20 @@ TEST(SnapshotBuilder, OneReceiverOfABondSendsItsLacpdus) {
   EXPECT_EQ(snapshot->workers[1].lacp[0].queue, 1u);
 }
 
+TEST(SnapshotBuilder, KernelInterfacesAndBondsAreWatchedAndNoOthers) {
+  SnapshotBuilder builder(1);
+  SnapshotBuilder::PortSetup kernel = port(1, {0}), bond = port(2, {0});
+  kernel.longest_frame = 1522;
+  bond.bond = true;
+  builder.add_port(port(0, {0}));
+  builder.add_port(kernel);
+  builder.add_port(bond);
+  const auto snapshot = finish(builder);
+  EXPECT_FALSE(snapshot->ports[0].watched);
+  EXPECT_TRUE(snapshot->ports[1].watched && !snapshot->ports[1].bond);
+  EXPECT_TRUE(snapshot->ports[2].watched && snapshot->ports[2].bond);
+}
+
 TEST(SnapshotBuilder, TakesTheWordOfNicsThatCheckChecksums) {
   SnapshotBuilder builder(1);
   SnapshotBuilder::PortSetup checks = port(1, {0});

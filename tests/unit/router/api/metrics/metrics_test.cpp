@@ -95,6 +95,20 @@ TEST_F(MetricsTest, NoSeriesComesTwice) {
   EXPECT_GT(series.size(), 200u);
 }
 
+TEST_F(MetricsTest, TellsOfBondsHowMuchOfTcpWasReordered) {
+  start(false);
+  PortStatus& lan = bed->plane.running.at("lan0");
+  lan.config.bond.emplace();
+  second([&](Totals& t) {
+    t.ports[lan.id].rx_segments = 50;
+    t.ports[lan.id].rx_reordered = 3;
+  });
+  const std::string text = scrape();
+  expect(text, "hecto_bond_receive_tcp_segments_total{port=\"lan0\"} 50");
+  expect(text, "hecto_bond_receive_reordered_segments_total{port=\"lan0\"} 3");
+  EXPECT_EQ(text.find("hecto_bond_receive_tcp_segments_total{port=\"wan0\"}"), std::string::npos);
+}
+
 TEST_F(MetricsTest, TellsPortsAndPools) {
   start(true);
   const uint16_t wan = bed->plane.running.at("wan0").id;
