@@ -318,6 +318,7 @@ std::vector<BridgeStatus> BridgeControl::status() const {
   std::vector<BridgeStatus> all;
   for (const auto& [ifindex, bridge] : known().bridges()) {
     BridgeStatus status;
+    status.ifindex = ifindex;
     status.name = bridge.link.name;
     status.mac = bridge.link.mac;
     status.up = bridge.link.up && bridge.link.carrier;
@@ -334,7 +335,8 @@ std::vector<BridgeStatus> BridgeControl::status() const {
       const Interface* const own = interfaces_.table().by_ifindex(index);
       const uint16_t mtu = own == nullptr ? uint16_t{0} : routing_.interfaces().mtu(*own);
       status.ports.push_back({port.link.name, settings.forwards, settings.learns,
-                              full_.contains(index), stations, mtu});
+                              full_.contains(index), stations, mtu,
+                              own == nullptr ? kNoPort : own->port});
       status.stations += stations;
     }
     all.push_back(std::move(status));

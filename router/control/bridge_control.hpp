@@ -34,8 +34,10 @@ struct BridgeStatus {
     std::string name;
     bool forwards = true, learns = true, full = false;
     size_t stations = 0;
-    uint16_t mtu = 0;  // longer frames do not leave by it; 0: not one of the router's
+    uint16_t mtu = 0;       // longer frames do not leave by it; 0: not one of the router's
+    PortId port = kNoPort;  // likewise
   };
+  int ifindex = 0;
   std::string name;
   MacAddress mac{};
   bool up = false;

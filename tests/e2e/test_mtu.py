@@ -165,7 +165,7 @@ def test_show_mtu_names_what_differs(lab):
         return {row["name"]: row for row in pair.router.get("/v1/mtu")["interfaces"]}
     wait_for(lambda: rows()["b0"]["linux"] == 1400, 5, "the twin is known")
     assert rows()["b0"] | {"port_most": 0} == {
-        "name": "b0", "port": "b0", "vlan": None, "outer_vlan": None, "mtu": 1400, "file": 1400, "port_mtu": 1400, "port_most": 0,
+        "name": "b0", "port": "b0", "ports": None, "vlan": None, "outer_vlan": None, "mtu": 1400, "file": 1400, "port_mtu": 1400, "port_most": 0,
         "device": 1400, "linux": 1400, "mss_clamp": "off", "mismatches": []}
     pair.router.linux_sh("ip route add 203.0.113.0/24 via 10.2.0.1 mtu 1300")
     pair.a.ping("10.2.0.1", count=1, ok=False)

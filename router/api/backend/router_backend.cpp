@@ -181,12 +181,13 @@ uint32_t table_of(const Routing& routing, InterfaceId interface) {
 ApiResult RouterBackend::mtu(const std::optional<lookup::IpAddress>& to,
                              const std::optional<lookup::IpAddress>& from) {
   return on_control([this, to, from]() -> ApiResult {
-    const InterfaceTable& interfaces = router_.interfaces().table();
-    if (!to) return show_mtu(interfaces, router_.routing(), router_.plane(), nullptr);
+    const MtuSources sources{router_.interfaces().table(), router_.routing(), router_.plane(),
+                             router_.bridges()};
+    if (!to) return show_mtu(sources, nullptr);
     const Explanation explanation = router_.routing().explain(*to);
     const PacketAnswer packet = router_.dataplane().explain({*to, from});
     const MtuPath path{explanation, packet};
-    return show_mtu(interfaces, router_.routing(), router_.plane(), &path);
+    return show_mtu(sources, &path);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "router/api/show/show.hpp"
 #include "router/api/show/tags.hpp"
+#include "router/control/bridge_control.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "router/rib/routing.hpp"
@@ -64,16 +65,19 @@ std::vector<std::string> mismatches(const Interface& interface, const PortStatus
   return lines;
 }
 
+bool has_ipv6(const Interfaces& known, const Interface& interface) {
+  const auto addresses = known.addresses(interface);
+  return std::any_of(addresses.begin(), addresses.end(),
+                     [](const IpPrefix& a) { return a.address.family == Family::kIpv6; });
+}
+
 json show_interface(const Interface& interface, const Routing& routing, const PortStatus& port) {
   const Interfaces& known = routing.interfaces();
-  const auto addresses = known.addresses(interface);
-  const bool has_ipv6 = std::any_of(addresses.begin(), addresses.end(), [](const IpPrefix& a) {
-    return a.address.family == Family::kIpv6;
-  });
   const uint16_t wanted = configured(interface, port.config), in_force = known.mtu(interface);
   const uint32_t of_linux = known.linux_mtu(interface);
   return {{"name", interface.name},
           {"port", interface.port_name},
+          {"ports", nullptr},
           {"vlan", vlan_json(interface.tags)},
           {"outer_vlan", outer_vlan_json(interface.tags)},
           {"mtu", in_force},
@@ -83,7 +87,53 @@ json show_interface(const Interface& interface, const Routing& routing, const Po
           {"device", port.device_mtu == 0 ? json() : json(port.device_mtu)},
           {"linux", of_linux == 0 ? json() : json(of_linux)},
           {"mss_clamp", interface.clamps_mss ? "auto" : "off"},
-          {"mismatches", mismatches(interface, port, wanted, of_linux, in_force, has_ipv6)}};
+          {"mismatches",
+           mismatches(interface, port, wanted, of_linux, in_force, has_ipv6(known, interface))}};
+}
+
+// By which its packets leave.
+std::vector<BridgeStatus::Port> ports_of(const Interface& interface, const BridgeStatus& bridge) {
+  std::vector<BridgeStatus::Port> ports = bridge.ports;
+  if (interface.tags.vlan != 0)
+    std::erase_if(ports, [&](const BridgeStatus::Port& port) {
+      return std::none_of(interface.attached.begin(), interface.attached.end(),
+                          [&](const Attachment& to) { return to.port == port.port; });
+    });
+  return ports;
+}
+
+// A bridge's own, or a VLAN device on it: Linux alone says what it has.
+json show_bridge_interface(const Interface& interface, const Routing& routing,
+                           const BridgeStatus& bridge) {
+  const Interfaces& known = routing.interfaces();
+  const uint16_t in_force = known.mtu(interface);
+  const uint32_t of_linux = known.linux_mtu(interface);
+  std::vector<std::string> lines;
+  json ports = json::array(), least;
+  for (const BridgeStatus::Port& port : ports_of(interface, bridge)) {
+    const bool is_ours = port.mtu != 0;
+    ports.push_back({{"name", port.name}, {"mtu", is_ours ? json(port.mtu) : json()}});
+    if (is_ours && (least.is_null() || port.mtu < least)) least = port.mtu;
+    if (is_ours && port.mtu < in_force)
+      lines.push_back(fmt::format(
+          "port {} of the bridge has {}: frames longer than that are lost there (bridge_too_long)",
+          port.name, port.mtu));
+  }
+  if (in_force < kLeastOfIpv6 && has_ipv6(known, interface))
+    lines.push_back(fmt::format("IPv6 needs {}", kLeastOfIpv6));
+  return {{"name", interface.name},
+          {"port", nullptr},
+          {"ports", std::move(ports)},
+          {"vlan", vlan_json(interface.tags)},
+          {"outer_vlan", outer_vlan_json(interface.tags)},
+          {"mtu", in_force},
+          {"file", nullptr},
+          {"port_mtu", std::move(least)},
+          {"port_most", nullptr},
+          {"device", nullptr},
+          {"linux", of_linux == 0 ? json() : json(of_linux)},
+          {"mss_clamp", interface.clamps_mss ? "auto" : "off"},
+          {"mismatches", std::move(lines)}};
 }
 
 json show_way(const GroupMemberView& member, const Routing& routing,
@@ -151,12 +201,18 @@ json show_path(const MtuPath& path, const Routing& routing) {
 
 }  // namespace
 
-json show_mtu(const InterfaceTable& interfaces, const Routing& routing,
-              const ForwardingPlane& plane, const MtuPath* path) {
+json show_mtu(const MtuSources& sources, const MtuPath* path) {
+  const auto& [interfaces, routing, plane, bridges] = sources;
+  const std::vector<BridgeStatus> all_bridges =
+      bridges == nullptr ? std::vector<BridgeStatus>{} : bridges->status();
   json list = json::array();
-  for (const auto& [id, interface] : interfaces.all())
+  for (const auto& [id, interface] : interfaces.all()) {
     if (const auto port = plane.port(interface.port_name))
       list.push_back(show_interface(interface, routing, *port));
+    for (const BridgeStatus& bridge : all_bridges)
+      if (bridge.ifindex == interface.bridge)
+        list.push_back(show_bridge_interface(interface, routing, bridge));
+  }
   return {{"interfaces", list}, {"path", path == nullptr ? json() : show_path(*path, routing)}};
 }
 

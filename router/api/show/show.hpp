@@ -95,8 +95,13 @@ struct MtuPath {
   const Explanation& explanation;
   const PacketAnswer& packet;
 };
-nlohmann::json show_mtu(const InterfaceTable& interfaces, const Routing& routing,
-                        const ForwardingPlane& plane, const MtuPath* path);
+struct MtuSources {
+  const InterfaceTable& interfaces;
+  const Routing& routing;
+  const ForwardingPlane& plane;
+  const BridgeControl* bridges;  // null: static mode
+};
+nlohmann::json show_mtu(const MtuSources& sources, const MtuPath* path);
 // `offload`: null without a device; `found`: devices, or why there is none.
 nlohmann::json show_offload(const std::string& found, const Offload* offload,
                             const Dataplane& dataplane);

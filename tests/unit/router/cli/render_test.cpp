@@ -108,9 +108,11 @@ TEST(Render, MtuOfInterfacesAndOnTheWayToAnAddress) {
             R"(interface   mtu  file  port  at most  device  linux  mss
 wan0       1500  9000  1500     1766    1500   1500
 wan0.7     1400        1500     1766    1500   1400  clamped
+lan        1500        1400                    1500
 
 wan0: the file says 9000, it has 1500: driver and buffers take 1766 at most as they were set up
 wan0.7: twin wan0.7 has 1400, the port's interface 1500: Linux and the fast path send at most 1400
+lan: port lan1 of the bridge has 1400: frames longer than that are lost there (bridge_too_long)
 
 to 203.0.113.9 (203.0.113.0/24): 1338 bytes at most
   via 192.0.2.9 on wan0: 1480 by its route, the interface takes 1500

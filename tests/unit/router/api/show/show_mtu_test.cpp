@@ -1,4 +1,5 @@
 // What is shown of MTUs: each interface from its device to its twin, and the way to an address.
+#include "router/control/bridge_control.hpp"
 #include "router/dataplane/explain_packet.hpp"
 #include "tests/unit/router/api/show/show_bed.hpp"
 
@@ -8,10 +9,11 @@ namespace {
 TEST(ShowMtu, OfEachInterfaceFromTheDeviceToTheTwin) {
   const auto bed = ControlBed::started(kBase, true);
   const auto rows = [&] {
-    return show_mtu(bed->interfaces.table(), bed->routing, bed->plane, nullptr)["interfaces"];
+    return show_mtu({bed->interfaces.table(), bed->routing, bed->plane, nullptr},
+                    nullptr)["interfaces"];
   };
   EXPECT_EQ(row(rows(), "name", "wan0"), json::parse(R"({
-    "name": "wan0", "port": "wan0", "vlan": null, "outer_vlan": null, "mtu": 1500, "file": 1500, "port_mtu": 1500,
+    "name": "wan0", "port": "wan0", "ports": null, "vlan": null, "outer_vlan": null, "mtu": 1500, "file": 1500, "port_mtu": 1500,
     "port_most": 9000, "device": null, "linux": null, "mss_clamp": "off", "mismatches": []})"));
   EXPECT_EQ(row(rows(), "name", "wan0.7")["file"], 1400);
   EXPECT_EQ(row(rows(), "name", "wan0.7")["mismatches"], json::array());
@@ -44,6 +46,57 @@ TEST(ShowMtu, OfEachInterfaceFromTheDeviceToTheTwin) {
             "forwarded, none are sent"}));
 }
 
+TEST(ShowMtu, OfABridgesInterfacesByItsPorts) {
+  const auto bed = ControlBed::started(kBase, true);
+  BridgeControl bridges{bed->routing, bed->interfaces, bed->plane, bed->linux_side,
+                        bed->running.config};
+  constexpr int kLan = 40;
+  LinuxLink lan;
+  lan.ifindex = kLan;
+  lan.name = "lan";
+  lan.kind = "bridge";
+  lan.mac = {2, 0, 0, 0, 0, 0xee};
+  lan.mtu = 1500;
+  lan.up = lan.carrier = true;
+  lan.bridge = LinuxBridge{true, false, 300};
+  bed->events.link(lan, false);
+  LinuxLink vlan = lan;
+  vlan.ifindex = 41;
+  vlan.name = "lan.9";
+  vlan.kind = "vlan";
+  vlan.parent = kLan;
+  vlan.vlan = 9;
+  vlan.mtu = 1400;
+  vlan.bridge.reset();
+  bed->events.link(vlan, false);
+  for (const char* name : {"wan0", "lan0"}) {
+    LinuxLink link;
+    link.ifindex = bed->interface(name).ifindex;
+    link.name = name;
+    link.mac = bed->interface(name).mac;
+    link.mtu = name[0] == 'w' ? 1300 : 1500;
+    link.up = link.carrier = true;
+    link.master = kLan;
+    link.bridge_port = LinuxBridgePort{};
+    bed->events.link(link, false);
+  }
+  for (const int ifindex : {kLan, bed->interface("lan0").ifindex})
+    bed->events.bridge_vlans({ifindex, 9, 9, false, false}, false);
+  bridges.tick();
+  const json rows = show_mtu({bed->interfaces.table(), bed->routing, bed->plane, &bridges},
+                             nullptr)["interfaces"];
+  EXPECT_EQ(row(rows, "name", "lan"), json::parse(R"json({
+    "name": "lan", "port": null, "ports": [{"name": "wan0", "mtu": 1300}, {"name": "lan0", "mtu": 1500}],
+    "vlan": null, "outer_vlan": null, "mtu": 1500, "file": null, "port_mtu": 1300, "port_most": null, "device": null,
+    "linux": 1500, "mss_clamp": "off",
+    "mismatches": ["port wan0 of the bridge has 1300: frames longer than that are lost there (bridge_too_long)"]})json"));
+  EXPECT_EQ(row(rows, "name", "lan.9")["mtu"], 1400);
+  EXPECT_EQ(row(rows, "name", "lan.9")["ports"], json::parse(R"([{"name": "lan0", "mtu": 1500}])"))
+      << "wan0 is not in its VLAN";
+  EXPECT_EQ(row(rows, "name", "lan.9")["mismatches"], json::array());
+  EXPECT_EQ(row(rows, "name", "wan0")["port"], "wan0");
+}
+
 TEST(ShowMtu, OnTheWayToAnAddress) {
   const auto bed = ControlBed::started(kBase);
   PacketAnswer packet;
@@ -51,7 +104,7 @@ TEST(ShowMtu, OnTheWayToAnAddress) {
   const auto path = [&](const char* address) {
     const Explanation explanation = bed->routing.explain(ip(address));
     const MtuPath asked{explanation, packet};
-    return show_mtu(bed->interfaces.table(), bed->routing, bed->plane, &asked)["path"];
+    return show_mtu({bed->interfaces.table(), bed->routing, bed->plane, nullptr}, &asked)["path"];
   };
   EXPECT_EQ(path("198.51.100.7"), json::parse(R"({
     "address": "198.51.100.7", "from": "192.0.2.1", "match": "198.51.100.0/24", "mtu": 1500,
