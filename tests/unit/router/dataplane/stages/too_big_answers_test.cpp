@@ -9,7 +9,7 @@ namespace hecto::router::test {
 namespace {
 
 constexpr uint16_t kMtu = 1400;
-constexpr size_t kIp = kEthernetBytes;
+constexpr size_t kIpAt = kEthernetBytes;
 
 class TooBigAnswersTest : public testing::Test {
  protected:
@@ -20,7 +20,7 @@ class TooBigAnswersTest : public testing::Test {
     if (family == Family::kIpv6)
       return ipv6_frame(from_host(source ? source : "fd00:1::1", "fd00:2::1", kMtu - 40 + 1));
     Frame frame = ipv4_frame(from_host(source ? source : "10.1.0.1", "10.2.0.1", kMtu - 20 + 1));
-    frame[kIp + 6] = 0x40;  // DF
+    frame[kIpAt + 6] = 0x40;  // DF
     fix_checksum(frame);
     return frame;
   }
@@ -46,7 +46,7 @@ TEST_F(TooBigAnswersTest, NameTheMtu) {
   const auto four = answers(big(Family::kIpv4));
   ASSERT_EQ(four.size(), 1u);
   EXPECT_TRUE(gateway_.refused().empty());
-  const uint8_t* ip = &four[0][kIp];
+  const uint8_t* ip = &four[0][kIpAt];
   EXPECT_EQ(ip[9], 1);
   EXPECT_EQ(load32_be(ip + 12), 0x0a0100feu) << "from our own address there";
   EXPECT_EQ(load32_be(ip + 16), 0x0a010001u);
@@ -57,7 +57,7 @@ TEST_F(TooBigAnswersTest, NameTheMtu) {
 
   const auto six = answers(big(Family::kIpv6));
   ASSERT_EQ(six.size(), 1u);
-  ip = &six[0][kIp];
+  ip = &six[0][kIpAt];
   EXPECT_EQ(ip[6], 58);
   EXPECT_EQ(ip[40], 2);
   EXPECT_EQ(load32_be(ip + 44), kMtu);
@@ -92,8 +92,8 @@ TEST_F(TooBigAnswersTest, LeaveToLinuxWhatTheyCannotSend) {
   expect_left_to_linux(big(Family::kIpv4, "10.1.0.77"));  // on-link, no neighbor entry yet
   expect_left_to_linux(big(Family::kIpv4, "192.0.2.2"));  // the way back is by another interface
   Frame error = big(Family::kIpv4);
-  error[kIp + 9] = 1;
-  error[kIp + kIpv4Bytes] = 3;  // an ICMP error itself
+  error[kIpAt + 9] = 1;
+  error[kIpAt + kIpv4Bytes] = 3;  // an ICMP error itself
   fix_checksum(error);
   expect_left_to_linux(error);
   gateway_.snapshot().interfaces[0].address4 = 0;
