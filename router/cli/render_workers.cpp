@@ -34,6 +34,10 @@ std::string balance(const json& totals, Style style) {
                       count(dropped));
   if (inside > 0) line += " + in flight " + count(inside);
   line = paragraph("", line);
+  if (const uint64_t told = whole(totals, "too_big_answered"); told > 0)
+    line += fmt::format(
+        "of those transmitted {} are answers to senders: too big for the way on (hecto show mtu)\n",
+        count(told));
   if (unaccounted != 0) {
     line += painted(
         fmt::format("! the sum does not fit: {:.0f} packets {}: a fault of the router, report it\n",

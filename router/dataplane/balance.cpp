@@ -96,6 +96,7 @@ Balance read_balance(const Dataplane& dataplane, std::chrono::microseconds patie
     balance.totals.received = behind.received;
     balance.totals.injected = behind.injected;
     balance.fragments = behind.fragments;
+    balance.too_big_answered = dataplane.too_big_answered();
     balance.weigh(queued, 0);
     if (balance.unaccounted == 0) return balance;
     if (Clock::now() >= until) {

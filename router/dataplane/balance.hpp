@@ -18,6 +18,7 @@ namespace hecto::router {
 struct Balance {
   Totals totals;
   uint64_t fragments = 0;
+  uint64_t too_big_answered = 0;  // of those transmitted
   uint64_t in_flight = 0;
   int64_t unaccounted = 0;  // below 0: more came out than went in
 

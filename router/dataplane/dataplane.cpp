@@ -238,6 +238,13 @@ PacketAnswer Dataplane::explain(const PacketQuestion& question) const {
                         options_.ipsec);
 }
 
+uint64_t Dataplane::too_big_answered() const {
+  uint64_t made = slow_path_->too_big_answers().made();
+  for (const auto& stages : ipsec_) made += stages->encap.answers().made();
+  for (const auto& worker : workers_) made += worker->too_big_answers().made();
+  return made;
+}
+
 uint64_t Dataplane::fragments_made() const {
   uint64_t made = 0;
   for (const auto& stages : ipsec_) made += stages->encap.fragments_made();

@@ -104,8 +104,9 @@ class Dataplane {
   const SlowPath& slow_path() const { return *slow_path_; }
   const Snapshot& snapshot() const { return *current_.load(std::memory_order_relaxed); }
   PacketAnswer explain(const PacketQuestion& question) const;
-  unsigned in_flight() const;       // packets in rings between threads and on devices
-  uint64_t fragments_made() const;  // more packets than came in: cut to fit
+  unsigned in_flight() const;         // packets in rings between threads and on devices
+  uint64_t fragments_made() const;    // more packets than came in: cut to fit
+  uint64_t too_big_answered() const;  // packets that became an answer to their sender
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 
  private:

@@ -119,6 +119,9 @@ class Pipeline {
   void expire_fragments() noexcept;
 
   Observer& observer() noexcept { return observer_; }
+  const TooBigAnswers& too_big_answers() const noexcept {
+    return too_big_;
+  }  // its count, to others
   PipelineCounters& counters() noexcept { return counters_; }
   const PipelineCounters& counters() const noexcept { return counters_; }
 

@@ -102,7 +102,10 @@ class RuleTable {
     uint16_t next = 0;
   };
   First first(InterfaceId interface) const noexcept { return first_[known(interface)]; }
-  // That of the interface's VRF, whatever the rules; 0: it is in none.
+  bool in_vrf(InterfaceId interface) const noexcept {
+    return !classes_[interface_class_[known(interface)]].vrf.empty();
+  }
+  // That of the interface's VRF, whatever the rules; 0: there is none, or no room for it.
   lookup::TableId vrf_table(InterfaceId interface) const noexcept {
     return classes_[interface_class_[known(interface)]].vrf_table;
   }

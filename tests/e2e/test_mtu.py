@@ -49,6 +49,7 @@ def test_path_mtu_is_found(lab, far, near, fits):
     # The first one is answered by the router, from its address on this side, with the MTU.
     assert re.search(rf"From {re.escape(near)} .*(mtu|MTU) ?= ?1400", refusal), refusal
     assert pair.router.punted("too_big") == 0, "by the fast path"
+    assert pair.router.check_balance()["too_big_answered"] == 1
     route = pair.a.sh(["ip", "route", "get", far])
     assert "mtu 1400" in route, route
     pair.a.ping(far, "-M", "do", "-s", fits, count=2)

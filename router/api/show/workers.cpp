@@ -120,6 +120,7 @@ json totals_json(const ForwardingPlane& plane, const Balance& balance) {
           {"injected", now.injected},
           {"fragments", balance.fragments},
           {"transmitted", now.transmitted},
+          {"too_big_answered", balance.too_big_answered},
           {"punted", now.punted_total()},
           {"dropped", now.dropped_total()},
           {"in_flight", balance.in_flight},

@@ -50,6 +50,7 @@ class Encap {
   }
   // What NICs are to encrypt, once run() or resume() is true.
   InlineEncrypt& inline_encrypt() noexcept { return inline_encrypt_; }
+  const TooBigAnswers& answers() const noexcept { return answers_; }
   // More packets than came in. From any thread.
   uint64_t fragments_made() const noexcept {
     return fragments_made_.load(std::memory_order_relaxed);

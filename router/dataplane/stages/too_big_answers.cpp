@@ -41,6 +41,7 @@ bool TooBigAnswers::add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcep
                                             view))
     return false;
   answers_[count_++] = {packet, ingress, group, v4};
+  made_.add(1);
   return true;
 }
 

@@ -22,6 +22,7 @@ class TooBigAnswers {
   bool add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcept;
   bool empty() const noexcept { return count_ == 0; }
   unsigned count() const noexcept { return count_; }
+  uint64_t made() const noexcept { return made_.get(); }  // so far; from any thread
   // To the lanes, looked up: send(packet, ingress) says whether it goes, else it is the caller's.
   template <typename Send>
   void deliver(Chunk& chunk, Send&& send) noexcept {
@@ -54,6 +55,7 @@ class TooBigAnswers {
   const TableViews* tables_ = nullptr;
   Others others_ = Others::kLeft;
   AnswerLimit limit_;
+  Counter made_;
   unsigned count_ = 0;
   Answer answers_[kChunkSize];
 };

@@ -16,11 +16,12 @@ namespace {
 template <typename Address, typename Fib>
 GroupId group_of(InterfaceId interface, const Address& address, const Fib& main,
                  const TableViews& tables, const RuleTables* all) noexcept {
-  GroupId group;
+  GroupId group = lookup::kNoRoute;
   const auto* const rules = all == nullptr ? nullptr : all->of(address);
-  const bool further = rules != nullptr && interface != kNoInterface && tables.has_further();
-  const lookup::TableId table = further ? rules->vrf_table(interface) : lookup::TableId{0};
-  if (table == 0)
+  const bool vrf = rules != nullptr && interface != kNoInterface && rules->in_vrf(interface);
+  const lookup::TableId table = vrf ? rules->vrf_table(interface) : lookup::TableId{0};
+  if (vrf && (table == 0 || !tables.has_further())) return group;  // it found no room: not main's
+  if (!vrf)
     lookup_batch(main, &address, &group, 1);
   else
     lookup_batch(tables.further(address, table), &address, &group, 1);

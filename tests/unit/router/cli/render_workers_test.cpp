@@ -84,6 +84,7 @@ punted to Linux  packets   rate     limit
 arp                   31  0 pps  1.0 kpps  RFC 826
 
 received 1,300,000 + from Linux 640 = transmitted 1,298,640 + punted 789 + dropped 1,211
+of those transmitted 12 are answers to senders: too big for the way on (hecto show mtu)
 )");
 }
 

@@ -48,7 +48,7 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(no["example"], "10.0.0.1 from lan0");
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
   EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
-    "transmitted": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
+    "transmitted": 0, "too_big_answered": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
 }
 
 // A port goes and another comes, whose interface has the same number.

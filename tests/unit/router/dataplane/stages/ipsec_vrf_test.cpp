@@ -1,6 +1,7 @@
 // Tunnels in VRFs: whose address an end is, and where the outer packet goes.
 #include <gtest/gtest.h>
 
+#include "router/dataplane/stages/vrf_tables.hpp"
 #include "tests/unit/router/dataplane/stages/policy_routing_bed.hpp"
 
 namespace hecto::router::test {
@@ -72,6 +73,25 @@ TEST_F(IpsecVrfTest, AnEndIsOwnInItsVrfAlone) {
   left_.run({esp_from_right()}, 1);
   EXPECT_EQ(taken(0), 1u);
   EXPECT_TRUE(left_.refused().empty());
+}
+
+// A VRF whose table found no room has not main's addresses and ways instead.
+TEST_F(IpsecVrfTest, WithoutRoomForItsTableAVrfHasNoTunnels) {
+  left_.tunnel();
+  right_.tunnel();
+  vrf_members_ = {{InterfaceId(0), "red", 0},
+                  {InterfaceId(1), "red", 0}};  // no table has this number
+  rules({of_members()});
+  left_.run({esp_from_right()}, 1);
+  EXPECT_EQ(taken(0), 0u);
+  EXPECT_EQ(left_.refused().size(), 1u);
+  EXPECT_EQ(sent(from_left()), 0u);
+  EXPECT_EQ(left_.refused().size(), 1u);
+  const TableViews all = left_.tables();
+  const VrfTables tables(all, left_.snapshot().rules.get());
+  const uint8_t own[] = {192, 0, 2, 1};
+  EXPECT_FALSE(tables.is_own(InterfaceId(1), Family::kIpv4, own));
+  EXPECT_TRUE(tables.is_own(kNoInterface, Family::kIpv4, own));
 }
 
 // Options: Linux is to look at the packet, and it is for one of the VRF's addresses: the policies for
