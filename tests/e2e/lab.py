@@ -27,6 +27,10 @@ SANITIZED = "asan" in BUILD.name or bool(os.environ.get("HECTO_SANITIZED"))
 SLOWER = int(os.environ.get("HECTO_SLOWER", 4 if SANITIZED else 1))
 
 
+# What `ip` says beside its answer while somebody else just makes or removes a namespace.
+OTHERS_NAMESPACE = "Error: Peer netns reference is invalid.\n"
+
+
 def sh(command, check=True, timeout=60, **more):
     """One command, its output as text; with `check`, a failure shows what it said."""
     words = command.split() if isinstance(command, str) else [str(word) for word in command]
@@ -34,7 +38,7 @@ def sh(command, check=True, timeout=60, **more):
                          errors="replace", timeout=timeout, **more)
     if check and run.returncode != 0:
         raise AssertionError(f"{' '.join(words)}: exit code {run.returncode}\n{run.stdout[-2000:]}")
-    return run.stdout
+    return run.stdout.replace(OTHERS_NAMESPACE, "")
 
 
 def wait_for(condition, timeout=10.0, what="", step=0.05):
