@@ -52,6 +52,9 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"fragment_mbuf", Stage::kRewrite, false, 0, "to be cut, but the pool had no buffers"},
     {"transmit_full", Stage::kTransmit, false, 0, "the port's transmit queue is full"},
     {"spread_full", Stage::kReceive, false, 0, "the worker its flow is spread to does not keep up"},
+    {"filter", Stage::kFilter, false, 0, "a filter's verdict: drop"},
+    {"filter_rejected", Stage::kFilter, false, 0, "a filter's verdict: reject"},
+    {"policed", Stage::kFilter, false, 0, "over the rate of a policer"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
     {"esp_malformed", Stage::kDecap, false, 0,
      "ESP shorter than its headers, or not as its SA says"},
@@ -77,8 +80,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"not_ready", Stage::kReceive, false, 0, "before all routes and policies are known"},
 }};
 
-constexpr std::array<std::string_view, 8> kStages = {"receive", "classify", "decap",    "lookup",
-                                                     "encap",   "rewrite",  "transmit", "punt"};
+constexpr std::array<std::string_view, 9> kStages = {
+    "receive", "classify", "filter", "decap", "lookup", "encap", "rewrite", "transmit", "punt"};
 
 }  // namespace
 

@@ -14,6 +14,7 @@ namespace hecto {
 enum class Stage : uint8_t {
   kReceive,
   kClassify,
+  kFilter,
   kDecap,
   kLookup,
   kEncap,
@@ -71,6 +72,10 @@ enum class Reason : uint8_t {
   kFragmentMbuf,    // to be cut, and the pool had no buffers for its fragments
   kTransmitFull,    // the port's transmit queue is full
   kSpreadFull,      // the worker that its flow is spread to does not keep up
+  // Filters of the file.
+  kFilter,          // its verdict is drop
+  kFilterRejected,  // its verdict is reject; the sender is told, but not too often
+  kPoliced,         // over the rate of a policer
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

@@ -101,6 +101,12 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kSpreadFull:
       return "Workers that a queue is spread over are at their limit: more workers, or more "
              "queues.";
+    case Reason::kFilter:
+      return "As configured: hecto show filters says which rule, hecto trace which packet.";
+    case Reason::kFilterRejected:
+      return "As configured: hecto show filters says which rule; its senders are told.";
+    case Reason::kPoliced:
+      return "More than a policer's rate: hecto show policers says how much of it.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:
