@@ -12,6 +12,7 @@
 
 #include "base/version.hpp"
 #include "config/box/topology.hpp"
+#include "config/file/filter_check.hpp"
 #include "config/file/load.hpp"
 #include "router/api/backend/router_backend.hpp"
 #include "router/api/check_machine.hpp"
@@ -178,8 +179,11 @@ int main(int argc, char** argv) {
   if (!config) return tell(config.error());
   auto topology = config::read_topology();
   if (!topology) return tell({"topology: " + topology.error()});
-  if (const auto problems = check_machine(*config, *topology); check || !problems.empty())
+  if (const auto problems = check_machine(*config, *topology); check || !problems.empty()) {
+    for (const std::string& note : config::check_filters(*config))
+      fmt::print(stderr, "! {}: {}\n", file, note);
     return tell(problems);
+  }
   if (level) config->log_level = *level;
   std::error_code error;
   config->file = std::filesystem::absolute(file, error).lexically_normal();

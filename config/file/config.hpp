@@ -12,6 +12,7 @@
 #include "base/idle_mode.hpp"
 #include "base/net.hpp"
 #include "config/file/endpoint.hpp"
+#include "config/file/filters.hpp"
 #include "config/file/ipsec.hpp"
 #include "config/file/rules.hpp"
 #include "lookup/prefix.hpp"
@@ -216,6 +217,7 @@ struct Config {
   std::vector<std::string> route_files;  // loaded at start, like `hecto load-routes`
   std::vector<NeighborConfig> neighbors;
   std::vector<RuleConfig> rules;             // in the file's order
+  FiltersConfig filters;                     // keys: sets, policers, filters
   std::map<std::string, uint32_t> punt_pps;  // by reason; absent: the reason's default
   // By class, of one interface; absent: the class's default.
   std::map<std::string, uint32_t> punt_class_pps;

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "config/file/diff_filters.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load_ports.hpp"
 
@@ -286,6 +287,8 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       [](const NeighborConfig& n) { return "neighbor " + to_string(n); }, out.neighbors_added,
       out.neighbors_removed, out.lines);
   diff_rules(running, wanted, out);
+  out.filters_changed = running.filters != wanted.filters;
+  if (out.filters_changed) diff_filters(running.filters, wanted.filters, out.lines);
   out.rules_changed = running.vrfs != wanted.vrfs || running.rules != wanted.rules;
   diff_list(
       running.route_files, wanted.route_files, [](const std::string& f) { return f; },

@@ -21,7 +21,8 @@ struct Difference {
   std::vector<std::string> route_files_added, route_files_removed;
   std::vector<IpsecSaConfig> ipsec_sas_added, ipsec_sas_removed;
   std::vector<IpsecPolicyConfig> ipsec_policies_added, ipsec_policies_removed;
-  bool rules_changed = false;  // or VRFs
+  bool rules_changed = false;    // or VRFs
+  bool filters_changed = false;  // or sets, or what stands in their files, or policers
   bool punt_changed = false;
   bool idle_changed = false;  // idle, idle_sleep_us
   bool burst_changed = false;

@@ -18,15 +18,20 @@ inline constexpr size_t kMostFilters = 255;
 inline constexpr size_t kMostFilterRules = 250'000;  // of all filters
 inline constexpr size_t kMostSetPrefixes = 1'000'000;
 inline constexpr size_t kMostPolicers = 4096;
+inline constexpr size_t kMostPortSpans = 128;   // of sport, and of dport
+inline constexpr size_t kMostPortPairs = 1024;  // of both: the engine has an entry for each
+inline constexpr size_t kMostFilterName = 63;   // letters; also of a set, a policer and a rule
+inline constexpr uint64_t kMostPolicerRate_bps = 400'000'000'000;
 
 // Prefixes of both families by one name.
 struct PrefixSetConfig {
   std::string name;
   std::vector<lookup::IpPrefix> prefixes;  // the file's own; those of `file` are beside it
   std::string file;                        // one prefix a line; empty: none
-  // What stood in `file`; null: there is none.
+  // What stood in `file`, sorted and each once; null: there is none.
   std::shared_ptr<const std::vector<lookup::IpPrefix>> of_file;
   bool operator==(const PrefixSetConfig& other) const;
+  size_t size() const;  // prefixes, of both
 };
 
 // RFC 2697 (rate, burst, excess), RFC 2698 (rate, burst, peak, peak_burst) or RFC 4115 (all but
@@ -81,10 +86,12 @@ struct FilterRuleConfig {
   FilterEnd from, to;
   uint8_t protocol = 0;  // 0: any. icmp is 1 in IPv4 and 58 in IPv6, so it stands for both: 1
   std::vector<PortSpan> sources, destinations;  // keys: sport, dport; empty: any
-  // TCP flags (RFC 9293): those of `mask` are as in `set`. Mask 0: any.
+  // TCP flags (RFC 9293), FIN is bit 0: those of `mask` are as in `set`. Mask 0: any.
   uint8_t tcp_mask = 0, tcp_set = 0;
   std::optional<NumberSpan> icmp_type, icmp_code;
-  bool icmp_both = false;  // the type is a word that both families have: that of ICMPv4 is given
+  // The type is a word that both families have: that of ICMPv4 is given (filter_words.hpp has the
+  // other). Else the rule holds for one family, and the type is that one's.
+  bool icmp_both = false;
   FragmentMatch fragments = FragmentMatch::kAny;
   std::optional<uint8_t> dscp;
   std::optional<NumberSpan> length;  // of the IP packet, bytes
@@ -95,14 +102,20 @@ struct FilterRuleConfig {
   std::string police;                              // a policer; empty: none
   std::optional<uint32_t> set_mark;
   std::optional<uint8_t> set_dscp;
-  uint32_t table = 0;  // look it up there; 0: as always. That of `vrf`, too
+  // Look it up there; 0: as always. That of `vrf`, too, but with a Linux side, which knows it.
+  uint32_t table = 0;
   std::string vrf;
   bool log = false;
   uint32_t sample = 0;  // one in so many goes to sFlow; 0: none
   std::string mirror;   // a port that gets a copy; empty: none
   bool operator==(const FilterRuleConfig&) const = default;
 
-  bool holds_for(lookup::Family of) const;  // whether its packets may be of that family
+  // Whether its packets may be of that family, by all but the sets that it names.
+  bool holds_for(lookup::Family of) const;
+  // Whether it asks for what stands behind the IP header, which fragments behind the first lack.
+  bool asks_for_ports() const {
+    return !sources.empty() || !destinations.empty() || tcp_mask != 0 || icmp_type || icmp_code;
+  }
 };
 
 struct FilterConfig {
@@ -127,6 +140,8 @@ struct FiltersConfig {
 const char* to_string(FilterVerdict verdict) noexcept;
 const char* to_string(FragmentMatch fragments) noexcept;
 std::string to_string(const FilterRuleConfig& rule);           // {from: bogons, action: drop}
+std::string to_string(const PrefixSetConfig& set);             // [10.0.0.0/8], or {file: /x}
+std::string to_string(const PolicerConfig& policer);           // {rate: 1Mbps, burst: 64000}
 std::string name_of(const FilterConfig& filter, size_t rule);  // its own, or its number from 1
 
 }  // namespace hecto::config

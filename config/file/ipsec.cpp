@@ -29,8 +29,9 @@ constexpr auto kIntegrities = [] {
 }();
 
 constexpr std::pair<std::string_view, uint8_t> kProtocols[] = {
-    {"icmp", 1}, {"ipip", 4},   {"tcp", 6},   {"udp", 17},   {"dccp", 33},    {"gre", 47},
-    {"esp", 50}, {"icmp6", 58}, {"ospf", 89}, {"sctp", 132}, {"udplite", 136}};
+    {"icmp", 1},  {"igmp", 2},  {"ipip", 4},   {"tcp", 6},    {"udp", 17},
+    {"dccp", 33}, {"gre", 47},  {"esp", 50},   {"ah", 51},    {"icmp6", 58},
+    {"ospf", 89}, {"pim", 103}, {"vrrp", 112}, {"sctp", 132}, {"udplite", 136}};
 
 }  // namespace
 
@@ -64,6 +65,12 @@ std::optional<uint8_t> protocol_by_name(std::string_view word) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size() || number == 0) return std::nullopt;
   return number;
+}
+
+bool has_ports(uint8_t protocol) noexcept {
+  for (uint8_t known : {6, 17, 33, 132, 136})
+    if (protocol == known) return true;
+  return false;
 }
 
 std::string to_string(const IpsecSaConfig& sa) {

@@ -104,5 +104,6 @@ std::string to_string(const IpsecSaConfig& sa);
 std::string to_string(const IpsecPolicyConfig& policy);
 std::string protocol_text(uint8_t protocol);  // tcp, udp, ... or the number
 std::optional<uint8_t> protocol_by_name(std::string_view word);
+bool has_ports(uint8_t protocol) noexcept;  // TCP, UDP, DCCP, SCTP, UDP-Lite
 
 }  // namespace hecto::config

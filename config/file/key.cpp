@@ -24,6 +24,10 @@ std::string size_range_words(const Range& range) {
   return filled(range.words, least_size_words(range.low), most_size_words(range.high));
 }
 
+std::string bit_rate_range_words(const Range& range) {
+  return filled(range.words, bit_rate_words(range.low), bit_rate_words(range.high));
+}
+
 std::string any_of_words(std::span<const std::string_view> words) {
   return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
 }

@@ -101,6 +101,7 @@ struct Section {
 // The range in words, as the manual and the API tell it.
 std::string range_words(const Range& range);
 std::string size_range_words(const Range& range);
+std::string bit_rate_range_words(const Range& range);
 std::string any_of_words(std::span<const std::string_view> words);  // "off, loose or strict"
 
 // --- what a row takes from its member ---
@@ -158,7 +159,9 @@ std::optional<T> read_as(const Key<S>& key, const Value& value) {
   } else {
     static_assert(std::is_integral_v<T>, "a type of member without a reader");
     const auto [low, high, words] = key.range;
-    const auto number = key.type == "size" ? value.size(low, high) : value.integer(low, high);
+    const auto number = key.type == "size"       ? value.size(low, high)
+                        : key.type == "bit rate" ? value.bit_rate(low, high)
+                                                 : value.integer(low, high);
     if (!number) return std::nullopt;
     if (!key.power_of_two || std::has_single_bit(*number)) return static_cast<T>(*number);
     value.refuse("is not a power of two; use 512, 1024, 2048 or another");
@@ -229,6 +232,14 @@ constexpr KeyOf<kMember> size(std::string_view name, Range range, Change change,
                               std::string_view description) {
   auto key = scalar<kMember>(name, "size", range, change, description);
   key.legal = size_range_words;
+  return key;
+}
+template <auto kMember>  // bits a second
+constexpr KeyOf<kMember> bit_rate(std::string_view name, Range range, Change change,
+                                  std::string_view description) {
+  auto key = scalar<kMember>(name, "bit rate", range, change, description);
+  key.legal = bit_rate_range_words;
+  key.text = [](const SectionOf<kMember>& section) { return bit_rate_words(section.*kMember); };
   return key;
 }
 template <auto kMember>

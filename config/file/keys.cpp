@@ -62,6 +62,12 @@ constexpr Key<Config> kFile[] = {
   structure<Config>("rules", "list", "[]",
       {0, 4000, "at most {high} rules, each a map with the keys below"}, kReload,
       "Static mode: policy rules (ip-rule(8)). With a Linux side they are Linux's."),
+  structure<Config>("sets", "map", "none", {0, kMostPrefixSets, "at most {high} sets by name"}, kReload,
+      "Prefixes of both families by one name, for filters: a list, or a map with the keys below."),
+  structure<Config>("policers", "map", "none", {0, kMostPolicers, "at most {high} policers by name"}, kReload,
+      "Rates that rules of filters hold packets to, each over all workers."),
+  structure<Config>("filters", "map", "none", {0, kMostFilters, "at most {high} filters by name"}, kReload,
+      "Lists of rules, of which the first that holds decides about a packet (docs/filters.md)."),
   structure<Config>("punt", "map", "see below",
       {0, 10'000'000, "0 to 10M packets a second by reason, as {arp: 2kpps}"}, kReload,
       "Packets a second that may go to Linux, by reason; and the keys below."),
@@ -367,9 +373,10 @@ class Walk {
 
 std::vector<KeyText> all_keys() {
   return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, inner_vlan_keys, linux_keys,
-              route_keys, next_hop_keys, neighbor_keys, rule_keys, punt_keys, table_keys,
-              offload_keys, ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys,
-              template_keys, api_keys, log_keys, watchdog_keys)
+              route_keys, next_hop_keys, neighbor_keys, rule_keys, set_keys, policer_keys,
+              filter_keys, filter_rule_keys, punt_keys, table_keys, offload_keys, ipsec_keys,
+              sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys, api_keys,
+              log_keys, watchdog_keys)
       .take();
 }
 

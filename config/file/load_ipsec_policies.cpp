@@ -18,12 +18,6 @@ bool is_host(const IpPrefix& prefix) {
   return prefix.length == prefix.address.size() * 8;
 }
 
-bool has_ports(uint8_t protocol) {  // DCCP, SCTP and UDP-Lite as well
-  for (uint8_t known : {6, 17, 33, 132, 136})
-    if (protocol == known) return true;
-  return false;
-}
-
 // Both prefixes; one that is missing covers everything of the other's family.
 bool read_ends(const Value& value, const Fields& fields, IpsecPolicyConfig& policy) {
   const Value* source = fields.get("source");

@@ -66,16 +66,6 @@ std::map<std::string, std::string, std::less<>> interfaces_and_vrfs(const Config
   return names;
 }
 
-// "; did you mean red?", or what there is.
-std::string instead(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string_view near = nearest(word, known);
-  if (!near.empty()) return fmt::format("did you mean {}?", near);
-  constexpr size_t kMost = 8;
-  const std::vector<std::string_view> some(known.begin(),
-                                           known.begin() + std::min(known.size(), kMost));
-  return fmt::format("use {}{}", fmt::join(some, ", "), known.size() > kMost ? ", ..." : "");
-}
-
 void read_iif(const Value& value, RuleConfig& rule, const Config& config) {
   const auto name = value.text("a port, PORT.ID, or a VRF");
   if (!name) return;
@@ -240,6 +230,15 @@ void check_urpf(const std::vector<Value>& by_interface, Loading& loading) {
 }
 
 }  // namespace
+
+std::string instead(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::string_view near = nearest(word, known);
+  if (!near.empty()) return fmt::format("did you mean {}?", near);
+  constexpr size_t kMost = 8;
+  const std::vector<std::string_view> some(known.begin(),
+                                           known.begin() + std::min(known.size(), kMost));
+  return fmt::format("use {}{}", fmt::join(some, ", "), known.size() > kMost ? ", ..." : "");
+}
 
 void load_vrfs(const Value& value, Loading& loading) {
   Config& config = loading.config;

@@ -20,7 +20,13 @@ namespace {
 
 constexpr size_t kSeenBytes = 60;
 
-std::string printable(std::string_view text) {
+std::string join_path(const std::string& path, std::string_view key) {
+  return path.empty() ? seen_text(key) : fmt::format("{}.{}", path, seen_text(key));
+}
+
+}  // namespace
+
+std::string seen_text(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (out.size() >= kSeenBytes) return out + "...";
@@ -32,12 +38,6 @@ std::string printable(std::string_view text) {
   }
   return out;
 }
-
-std::string join_path(const std::string& path, std::string_view key) {
-  return path.empty() ? printable(key) : fmt::format("{}.{}", path, printable(key));
-}
-
-}  // namespace
 
 void Report::add(uint32_t line, std::string_view path, std::string_view text) {
   if (full()) {
@@ -96,7 +96,7 @@ std::string Value::seen() const {
     case NodeKind::kScalar:
       break;
   }
-  return node_->quoted ? fmt::format("\"{}\"", printable(node_->text)) : printable(node_->text);
+  return node_->quoted ? fmt::format("\"{}\"", seen_text(node_->text)) : seen_text(node_->text);
 }
 
 void Value::refuse(std::string_view text) const {
@@ -235,6 +235,25 @@ std::optional<uint64_t> Value::size(uint64_t low, uint64_t high) const {
 std::optional<uint64_t> Value::rate(uint64_t low, uint64_t high) const {
   return scaled(low, high, fmt::format("{} to {}Mpps, as 500, 2kpps or 1Mpps", low, high / 1000000),
                 "pps", false);
+}
+
+std::string bit_rate_words(uint64_t bps) {
+  struct Unit {
+    uint64_t factor;
+    const char* name;
+  };
+  static constexpr Unit kUnits[] = {{1'000'000'000, "Gbps"}, {1'000'000, "Mbps"}, {1'000, "kbps"}};
+  for (const Unit& unit : kUnits)
+    if (bps != 0 && bps % unit.factor == 0)
+      return fmt::format("{}{}", bps / unit.factor, unit.name);
+  return std::to_string(bps);
+}
+
+std::optional<uint64_t> Value::bit_rate(uint64_t low, uint64_t high) const {
+  return scaled(low, high,
+                fmt::format("{} to {}, bits a second, as 10Mbps or 1Gbps", bit_rate_words(low),
+                            bit_rate_words(high)),
+                "bps", false);
 }
 
 std::span<const DocumentNode::Child> Value::children(NodeKind kind, std::string_view right,

@@ -19,6 +19,10 @@
 namespace hecto::config {
 
 inline constexpr size_t kMaxProblems = 100;
+
+// A foreign text in words that fit a line: unprintable bytes escaped, long texts cut.
+std::string seen_text(std::string_view text);
+
 // Values looked at; aliases can make a document's uses outgrow its nodes.
 inline constexpr size_t kMaxReads = 2 * kMaxNodes;
 
@@ -84,6 +88,8 @@ class Value {
   std::optional<uint64_t> size(uint64_t low, uint64_t high) const;
   // 10Mpps, 100kpps, 500: packets a second.
   std::optional<uint64_t> rate(uint64_t low, uint64_t high) const;
+  // 10Mbps, 1Gbps, 64000: bits a second.
+  std::optional<uint64_t> bit_rate(uint64_t low, uint64_t high) const;
 
   // Items of a list, each with its own path; a refusal when it is not one. `right` says in words
   // what belongs into it.
@@ -147,6 +153,8 @@ tl::expected<void, Problems> read_yaml(std::string_view yaml, const std::string&
 // Ends of a range of sizes in words: 64MiB to 1024GiB.
 std::string least_size_words(uint64_t bytes);
 std::string most_size_words(uint64_t bytes);
+// 10Mbps: as Value::bit_rate() reads it.
+std::string bit_rate_words(uint64_t bps);
 
 template <typename T>
 T narrow(const T&, uint64_t number) {

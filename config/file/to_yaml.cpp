@@ -38,6 +38,32 @@ void write_rules(Out out, const Config& config) {
   write_list(out, "rules", config.rules, [](const RuleConfig& rule) { return to_string(rule); });
 }
 
+template <typename Items>
+void write_named(Out out, std::string_view key, const Items& items) {
+  fmt::format_to(out, "{}:{}\n", key, items.empty() ? " {}" : "");
+  for (const auto& item : items)
+    fmt::format_to(out, "  {}: {}\n", quoted(item.name), to_string(item));
+}
+
+void write_sets(Out out, const Config& config) {
+  write_named(out, "sets", config.filters.sets);
+}
+
+void write_policers(Out out, const Config& config) {
+  write_named(out, "policers", config.filters.policers);
+}
+
+void write_filters(Out out, const Config& config) {
+  const auto& filters = config.filters.filters;
+  fmt::format_to(out, "filters:{}\n", filters.empty() ? " {}" : "");
+  for (const FilterConfig& filter : filters) {
+    fmt::format_to(out, "  {}:\n", quoted(filter.name));
+    write_keys(out, filter_keys, filter, "    ");
+    write_list(out, "    rules", filter.rules,
+               [](const FilterRuleConfig& rule) { return "  " + to_string(rule); });
+  }
+}
+
 // A VLAN of the port, with those within it.
 std::string vlan_text(const PortConfig& port, const VlanConfig& vlan) {
   std::string text = flow_map(vlan_keys, vlan);
@@ -128,6 +154,9 @@ struct Structure {
 };
 constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
                                      {"rules", write_rules},
+                                     {"sets", write_sets},
+                                     {"policers", write_policers},
+                                     {"filters", write_filters},
                                      {"ports", write_ports},
                                      {"linux", write_linux},
                                      {"routes", write_routes},

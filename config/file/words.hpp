@@ -98,6 +98,17 @@ struct LegalValues<RuleRefusal> {
   static constexpr std::array kAll = {RuleRefusal::kBlackhole, RuleRefusal::kUnreachable,
                                       RuleRefusal::kProhibit};
 };
+template <>
+struct LegalValues<FilterVerdict> {
+  static constexpr std::array kAll = {FilterVerdict::kAccept, FilterVerdict::kDrop,
+                                      FilterVerdict::kReject};
+};
+template <>
+struct LegalValues<FragmentMatch> {
+  static constexpr std::array kAll = {FragmentMatch::kAny, FragmentMatch::kNone,
+                                      FragmentMatch::kFirst, FragmentMatch::kLater,
+                                      FragmentMatch::kFragment};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/box/topology.hpp"
+#include "config/file/filter_check.hpp"
 #include "config/file/load.hpp"
 #include "router/api/check_machine.hpp"
 #include "router/cli/commands.hpp"
@@ -14,12 +15,16 @@ using nlohmann::json;
 
 namespace {
 
-void tell(const Session& session, const std::string& file, const config::Problems& problems) {
+// `notes` are of what is legal, and change no exit code.
+void tell(const Session& session, const std::string& file, const config::Problems& problems,
+          const std::vector<std::string>& notes = {}) {
   if (!session.arguments().json) {
     for (const std::string& problem : problems) session.note(problem);
+    for (const std::string& note : notes) session.note("! " + file + ": " + note);
     return;
   }
-  const json answer = {{"file", file}, {"ok", problems.empty()}, {"problems", problems}};
+  const json answer = {
+      {"file", file}, {"ok", problems.empty()}, {"problems", problems}, {"notes", notes}};
   session.out(answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
@@ -47,7 +52,7 @@ int check(const Session& session) {
   if (!loaded) return loaded.error();
   config::Problems problems;
   if (!session.arguments().elsewhere) problems = check_here(*loaded);
-  tell(session, session.arguments().object, problems);
+  tell(session, session.arguments().object, problems, config::check_filters(*loaded));
   return problems.empty() ? kDone : kFailed;
 }
 

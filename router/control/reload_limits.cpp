@@ -32,6 +32,7 @@ ReloadLimits::ReloadLimits(const config::Config& started) {
   };
   for (const std::string& file : started.route_files) named(file);
   named(started.api_http_token_file);
+  for (const config::PrefixSetConfig& set : started.filters.sets) named(set.file);
   for (const config::IpsecSaConfig& sa : started.ipsec.sas) named(sa.key_file);
 }
 
