@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "config/file/keys.hpp"
 
@@ -22,6 +23,7 @@ void by_name(const std::vector<Item>& before, const std::vector<Item>& after, Re
              Changed changed, Added added) {
   std::map<std::string_view, const Item*> old_items;
   for (const Item& item : before) old_items[item.name] = &item;
+  std::vector<std::pair<const Item*, const Item*>> other;
   std::vector<const Item*> fresh;
   for (const Item& item : after) {
     const auto found = old_items.find(item.name);
@@ -29,10 +31,11 @@ void by_name(const std::vector<Item>& before, const std::vector<Item>& after, Re
       fresh.push_back(&item);
       continue;
     }
-    if (!(*found->second == item)) changed(*found->second, item);
+    if (!(*found->second == item)) other.emplace_back(found->second, &item);
     old_items.erase(found);
   }
   for (const auto& [name, item] : old_items) removed(*item);
+  for (const auto& [old_item, new_item] : other) changed(*old_item, *new_item);
   for (const Item* item : fresh) added(*item);
 }
 

@@ -116,7 +116,10 @@ class Builder : public YAML::EventHandler {
   void count(uint32_t line) {
     if (++count_ > kMaxNodes)
       throw Refused{
-          {line, fmt::format("more than {} values; put routes into route_files", kMaxNodes)}};
+          {line,
+           fmt::format(
+               "more than {} values; put routes into route_files, prefixes into files of sets",
+               kMaxNodes)}};
   }
 
   Document document_;
@@ -127,7 +130,7 @@ class Builder : public YAML::EventHandler {
 
 std::optional<DocumentError> check_bytes(std::string_view yaml) {
   if (yaml.size() > kMaxFileBytes)
-    return DocumentError{1, fmt::format("{} bytes; a configuration has at most {} (16 MiB): put "
+    return DocumentError{1, fmt::format("{} bytes; a configuration has at most {} (64 MiB): put "
                                         "routes into route_files",
                                         yaml.size(), kMaxFileBytes)};
   uint32_t line = 1;

@@ -12,9 +12,9 @@
 
 namespace hecto::config {
 
-inline constexpr size_t kMaxFileBytes = 16u << 20;
+inline constexpr size_t kMaxFileBytes = 64u << 20;
 inline constexpr size_t kMaxDepth = 32;
-inline constexpr size_t kMaxNodes = 1'000'000;
+inline constexpr size_t kMaxNodes = 4'000'000;  // 250,000 rules of filters
 
 enum class NodeKind : uint8_t { kNull, kScalar, kList, kMap };
 

@@ -16,7 +16,7 @@ namespace {
 using lookup::Family;
 using lookup::IpPrefix;
 
-constexpr size_t kMostSteps = 30'000'000;  // probes and comparisons, about a second
+constexpr size_t kMostSteps = 20'000'000;  // probes and comparisons, about a second
 constexpr uint32_t kNowhere = UINT32_MAX;
 
 uint64_t mixed(uint64_t seed, uint64_t value) {

@@ -41,7 +41,8 @@ void read_set(const Value& value, PrefixSetConfig& set, const Loading& loading) 
   read_keys(fields, set_keys, set,
             {{"prefixes", [&](const Value& v) { read_set_prefixes(v, set); }},
              {"file", [&](const Value& v) { read_set_file(v, set, loading); }}});
-  if (fields.get("prefixes") == nullptr && fields.get("file") == nullptr)
+  if (fields.get("prefixes") == nullptr && fields.get("file") == nullptr &&
+      !value.report().tells(value.path()))
     value.complain("has no prefixes; add prefixes: [10.0.0.0/8] or file: blocked.txt");
   if (set.size() > kMostSetPrefixes)
     value.complain(fmt::format("{} prefixes with those of the file; use at most {}", set.size(),

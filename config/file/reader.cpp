@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -338,6 +339,22 @@ const Value* Fields::need(std::string_view key, std::string_view right) const {
   return value;
 }
 
+namespace {
+
+// Keys may stand in the text: what it leaves behind is wiped.
+void grow(std::string& text, size_t bytes) {
+  if (bytes > text.capacity()) {
+    std::string larger;
+    larger.reserve(bytes);
+    larger = text;
+    explicit_bzero(text.data(), text.size());
+    text.swap(larger);
+  }
+  text.resize(bytes);
+}
+
+}  // namespace
+
 tl::expected<std::string, Problems> read_file(const std::string& file) {
   auto refused = [&](std::string_view text) {
     return tl::unexpected(Problems{fmt::format("{}: {}", file, text)});
@@ -347,10 +364,15 @@ tl::expected<std::string, Problems> read_file(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return refused(fmt::format("cannot be opened: {}", std::strerror(errno)));
   // One byte over the limit is enough to refuse, also from a pipe or a device that never ends.
-  std::string text(kMaxFileBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return refused(fmt::format("cannot be read: {}", std::strerror(errno)));
-  text.resize(static_cast<size_t>(stream.gcount()));
+  std::string text;
+  for (size_t step = 1u << 16; text.size() <= kMaxFileBytes; step *= 2) {
+    const size_t had = text.size(), room = std::min(step, kMaxFileBytes + 1 - had);
+    grow(text, had + room);
+    stream.read(text.data() + had, static_cast<std::streamsize>(room));
+    if (stream.bad()) return refused(fmt::format("cannot be read: {}", std::strerror(errno)));
+    text.resize(had + static_cast<size_t>(stream.gcount()));
+    if (text.size() < had + room) break;
+  }
   return text;
 }
 

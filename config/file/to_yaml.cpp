@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "config/file/keys.hpp"
@@ -25,8 +26,9 @@ void write_list(Out out, std::string_view key, const Items& items, Text text) {
     fmt::format_to(out, "{}: []\n", key);
     return;
   }
+  const size_t indent = std::max<size_t>(key.find_first_not_of(' '), 2);
   fmt::format_to(out, "{}:\n", key);
-  for (const auto& item : items) fmt::format_to(out, "  - {}\n", text(item));
+  for (const auto& item : items) fmt::format_to(out, "{:{}}- {}\n", "", indent, text(item));
 }
 
 void write_vrfs(Out out, const Config& config) {
@@ -60,7 +62,7 @@ void write_filters(Out out, const Config& config) {
     fmt::format_to(out, "  {}:\n", quoted(filter.name));
     write_keys(out, filter_keys, filter, "    ");
     write_list(out, "    rules", filter.rules,
-               [](const FilterRuleConfig& rule) { return "  " + to_string(rule); });
+               [](const FilterRuleConfig& rule) { return to_string(rule); });
   }
 }
 

@@ -56,7 +56,7 @@ TEST(HostileFile, Binary) {
 
 TEST(HostileFile, TooLarge) {
   EXPECT_TRUE(
-      first_problem(std::string(kMaxFileBytes + 1, '#')).starts_with("h:1: 16777217 bytes"));
+      first_problem(std::string(kMaxFileBytes + 1, '#')).starts_with("h:1: 67108865 bytes"));
 }
 
 TEST(HostileFile, TooDeep) {
@@ -68,7 +68,9 @@ TEST(HostileFile, TooDeep) {
 
 TEST(HostileFile, TooManyValues) {
   std::string yaml = "routes: [" + repeated("a,", kMaxNodes + 10) + "]";
-  EXPECT_EQ(first_problem(yaml), "h:1: more than 1000000 values; put routes into route_files");
+  EXPECT_EQ(
+      first_problem(yaml),
+      "h:1: more than 4000000 values; put routes into route_files, prefixes into files of sets");
 }
 
 TEST(HostileFile, BillionLaughs) {

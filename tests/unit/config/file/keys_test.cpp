@@ -39,8 +39,8 @@ void expect_keys_for_members(const Section<S>& section, const char* name, size_t
 }
 
 TEST(Keys, EveryMemberHasOne) {
-  // file, digest, memory_line; `idle` sets two, `punt` three, `api` seven
-  expect_keys_for_members(file_keys, "Config", 12);
+  // file, digest, memory_line; `idle` sets two, `punt` three, `api` seven; three set `filters`
+  expect_keys_for_members(file_keys, "Config", 10);
   expect_keys_for_members(vrf_keys, "VrfConfig", 1);    // name
   expect_keys_for_members(port_keys, "PortConfig", 3);  // name, kind; `vrf` sets two
   // id, outer; `vrf` sets two, `vlans` none
@@ -50,6 +50,11 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(next_hop_keys, "NextHopConfig", 0);
   expect_keys_for_members(neighbor_keys, "NeighborConfig", 0);
   expect_keys_for_members(rule_keys, "RuleConfig", 0);
+  expect_keys_for_members(set_keys, "PrefixSetConfig", 2);    // name; `file` sets two
+  expect_keys_for_members(policer_keys, "PolicerConfig", 2);  // name; `yellow` sets two
+  expect_keys_for_members(filter_keys, "FilterConfig", 1);    // name
+  // `tcp_flags` sets two, and so does `icmp_type`
+  expect_keys_for_members(filter_rule_keys, "FilterRuleConfig", 2);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);
@@ -82,10 +87,13 @@ std::string file_with(const std::string& path, const std::string& value) {
     for (size_t i = 0; i < depth; ++i) map += (i == 0 ? "" : ".") + names[i];
     if (names[depth] == "*") {
       const std::string& of = names[depth - 1];
-      text = of == "ports"   ? "{p: " + text + "}"
-             : of == "vrfs"  ? "{r: " + text + "}"
-             : of == "vlans" ? "{7: " + text + "}"
-                             : "[" + text + "]";
+      text = of == "ports"      ? "{p: " + text + "}"
+             : of == "vrfs"     ? "{r: " + text + "}"
+             : of == "sets"     ? "{s: " + text + "}"
+             : of == "policers" ? "{l: " + text + "}"
+             : of == "filters"  ? "{f: " + text + "}"
+             : of == "vlans"    ? "{7: " + text + "}"
+                                : "[" + text + "]";
       continue;
     }
     text = names[depth] + ": " + text;
@@ -103,7 +111,9 @@ TEST(Keys, EveryOneIsRead) {
     std::string at = key.path;  // as refusals have it
     for (const auto& [star, place] :
          {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"),
-          std::pair("vrfs.*", "vrfs.r"), std::pair(".*", "[0]")})
+          std::pair("vrfs.*", "vrfs.r"), std::pair("sets.*", "sets.s"),
+          std::pair("policers.*", "policers.l"), std::pair("filters.*", "filters.f"),
+          std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
     const bool told =
@@ -195,6 +205,9 @@ TEST(Keys, WhatIsWrittenIsReadAgain) {
   expect_written_as_read(next_hop_keys);
   expect_written_as_read(vrf_keys);
   expect_written_as_read(rule_keys);
+  expect_written_as_read(policer_keys);
+  expect_written_as_read(filter_keys);
+  expect_written_as_read(filter_rule_keys);
   expect_written_as_read(table_keys);
   expect_written_as_read(offload_keys);
   expect_written_as_read(ipsec_keys);

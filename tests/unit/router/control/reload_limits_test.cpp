@@ -45,6 +45,20 @@ TEST_F(ReloadLimitsTest, FilesThatTheFileAtTheStartNamed) {
   EXPECT_NE(limits.file(root_ / "homely"), "");
 }
 
+TEST_F(ReloadLimitsTest, FilesOfSetsOfTheFileAtTheStart) {
+  config::PrefixSetConfig& set = started_.filters.sets.emplace_back();
+  set.file = root_ / "secret";
+  EXPECT_EQ(ReloadLimits(started_).file(root_ / "secret"), "");
+}
+
+// Not even its first line is told.
+TEST_F(ReloadLimitsTest, NoFileOfASetElsewhere) {
+  const auto told = problems("ports: {wan0: {device: eth1}}\nsets: {s: {file: ../secret}}\n");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("sets.s.file: ../secret is not in "), std::string::npos) << told[0];
+  EXPECT_EQ(told[0].find("root:x"), std::string::npos);
+}
+
 TEST_F(ReloadLimitsTest, FilesOfItsFolderAndBelow) {
   const ReloadLimits limits(started_);
   EXPECT_EQ(limits.file(home_ / "other.yaml"), "");
