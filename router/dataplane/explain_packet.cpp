@@ -121,7 +121,8 @@ bool redirects(const lookup::NextHopRecord& record, const PacketQuestion& questi
 // What rewrite makes of it: by its record, or by those of the buckets that its flow chooses from.
 template <typename Address>
 void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
-                 const PacketQuestion& question, const Snapshot& snapshot, PacketAnswer& answer) {
+                 const PacketQuestion& question, const Snapshot& snapshot, FilterQuestions& filters,
+                 PacketAnswer& answer) {
   using lookup::NextHopRecord;
   using lookup::RecordKind;
   const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[0], const uint8_t*, kEthernetBytes);
@@ -133,7 +134,10 @@ void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
     if (several) record = &hops.record(hops.buckets[whole.bucket_offset + bucket]);
     auto reason = static_cast<Reason>(record->reason);
     if (record->kind == RecordKind::kForward) {
-      reason = rewrite_detail::hold_back<Address>(ip, answer.length, *record, snapshot, nullptr);
+      reason = filters.out(lane.packets[0], lane.ingress[0], question.destination.family,
+                           InterfaceId(record->interface));
+      if (reason == Reason::kNone)
+        reason = rewrite_detail::hold_back<Address>(ip, answer.length, *record, snapshot, nullptr);
       if (reason == Reason::kTooBig) {
         answer.mtu = record->mtu;
         answer.cut = sizeof(Address) == 4 && may_be_cut(ip, answer.length, record->mtu);
@@ -192,8 +196,8 @@ bool asks_urpf(const PacketQuestion& question, const Snapshot& snapshot) {
 // The stages in the pipeline's order, until one refuses the packet or an SA takes it.
 template <typename Address, typename Fib>
 void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, Chunk& chunk,
-          const Snapshot& snapshot, const TableViews& tables, PolicyCheck* policies, uint32_t now_s,
-          PacketAnswer& answer) {
+          const Snapshot& snapshot, const TableViews& tables, FilterQuestions& filters,
+          PolicyCheck* policies, uint32_t now_s, PacketAnswer& answer) {
   if (lane.count > 0 && asks_urpf(question, snapshot)) {
     answer.urpf = true;
     check_reverse_path(lane, chunk, tables, snapshot, 0, snapshot.rules.get());
@@ -212,7 +216,7 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
     if (protect->count > 0)
       read_tunnel(*protect, VrfTables(tables, snapshot.rules.get()), now_s, answer);
   }
-  if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, answer);
+  if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, filters, answer);
 }
 
 }  // namespace
@@ -237,21 +241,40 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
   port.untagged = ingress(question, snapshot);
   std::memcpy(&port.mac, kPortMac.data(), kPortMac.size());
   classify<0>(*chunk, port, snapshot);
+  FilterQuestions filters(snapshot);
+  const Ingress came_in(port.untagged, kEthernetBytes);
+  // By which interface is not known: none of those is asked.
+  const bool enters = chunk->refused_count == 0 || info(chunk->refused[0].reason).punt;
+  const bool asks = question.interface != kNoInterface && enters && !snapshot.closed;
+  const Reason at_door = !asks ? Reason::kNone : filters.in(packet.mbuf(), came_in, family);
 
   std::unique_ptr<PolicyCheck> policies;
   if (ipsec && (snapshot.features & kFeatureIpsec) != 0)
     policies = std::make_unique<PolicyCheck>(
         EspState{ipsec->tables, ipsec->mark, ipsec->now_s, nullptr, false});
   const uint32_t now_s = ipsec ? ipsec->now_s->load(std::memory_order_relaxed) : 0;
-  if (family == Family::kIpv4)
-    lead(chunk->v4, tables.fib4, question, *chunk, snapshot, tables, policies.get(), now_s, answer);
+  if (at_door != Reason::kNone)
+    answer.reason = at_door;
+  else if (family == Family::kIpv4)
+    lead(chunk->v4, tables.fib4, question, *chunk, snapshot, tables, filters, policies.get(), now_s,
+         answer);
   else
-    lead(chunk->v6, tables.fib6, question, *chunk, snapshot, tables, policies.get(), now_s, answer);
-  if (chunk->refused_count > 0) answer.reason = chunk->refused[0].reason;
+    lead(chunk->v6, tables.fib6, question, *chunk, snapshot, tables, filters, policies.get(), now_s,
+         answer);
+  if (at_door == Reason::kNone && chunk->refused_count > 0)
+    answer.reason = chunk->refused[0].reason;
+  const bool for_router = answer.reason == Reason::kLocal || answer.reason == Reason::kMulticast ||
+                          answer.reason == Reason::kBroadcast ||
+                          answer.reason == Reason::kLinkLocal;
+  if (for_router)
+    if (const Reason inside = filters.local(packet.mbuf(), came_in, family);
+        inside != Reason::kNone)
+      answer.reason = inside;
+  answer.filters = filters.take();
   if (snapshot.closed) answer.reason = Reason::kNotReady;
   answer.punts = info(answer.reason).punt &&
                  (answer.reason != Reason::kLinkLocal || ends_on_this_link(packet.mbuf(), tables));
-  // That is answered here (TooBigAnswers).
+  // That is answered here (IcmpAnswers).
   const bool told = answer.reason == Reason::kTooBig && (snapshot.features & kFeatureIpsec) == 0;
   if (!answer.punts || snapshot.linux_side || told) return answer;
   answer.punts = false;

@@ -9,12 +9,14 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "base/net.hpp"
 #include "base/reason.hpp"
 #include "lookup/prefix.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/explain_filters.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 
 namespace hecto::router {
@@ -55,6 +57,7 @@ struct PacketAnswer {
   bool redirects = false;               // it goes back: at times Linux tells its sender
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
+  std::vector<FilterFinding> filters = {};  // that judged it, in order; of several next hops each
 };
 
 // `ipsec`: none in a router without.

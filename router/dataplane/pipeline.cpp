@@ -105,7 +105,7 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     transmitter_.follow(active_observer());
   }
   received_[queue.port](*this, chunk, snapshot_->ports[queue.port]);
-  if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+  if (chunk.refused_count > 0 || !rejects_.empty()) hand_over(chunk);
   if (timer_.active() || observer_.tracing()) {
     transmitter_.flush_all();
     timer_.end(TimedStage::kTransmit);
@@ -113,6 +113,18 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     observer_.chunk_done();
     transmitter_.follow(active_observer());
   }
+}
+
+void Pipeline::hand_over(Chunk& chunk) noexcept {
+  if (filter_.any()) [[unlikely]]
+    filter_.local(chunk, options_.tables, rules_);
+  if (!rejects_.empty()) [[unlikely]] {
+    chunk.v4.count = chunk.v6.count = 0;
+    rejects_.deliver(chunk, [](const rte_mbuf*, Ingress) { return true; });
+    rewrite_lanes(chunk, {});
+    chunk.v4.count = chunk.v6.count = 0;
+  }
+  if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
 }
 
 template <unsigned Features>
@@ -133,6 +145,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
     // Nothing may be in flight before packets that are observed: they go through at once.
     if (observer_.tracing() || (Features & kFeatureIpsec) != 0) drain();
   }
+  if (filter_.any()) [[unlikely]]
+    filter_.in(chunk);
   timer_.end(TimedStage::kClassify);
 
   if constexpr (Features & kFeatureIpsec) decap(chunk, port);
@@ -168,6 +182,8 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
       clamp_mss(chunk.v6, options_.tables.next_hops, *snapshot_);
     }
   }
+  if (filter_.any() && !held_) [[unlikely]]
+    filter_.out(chunk, options_.tables.next_hops, snapshot_->ecmp_seed);
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
     ipsec.policy_check.forwarded(chunk, options_.tables, rules_, ipsec.encap.batch());
@@ -213,6 +229,7 @@ void Pipeline::receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView&
 // by, so that neighbors are known then.
 void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
   classify<kFeatureVlan>(chunk, port, *pipeline.snapshot_);
+  if (pipeline.filter_.any()) pipeline.filter_.in(chunk);
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
     if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
@@ -276,6 +293,9 @@ void Pipeline::decap(Chunk& chunk, const PortView& port) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::route(Chunk& chunk) noexcept {
+  if constexpr (Features & kFeatureIpsec)
+    if (filter_.any()) [[unlikely]]
+      filter_.opened(chunk, options_.ipsec->sa_flag);
   if constexpr (Features & kFeatureUrpf) {
     const uint64_t sa_flag = Features & kFeatureIpsec ? options_.ipsec->sa_flag : 0;
     check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag, rules_);
@@ -416,7 +436,7 @@ void Pipeline::use(const Snapshot& snapshot,
   transmitter_.use(&transmit);
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);
-  too_big_.use(snapshot, options_.tables, kTooBigOfASource, TooBigAnswers::Others::kLeft);
+  too_big_.use(snapshot, options_.tables, kTooBigOfASource, IcmpAnswers::Others::kLeft);
   reordering_.configure(rte_get_tsc_hz());
   observer_.use(snapshot, options_.thread);
   transmitter_.follow(active_observer());
@@ -429,6 +449,12 @@ void Pipeline::use(const Snapshot& snapshot,
   if (options_.ipsec == nullptr) features &= ~unsigned{kFeatureIpsec};
   features_ = features;
   entries_ = entries_for(features);
+  // Where IPsec's policies hold for an answer, there is none.
+  const bool answers = (features & kFeatureIpsec) == 0;
+  rejects_.use(snapshot, options_.tables, AnswerLimit::kSourcePps, IcmpAnswers::Others::kLeft,
+               Reason::kProhibit);
+  filter_.use(snapshot.filters.get(), options_.thread, options_.socket,
+              answers ? &rejects_ : nullptr);
   for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
     const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];

@@ -3,10 +3,12 @@
 //   receive()       a burst of one receive queue, or of what another worker has [spread] to this one
 //     received()      [bridge]     between stations of a bridge: on to transmit
 //                     classify     which interface, which family, is it fit to be forwarded
+//                     filter       the file's, of where it came in
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     look-up      destination -> next-hop group
 //     after_lookup()  policy rules what Linux's rules send elsewhere, where there are some
+//                     filter       the file's, of where it leaves
 //                     [policy check, encap]  what a policy protects goes on as ESP
 //     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
 //                     transmit     that port's buffer; flush() sends
@@ -21,7 +23,8 @@
 // that what is off there costs nothing.
 //
 // A stage that refuses a packet leaves it in the chunk with its reason. What is there when the
-// chunk has been through goes to the RefusedSink.
+// chunk has been through goes to the RefusedSink; what is for the router itself meets its filter
+// before.
 //
 // One for each worker, and one for the slow path. Not thread-safe; counters may be read from any
 // thread.
@@ -36,9 +39,10 @@
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
+#include "router/dataplane/stages/filter.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
 #include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
-#include "router/dataplane/stages/too_big_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -72,6 +76,7 @@ class Pipeline {
     TableViews tables;
     WorkerOffload* offload = nullptr;  // null: all is done on this core
     IpsecStages* ipsec = nullptr;      // null: this router has no IPsec
+    int socket = 0;                    // whose filters it reads
   };
   Pipeline(const Options& options, RefusedSink& refused_sink);
   Pipeline(const Pipeline&) = delete;
@@ -90,6 +95,12 @@ class Pipeline {
   void after_decap(Chunk& chunk) noexcept { complete(entries_.after_decap, chunk); }
   void after_lookup(Chunk& chunk) noexcept { complete(entries_.after_lookup, chunk); }
   void after_encap(Chunk& chunk) noexcept { complete(entries_.after_encap, chunk); }
+  // Of what was held for its neighbor: no filter judges it once more.
+  void after_hold(Chunk& chunk) noexcept {
+    held_ = true;
+    after_lookup(chunk);
+    held_ = false;
+  }
   // Whether check_linux() may refuse anything.
   bool checks_linux() const noexcept {
     return snapshot_->closed || (features_ & kFeatureIpsec) != 0;
@@ -119,9 +130,8 @@ class Pipeline {
   void expire_fragments() noexcept;
 
   Observer& observer() noexcept { return observer_; }
-  const TooBigAnswers& too_big_answers() const noexcept {
-    return too_big_;
-  }  // its count, to others
+  const IcmpAnswers& too_big_answers() const noexcept { return too_big_; }  // its count, to others
+  const IcmpAnswers& rejects() const noexcept { return rejects_; }          // likewise
   PipelineCounters& counters() noexcept { return counters_; }
   const PipelineCounters& counters() const noexcept { return counters_; }
 
@@ -140,8 +150,10 @@ class Pipeline {
   static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     entry(*this, chunk);
-    if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
+    if (chunk.refused_count > 0 || !rejects_.empty()) hand_over(chunk);
   }
+
+  void hand_over(Chunk& chunk) noexcept;  // what is refused
 
   template <unsigned Features>
   void run_received(Chunk& chunk, const PortView& port) noexcept;
@@ -180,8 +192,11 @@ class Pipeline {
   uint32_t bursts_watched_ = 0;                      // of kernel interfaces
   PipelineCounters counters_;
   AnswerLimit redirects_;
-  TooBigAnswers too_big_;
+  IcmpAnswers too_big_;
   Reordering reordering_;  // of bonds
+  FilterStage filter_;
+  IcmpAnswers rejects_;  // of filters
+  bool held_ = false;    // what passes has been held
   Spreader spreader_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};

@@ -68,7 +68,7 @@ class SlowPath final : RefusedSink {
   void stop();
   // Control only. The thread takes the new list at its next turn.
   void set_twins(std::shared_ptr<const TwinList> twins);
-  const TooBigAnswers& too_big_answers() const { return pipeline_.too_big_answers(); }
+  const IcmpAnswers& too_big_answers() const { return pipeline_.too_big_answers(); }
   const PipelineCounters& counters() const { return pipeline_.counters(); }  // punted: delivered
   const PuntMeter& punt_meter() const { return meter_; }                     // passed: delivered
   const ReasonTable& dropped_at() const { return dropped_at_; }

@@ -46,7 +46,8 @@ struct SnapshotSettings {
   std::array<uint32_t, kPuntClassCount> punt_class_pps{};
   std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<const BridgeViews> bridges;
-  std::shared_ptr<const RuleTables> rules;  // null: Linux's usual ones
+  std::shared_ptr<const RuleTables> rules;      // null: Linux's usual ones
+  std::shared_ptr<const FilterTables> filters;  // null: none
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
   bool ipsec = false;                                // there is an SA or a policy

@@ -31,7 +31,7 @@ std::array<rte_spinlock_t, kMaxPorts> g_interrupt_masks;
 Worker::Worker(const Options& options)
     : options_(options),
       own_tables_(options.tables),
-      pipeline_({options.id, options.tables, options.offload, options.ipsec}, *this) {}
+      pipeline_({options.id, options.tables, options.offload, options.ipsec, options.socket}, *this) {}
 
 void Worker::refresh() noexcept {
   const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);
@@ -166,7 +166,7 @@ void Worker::release_held() noexcept {
   }
   lookup_batch(options_.tables.fib4, chunk_.v4.destinations, chunk_.v4.groups, chunk_.v4.count);
   lookup_batch(options_.tables.fib6, chunk_.v6.destinations, chunk_.v6.groups, chunk_.v6.count);
-  pipeline_.after_lookup(chunk_);
+  pipeline_.after_hold(chunk_);
 }
 
 void Worker::drop_held(Reason reason) noexcept {

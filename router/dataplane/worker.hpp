@@ -56,7 +56,7 @@ class Worker final : public RefusedSink {
   void drain() noexcept { pipeline_.drain(); }
 
   const Options& options() const { return options_; }
-  const TooBigAnswers& too_big_answers() const { return pipeline_.too_big_answers(); }
+  const IcmpAnswers& too_big_answers() const { return pipeline_.too_big_answers(); }
   const PipelineCounters& counters() const { return pipeline_.counters(); }
   Turns turns() const {
     const CycleCounters& cycles = counters().cycles;

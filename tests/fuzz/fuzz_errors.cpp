@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "router/dataplane/stages/classify.hpp"
-#include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/icmp_error.hpp"
 #include "router/dataplane/stages/path_mtu.hpp"
 #include "router/ipsec/esp/flow_key.hpp"
 #include "tests/beds/packets.hpp"

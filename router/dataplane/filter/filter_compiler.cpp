@@ -53,6 +53,18 @@ Fingerprint print_of(const std::string& filter, const FilterRuleConfig& rule) {
   return print;
 }
 
+Reason reason_of(config::FilterVerdict verdict) {
+  switch (verdict) {
+    case config::FilterVerdict::kAccept:
+      return Reason::kNone;
+    case config::FilterVerdict::kDrop:
+      return Reason::kFilter;
+    case config::FilterVerdict::kReject:
+      break;
+  }
+  return Reason::kFilterRejected;
+}
+
 std::string called(const FilterRuleConfig& rule, size_t index) {
   return rule.name.empty() ? std::to_string(index + 1) : rule.name;
 }
@@ -189,7 +201,7 @@ class FilterCompiler {
       FilterView view;
       FilterAction otherwise;
       otherwise.slot = known.slots[0];
-      otherwise.verdict = filter.otherwise;
+      otherwise.reason = reason_of(filter.otherwise);
       view.actions.push_back(otherwise);
       for (size_t r = 0; r < filter.rules.size(); ++r) {
         const FilterRuleConfig& rule = filter.rules[r];
@@ -213,7 +225,8 @@ class FilterCompiler {
   Result<FilterAction> action_of(const FilterRuleConfig& rule, const std::string& filter,
                                  const std::string& name) const {
     FilterAction action;
-    action.verdict = rule.verdict;
+    action.reason = reason_of(rule.verdict);
+    if (action.reason != Reason::kNone) return action;
     const auto beside = [&](FilterAction::Beside bit) {
       action.beside = static_cast<uint8_t>(action.beside | bit);
     };

@@ -39,6 +39,15 @@ std::vector<PolicerStatus> FilterTables::policers() const {
   return out;
 }
 
+const std::string& FilterTables::filter_name(unsigned filter) const {
+  return state_->filters[filter - 1].name;
+}
+
+std::string FilterTables::rule_name(unsigned filter, uint32_t rule) const {
+  const std::string& own = state_->filters[filter - 1].rules[rule - 1];
+  return own.empty() ? std::to_string(rule) : own;
+}
+
 uint64_t FilterTables::bytes() const {
   uint64_t sum = state_->slots->bytes() + (state_->sets ? state_->sets->bytes() : 0);
   for (const FilterState::Known& filter : state_->filters)

@@ -74,6 +74,9 @@ class FilterTables {
 
   std::vector<FilterStatus> status() const;  // in the file's order
   std::vector<PolicerStatus> policers() const;
+  // As views number them, from 1.
+  const std::string& filter_name(unsigned filter) const;
+  std::string rule_name(unsigned filter, uint32_t rule) const;
   uint64_t bytes() const;     // memory of contexts, sets and counters
   unsigned contexts() const;  // that were built for it, and not taken from `before`
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/file/filters.hpp"
+#include "base/reason.hpp"
 #include "lookup/fib.hpp"
 #include "router/dataplane/core/counters.hpp"
 #include "router/dataplane/filter/counter_slots.hpp"
@@ -21,14 +21,14 @@ class Policer;
 struct FilterAction {
   enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4 };
 
-  uint32_t slot = 0;     // of its counters
-  uint32_t mark = 0;     // where kMark
-  uint16_t policer = 0;  // where kPolice: its number
-  config::FilterVerdict verdict = config::FilterVerdict::kAccept;
-  uint8_t beside = 0;
-  uint8_t dscp = 0;  // where kDscp
+  uint32_t slot = 0;              // of its counters
+  uint32_t mark = 0;              // where kMark
+  uint16_t policer = 0;           // where kPolice: its number
+  Reason reason = Reason::kNone;  // why it is refused
+  uint8_t beside = 0;             // of what is not
+  uint8_t dscp = 0;               // where kDscp
 
-  bool plain() const noexcept { return verdict == config::FilterVerdict::kAccept && beside == 0; }
+  bool plain() const noexcept { return reason == Reason::kNone && beside == 0; }
 };
 
 struct FilterContextView {

@@ -36,9 +36,10 @@ void read_ports(const uint8_t* at, uint32_t bytes, FilterKey<AddressBytes>& key)
   }
 }
 
+// Of two fragment headers the one that says more.
 template <unsigned AddressBytes>
 void put_fragment(bool later, FilterKey<AddressBytes>& key) noexcept {
-  key.state |= static_cast<uint8_t>(kKeyFragment | (later ? kKeyLater : kKeyFirst));
+  key.state = static_cast<uint8_t>(kKeyFragment | (later ? kKeyLater : kKeyFirst));
 }
 
 // Sets protocol and state; returns where the transport header is, null where there is none to read.

@@ -62,7 +62,7 @@ void Encap::run_from_linux(Chunk& chunk, const TableViews& tables, const Snapsho
 
 void Encap::prepare(Chunk& chunk, const TableViews& tables, const Snapshot& snapshot,
                     PacketSource source, Observer* observer) noexcept {
-  answers_.use(snapshot, tables, kAnswersOfASource, TooBigAnswers::Others::kAnswered);
+  answers_.use(snapshot, tables, kAnswersOfASource, IcmpAnswers::Others::kAnswered);
   const VrfTables by_vrf(tables, snapshot.rules.get());
   if (by_vrf.all_main()) [[likely]]
     look_up_tunnel_ends(tables);

@@ -17,7 +17,7 @@
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/stages/esp_state.hpp"
 #include "router/dataplane/stages/inline_crypto.hpp"
-#include "router/dataplane/stages/too_big_answers.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
 
 namespace hecto::router {
 
@@ -50,7 +50,7 @@ class Encap {
   }
   // What NICs are to encrypt, once run() or resume() is true.
   InlineEncrypt& inline_encrypt() noexcept { return inline_encrypt_; }
-  const TooBigAnswers& answers() const noexcept { return answers_; }
+  const IcmpAnswers& answers() const noexcept { return answers_; }
   // More packets than came in. From any thread.
   uint64_t fragments_made() const noexcept {
     return fragments_made_.load(std::memory_order_relaxed);
@@ -92,7 +92,7 @@ class Encap {
   EspDirection* device_;
   InlineEncrypt inline_encrypt_{state_};
   EspBatch batch_;
-  TooBigAnswers answers_;  // to senders inside
+  IcmpAnswers answers_;  // to senders inside
   std::atomic<uint64_t> fragments_made_{0};
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/dataplane/stages/close_up.hpp"
 #include "router/dataplane/stages/sources.hpp"
 #include "router/rib/rule_table.hpp"
 
@@ -42,14 +43,6 @@ void read_key(const uint8_t* ip, unsigned bytes, RuleKey& key,
   key.protocol_seen = key.protocol == kTcp || key.protocol == kUdp || key.protocol == kIcmp6 ||
                       key.protocol == kEsp;  // else perhaps an extension header
   read_ports(ip + kIpv6Bytes, ip + bytes, key);
-}
-
-template <typename Address>
-void keep(Lane<Address>& lane, unsigned to, unsigned from) noexcept {
-  lane.packets[to] = lane.packets[from];
-  lane.destinations[to] = lane.destinations[from];
-  lane.groups[to] = lane.groups[from];
-  lane.ingress[to] = lane.ingress[from];
 }
 
 // By table local it is Linux's, whatever the rules. What leaves by a device that only Linux has is a
@@ -131,18 +124,6 @@ class Sources {
   static_assert(std::is_trivially_copyable_v<Address>);
   alignas(64) std::byte bytes_[sizeof(Address) * kChunkSize];
 };
-
-template <typename Address>
-void close_up(Lane<Address>& lane, Chunk& chunk, const Reason* reasons) noexcept {
-  unsigned kept = 0;
-  for (unsigned i = 0; i < lane.count; ++i) {
-    if (reasons[i] == Reason::kNone)
-      keep(lane, kept++, i);
-    else
-      chunk.refuse(lane.packets[i], reasons[i], lane.ingress[i].interface());
-  }
-  lane.count = kept;
-}
 
 // All were looked up in the table that comes first.
 template <typename Address>

@@ -12,7 +12,7 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/flow.hpp"
-#include "router/dataplane/stages/too_big_answers.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -20,7 +20,7 @@ namespace hecto::router {
 // What senders are told. Null: of a better first hop, or of an MTU, nobody is told here.
 struct Telling {
   AnswerLimit* redirects = nullptr;
-  TooBigAnswers* too_big = nullptr;
+  IcmpAnswers* too_big = nullptr;
 };
 
 namespace rewrite_detail {

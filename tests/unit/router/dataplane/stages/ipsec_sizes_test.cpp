@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/icmp_error.hpp"
 #include "router/dataplane/stages/path_mtu.hpp"
 #include "tests/unit/router/dataplane/stages/two_gateways.hpp"
 

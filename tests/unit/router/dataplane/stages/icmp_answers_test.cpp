@@ -1,5 +1,5 @@
 // Senders of what does not fit the egress MTU are told by the fast path, or left to Linux.
-#include "router/dataplane/stages/too_big_answers.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
 
 #include <gtest/gtest.h>
 

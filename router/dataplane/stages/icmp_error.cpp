@@ -1,4 +1,4 @@
-#include "router/dataplane/stages/icmp_too_big.hpp"
+#include "router/dataplane/stages/icmp_error.hpp"
 
 #include <algorithm>
 
@@ -38,10 +38,13 @@ uint8_t* grow(rte_mbuf* packet, unsigned l2_length, unsigned more, uint32_t kept
   return rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
 }
 
-}  // namespace
+struct Message {
+  uint8_t type, code;
+  uint16_t mtu;
+};
 
-bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
-                   const InterfaceView& interface) noexcept {
+bool make_error4(rte_mbuf* packet, unsigned l2_length, const Message& message,
+                 const InterfaceView& interface) noexcept {
   const uint8_t* old = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
   const uint32_t header = (old[0] & 0xf) * 4u;
   const uint32_t there = packet->data_len - l2_length;
@@ -63,15 +66,15 @@ bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   std::memcpy(ip + 16, &to, sizeof to);
   store16_be(ip + 10, checksum(ip, kIpv4Bytes));
   uint8_t* icmp = ip + kIpv4Bytes;
-  icmp[0] = 3;
-  icmp[1] = 4;
-  store16_be(icmp + 6, mtu);
+  icmp[0] = message.type;
+  icmp[1] = message.code;
+  store16_be(icmp + 6, message.mtu);
   store16_be(icmp + 2, checksum(icmp, total - kIpv4Bytes));
   return true;
 }
 
-bool make_too_big6(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
-                   const InterfaceView& interface) noexcept {
+bool make_error6(rte_mbuf* packet, unsigned l2_length, const Message& message,
+                 const InterfaceView& interface) noexcept {
   const uint8_t* old = rte_pktmbuf_mtod(packet, const uint8_t*) + l2_length;
   const uint32_t there = packet->data_len - l2_length;
   if (interface.address6 == lookup::Ipv6Address{}) return false;
@@ -89,12 +92,32 @@ bool make_too_big6(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
   std::memcpy(ip + 8, interface.address6.bytes.data(), 16);
   std::memcpy(ip + 24, to.data(), 16);
   uint8_t* icmp = ip + kIpv6Bytes;
-  icmp[0] = 2;
-  store16_be(icmp + 6, mtu);
+  icmp[0] = message.type;
+  icmp[1] = message.code;
+  store16_be(icmp + 6, message.mtu);
   // The pseudo header (RFC 8200 §8.1): addresses, length, next header.
   const uint64_t pseudo = uint64_t{sum_data(ip + 8, 32)} + payload + kIcmpv6;
   store16_be(icmp + 2, checksum(icmp, payload, pseudo));
   return true;
+}
+
+}  // namespace
+
+bool make_too_big4(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
+                   const InterfaceView& interface) noexcept {
+  return make_error4(packet, l2_length, {3, 4, mtu}, interface);
+}
+bool make_too_big6(rte_mbuf* packet, unsigned l2_length, uint16_t mtu,
+                   const InterfaceView& interface) noexcept {
+  return make_error6(packet, l2_length, {2, 0, mtu}, interface);
+}
+bool make_prohibited4(rte_mbuf* packet, unsigned l2_length,
+                      const InterfaceView& interface) noexcept {
+  return make_error4(packet, l2_length, {3, 13, 0}, interface);
+}
+bool make_prohibited6(rte_mbuf* packet, unsigned l2_length,
+                      const InterfaceView& interface) noexcept {
+  return make_error6(packet, l2_length, {1, 1, 0}, interface);
 }
 
 }  // namespace hecto::router

@@ -1,5 +1,6 @@
-// "Packet too big" to senders (icmp_too_big.hpp), with bounds for each source, for each interface and
-// in all: what does not fit becomes the answer, and waits for the end of its chunk. Of one thread.
+// ICMP errors to senders (icmp_error.hpp), with bounds for each source, for each interface and in all:
+// what does not fit, or is rejected, becomes the answer, and waits for the end of its chunk. Of one
+// thread.
 #pragma once
 
 #include "router/dataplane/core/chunk.hpp"
@@ -9,17 +10,18 @@
 
 namespace hecto::router {
 
-class TooBigAnswers {
+class IcmpAnswers {
  public:
   // Whom to leave to Linux, which knows the source address that its route wants: nobody, or those to
   // whom the way back is another than the one that they came by.
   enum class Others : uint8_t { kAnswered, kLeft };
-  // For the chunks that come now. `source_pps`: of one source; all of them have punt.too_big.
-  void use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps,
-           Others others) noexcept;
-  // The packet becomes the answer. False, and it is as it was: there is to be none, its sender has
+  // For the chunks that come now. `source_pps`: of one source; all of them have the punt's of `reason`.
+  void use(const Snapshot& snapshot, const TableViews& tables, uint32_t source_pps, Others others,
+           Reason reason = Reason::kTooBig) noexcept;
+  // The packet becomes the answer, that it is too big or prohibited. False, and it is as it was: there is to be none, its sender has
   // had enough of them, or the way to it is not known here.
   bool add(rte_mbuf* packet, Ingress ingress, uint32_t mtu) noexcept;
+  bool add_prohibited(rte_mbuf* packet, Ingress ingress) noexcept;
   bool empty() const noexcept { return count_ == 0; }
   unsigned count() const noexcept { return count_; }
   uint64_t made() const noexcept { return made_.get(); }  // so far; from any thread
@@ -38,6 +40,8 @@ class TooBigAnswers {
   }
 
  private:
+  template <typename Make>
+  bool add_made(rte_mbuf* packet, Ingress ingress, Make&& make) noexcept;
   struct Answer {
     rte_mbuf* packet;
     Ingress ingress;

@@ -1,0 +1,375 @@
+#include "router/dataplane/stages/filter.hpp"
+
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/ether.hpp"
+#include "router/dataplane/filter/policer.hpp"
+#include "router/dataplane/stages/close_up.hpp"
+#include "router/dataplane/stages/flow.hpp"
+#include "router/dataplane/stages/framed_ip.hpp"
+#include "router/dataplane/stages/vrf_tables.hpp"
+
+namespace hecto::router {
+namespace {
+
+using lookup::Family;
+using lookup::NextHopRecord;
+using lookup::RecordKind;
+
+// The checksum as RFC 1624 has it, eqn. 3.
+void write_dscp(uint8_t* ip, uint8_t dscp) noexcept {
+  if (ip[0] >> 4 == 6) {
+    const uint16_t word = load16_be(ip);
+    store16_be(ip, (word & 0xf03fu) | static_cast<unsigned>(dscp) << 6);
+    return;
+  }
+  const uint16_t before = load16_be(ip);
+  const auto after = static_cast<uint16_t>((before & 0xff03u) | static_cast<unsigned>(dscp) << 2);
+  const uint32_t sum =
+      static_cast<uint16_t>(~load16_be(ip + 10)) + uint32_t{static_cast<uint16_t>(~before)} + after;
+  store16_be(ip, after);
+  store16_be(ip + 10, static_cast<uint16_t>(~fold_sum(sum)));
+}
+
+// What Linux gets of what came in: packets of IP that are whole enough to be judged.
+bool is_judged(Reason reason) noexcept {
+  return info(reason).punt && reason != Reason::kArp && reason != Reason::kOtherProtocol &&
+         reason != Reason::kBridgeLearn && reason != Reason::kBridgeFlood;
+}
+
+bool is_for_router(const NextHopRecord& record) noexcept {
+  const auto reason = static_cast<Reason>(record.reason);
+  return record.own != 0 || (record.kind == RecordKind::kPunt &&
+                             (reason == Reason::kLocal || reason == Reason::kMulticast ||
+                              reason == Reason::kBroadcast));
+}
+
+uint32_t flow_of(const Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
+                 uint32_t seed) noexcept {
+  return flow_hash4(packet, ip, bytes, seed);
+}
+uint32_t flow_of(const Lane6&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
+                 uint32_t seed) noexcept {
+  return flow_hash6(packet, ip, bytes, seed);
+}
+
+// Where it leaves, or will when its neighbor is known; kNoInterface: it does not.
+template <typename Address>
+InterfaceId egress_of(const Lane<Address>& lane, unsigned i, const lookup::NextHopView& next_hops,
+                      uint32_t seed) noexcept {
+  const NextHopRecord* record = &next_hops.record(lane.groups[i]);
+  if (record->kind == RecordKind::kMultipath) [[unlikely]] {
+    const unsigned l2 = lane.ingress[i].l2_length();
+    const rte_mbuf* const packet = lane.packets[i];
+    const auto* const ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
+    record = &next_hops.member(*record, flow_of(lane, packet, ip, packet->data_len - l2, seed));
+  }
+  const bool leaves =
+      record->kind == RecordKind::kForward ||
+      (record->kind == RecordKind::kPunt && static_cast<Reason>(record->reason) == Reason::kGlean);
+  return leaves ? InterfaceId(record->interface) : kNoInterface;
+}
+
+FilterNumber number_at(const std::array<FilterNumber, kMaxInterfaces>& by_interface,
+                       InterfaceId interface) noexcept {
+  return interface < kMaxInterfaces ? by_interface[interface] : FilterNumber { 0 };
+}
+
+}  // namespace
+
+// A thread that the tables do not know is none that there is; it must not go unfiltered.
+void FilterStage::use(const FilterTables* tables, unsigned thread, int socket,
+                      IcmpAnswers* answers) noexcept {
+  answers_ = answers;
+  views_ = tables == nullptr ? nullptr : &tables->views(socket);
+  if (views_ == nullptr) return;
+  pages_ = views_->pages[std::min<size_t>(thread, views_->pages.size() - 1)].data();
+}
+
+// ---- Where ----
+
+void FilterStage::in(Chunk& chunk) noexcept {
+  if (!views_->has_in && !views_->has_vrf) return;
+  const unsigned refused = chunk.refused_count;
+  if (refused > 0) [[unlikely]] {
+    const auto pass_by = [&](const auto& by_interface) {
+      pass_refused(chunk, [&](const Refused& each, const FramedIp&) {
+        return is_judged(each.reason) ? number_at(by_interface, each.interface) : FilterNumber{0};
+      });
+    };
+    if (views_->has_in) pass_by(views_->in);
+    if (views_->has_vrf) pass_by(views_->vrf);
+  }
+  pass_in(chunk.v4, chunk);
+  pass_in(chunk.v6, chunk);
+}
+
+template <typename Address>
+void FilterStage::pass_in(Lane<Address>& lane, Chunk& chunk) noexcept {
+  const auto pass_by = [&](const auto& by_interface) {
+    if (lane.count == 0) return;
+    if (lane.of_one_ingress()) [[likely]] {
+      const FilterNumber number = number_at(by_interface, lane.ingress[0].interface());
+      if (number == 0) return;
+      Reason reasons[kChunkSize];
+      if (judge<Address>(views_->filter(number), lane.packets, lane.ingress, lane.count, reasons))
+        refuse(lane, chunk, reasons);
+      return;
+    }
+    FilterNumber numbers[kChunkSize];
+    for (unsigned i = 0; i < lane.count; ++i)
+      numbers[i] = number_at(by_interface, lane.ingress[i].interface());
+    pass(lane, chunk, numbers);
+  };
+  if (views_->has_in) pass_by(views_->in);
+  if (views_->has_vrf) pass_by(views_->vrf);
+}
+
+void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
+  if (!views_->has_in && !views_->has_vrf) return;
+  const auto pass_by = [&](const auto& by_interface) {
+    const auto number_of = [&](const rte_mbuf* packet, InterfaceId interface) {
+      return (packet->ol_flags & flag) == 0 ? FilterNumber{0} : number_at(by_interface, interface);
+    };
+    const auto each_lane = [&](auto& lane) {
+      FilterNumber numbers[kChunkSize];
+      for (unsigned i = 0; i < lane.count; ++i)
+        numbers[i] = number_of(lane.packets[i], lane.ingress[i].interface());
+      pass(lane, chunk, numbers);
+    };
+    each_lane(chunk.v4);
+    each_lane(chunk.v6);
+    pass_refused(chunk, [&](const Refused& each, const FramedIp&) {
+      return is_judged(each.reason) ? number_of(each.packet, each.interface) : FilterNumber{0};
+    });
+  };
+  if (views_->has_in) pass_by(views_->in);
+  if (views_->has_vrf) pass_by(views_->vrf);
+}
+
+void FilterStage::out(Chunk& chunk, const lookup::NextHopView& next_hops,
+                      uint32_t ecmp_seed) noexcept {
+  if (!views_->has_out) return;
+  FilterNumber numbers[kChunkSize];
+  if (pass_out(chunk.v4, next_hops, ecmp_seed, numbers)) pass(chunk.v4, chunk, numbers);
+  if (pass_out(chunk.v6, next_hops, ecmp_seed, numbers)) pass(chunk.v6, chunk, numbers);
+}
+
+template <typename Address>
+bool FilterStage::pass_out(Lane<Address>& lane, const lookup::NextHopView& next_hops, uint32_t seed,
+                           FilterNumber* numbers) const noexcept {
+  FilterNumber some = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    numbers[i] = number_at(views_->out, egress_of(lane, i, next_hops, seed));
+    some |= numbers[i];
+  }
+  return some != 0;
+}
+
+// With options a packet is none that classify knows the end of.
+void FilterStage::local(Chunk& chunk, const TableViews& tables, const RuleTables* rules) noexcept {
+  if (views_->local == 0) return;
+  const VrfTables by_vrf(tables, rules);
+  pass_refused(chunk, [&](const Refused& each, const FramedIp& frame) {
+    switch (each.reason) {
+      case Reason::kLocal:
+      case Reason::kMulticast:
+      case Reason::kBroadcast:
+      case Reason::kLinkLocal:
+        return views_->local;
+      case Reason::kOptions: {
+        const bool four = frame.family == Family::kIpv4;
+        const uint8_t* const to = frame.ip + (four ? 16 : 24);
+        const bool group = four ? to[0] >= 224 : to[0] == 0xff;
+        const bool ours = group || is_for_router(by_vrf.record(each.interface, frame.family, to));
+        return ours ? views_->local : FilterNumber{0};
+      }
+      default:
+        return FilterNumber{0};
+    }
+  });
+}
+
+// ---- Which of them together ----
+
+// By packet its filter, 0: none. Those of one filter are judged together, wherever they stand.
+template <typename Address>
+void FilterStage::pass(Lane<Address>& lane, Chunk& chunk, const FilterNumber* numbers) noexcept {
+  Reason reasons[kChunkSize], some[kChunkSize];
+  std::fill(reasons, reasons + lane.count, Reason::kNone);
+  bool refuses = false;
+  std::array<bool, config::kMostFilters + 1> done{};
+  done[0] = true;
+  for (unsigned first = 0; first < lane.count; ++first) {
+    const FilterNumber number = numbers[first];
+    if (done[number]) continue;
+    done[number] = true;
+    batch_.count = 0;
+    for (unsigned i = first; i < lane.count; ++i)
+      if (numbers[i] == number) batch_.add(lane.packets[i], lane.ingress[i], i);
+    if (!judge<Address>(views_->filter(number), batch_.packets, batch_.ingress, batch_.count, some))
+      continue;
+    refuses = true;
+    for (unsigned i = 0; i < batch_.count; ++i) reasons[batch_.places[i]] = some[i];
+  }
+  if (refuses) refuse(lane, chunk, reasons);
+}
+
+// Where its sender is told, a packet is the answers' and leaves its lane without a reason to count.
+template <typename Address>
+void FilterStage::refuse(Lane<Address>& lane, Chunk& chunk, Reason* reasons) noexcept {
+  unsigned kept = 0;
+  for (unsigned i = 0; answers_ != nullptr && i < lane.count; ++i) {
+    const bool told = reasons[i] == Reason::kFilterRejected &&
+                      answers_->add_prohibited(lane.packets[i], lane.ingress[i]);
+    if (told) continue;
+    reasons[kept] = reasons[i];
+    move_in_lane(lane, kept++, i);
+  }
+  if (answers_ != nullptr) lane.count = kept;
+  close_up(lane, chunk, reasons);
+}
+
+// Of what is for one of the router's own addresses; others' senders are not told (RFC 1812 §4.3.2.7, RFC
+// 4443 §2.4: nothing to groups).
+bool FilterStage::is_told(Refused& refused, Reason reason, Ingress ingress) noexcept {
+  return answers_ != nullptr && reason == Reason::kFilterRejected &&
+         refused.reason == Reason::kLocal && answers_->add_prohibited(refused.packet, ingress);
+}
+
+template <typename Number>
+void FilterStage::pass_refused(Chunk& chunk, Number&& number_of) noexcept {
+  constexpr unsigned kIpv6 = config::kMostFilters + 1;  // and above
+  uint16_t keys[kChunkSize];                            // number and family; 0: not judged
+  uint16_t l2_bytes[kChunkSize];
+  unsigned judged = 0;
+  bool answered = false;
+  for (unsigned i = 0; i < chunk.refused_count; ++i) {
+    const Refused& each = chunk.refused[i];
+    keys[i] = 0;
+    if (!is_judged(each.reason)) continue;
+    const FramedIp frame =
+        find_ip(rte_pktmbuf_mtod(each.packet, const uint8_t*), each.packet->data_len);
+    const bool six = frame.family == Family::kIpv6;
+    if (frame.ip == nullptr || frame.damaged || frame.bytes < (six ? kIpv6Bytes : kIpv4Bytes))
+      continue;
+    const FilterNumber number = number_of(each, frame);
+    if (number == 0) continue;
+    keys[i] = static_cast<uint16_t>(number + (six ? kIpv6 : 0));
+    l2_bytes[i] = static_cast<uint16_t>(frame.l2_bytes);
+    ++judged;
+  }
+  Reason reasons[kChunkSize];
+  for (unsigned first = 0; first < chunk.refused_count && judged > 0; ++first) {
+    const uint16_t key = keys[first];
+    if (key == 0) continue;
+    batch_.count = 0;
+    for (unsigned i = first; i < chunk.refused_count; ++i) {
+      if (keys[i] != key) continue;
+      keys[i] = 0;
+      batch_.add(chunk.refused[i].packet, {chunk.refused[i].interface, l2_bytes[i]}, i);
+    }
+    judged -= batch_.count;
+    const FilterView& filter = views_->filter(FilterNumber(key % kIpv6));
+    const bool refuses =
+        key < kIpv6 ? judge<uint32_t>(filter, batch_.packets, batch_.ingress, batch_.count, reasons)
+                    : judge<lookup::Ipv6Address>(filter, batch_.packets, batch_.ingress,
+                                                 batch_.count, reasons);
+    for (unsigned i = 0; refuses && i < batch_.count; ++i) {
+      if (reasons[i] == Reason::kNone) continue;
+      Refused& each = chunk.refused[batch_.places[i]];
+      const bool told = is_told(each, reasons[i], batch_.ingress[i]);
+      each.reason = told ? Reason::kNone : reasons[i];
+      answered |= told;
+    }
+  }
+  if (!answered) return;
+  const auto gone =
+      std::remove_if(chunk.refused, chunk.refused + chunk.refused_count,
+                     [](const Refused& each) { return each.reason == Reason::kNone; });
+  chunk.refused_count = static_cast<unsigned>(gone - chunk.refused);
+}
+
+// ---- What becomes of them ----
+
+// False: all go on, and `reasons` is not written.
+template <typename Address>
+bool FilterStage::judge(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                        unsigned n, Reason* reasons) noexcept {
+  if constexpr (sizeof(Address) == 4)
+    judge_.judge4(*views_, filter.ipv4, packets, ingress, n, rules_);
+  else
+    judge_.judge6(*views_, filter.ipv6, packets, ingress, n, rules_);
+  return act(filter, packets, ingress, n, reasons);
+}
+
+bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                      unsigned n, Reason* reasons) noexcept {
+  const FilterAction* const actions = filter.actions.data();
+  constexpr unsigned kMask = CounterSlots::kPageSlots - 1;
+  unsigned refuses = 0, beside = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    const FilterAction& action = actions[rules_[i]];
+    CounterCell& cell = pages_[action.slot >> CounterSlots::kPageBits][action.slot & kMask];
+    cell.add(1, packets[i]->pkt_len - ingress[i].l2_length());
+    reasons[i] = action.reason;
+    refuses |= static_cast<unsigned>(action.reason);
+    beside |= action.beside;
+  }
+  const bool more = beside != 0 && do_beside(filter, packets, ingress, n, reasons);
+  return refuses != 0 || more;
+}
+
+// Whether it has refused some.
+bool FilterStage::do_beside(const FilterView& filter, rte_mbuf* const* packets,
+                            const Ingress* ingress, unsigned n, Reason* reasons) noexcept {
+  unsigned policed = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    const FilterAction& action = filter.actions[rules_[i]];
+    if (action.beside == 0) continue;
+    if ((action.beside & FilterAction::kMark) != 0) views_->mark.set(packets[i], action.mark);
+    if ((action.beside & FilterAction::kDscp) != 0)
+      write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
+                 action.dscp);
+    if ((action.beside & FilterAction::kPolice) != 0)
+      policed_[policed++] = static_cast<uint16_t>(i);
+  }
+  if (policed == 0) return false;
+  police(filter, packets, ingress, policed, reasons);
+  return true;
+}
+
+// Of a burst each policer's lock is taken once, unless they are many.
+void FilterStage::police(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                         unsigned count, Reason* reasons) noexcept {
+  constexpr unsigned kRounds = 8;
+  for (unsigned round = 0; count > 0; ++round) {
+    const uint16_t number = filter.actions[rules_[policed_[0]]].policer;
+    Policer& policer = *views_->policers[number];
+    const config::PolicerConfig& config = policer.config();
+    const unsigned most = round < kRounds ? count : 1;
+    unsigned left = 0;
+    policer.lock();
+    const uint64_t now = rte_rdtsc();
+    for (unsigned k = 0; k < count; ++k) {
+      const uint16_t i = policed_[k];
+      if (k >= most || filter.actions[rules_[i]].policer != number) {
+        policed_[left++] = i;
+        continue;
+      }
+      const Colour colour = policer.meter(now, packets[i]->pkt_len - ingress[i].l2_length());
+      if (colour == Colour::kGreen) continue;
+      if (colour == Colour::kRed || config.drops_yellow)
+        reasons[i] = Reason::kPoliced;
+      else if (config.yellow_dscp)
+        write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
+                   *config.yellow_dscp);
+    }
+    policer.unlock();
+    count = left;
+  }
+}
+
+}  // namespace hecto::router

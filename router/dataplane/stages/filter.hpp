@@ -1,0 +1,87 @@
+// The filters of the file, where packets meet them (docs/filters.md):
+//
+//   in()     behind classify: of the interface that it came in by, then of that one's VRF; what classify
+//            has refused too, before Linux gets it
+//   opened() behind decap: the same, of what an SA has opened
+//   out()    behind look-up and rules: of the interface of the next hop that rewrite will choose
+//   local()  at the end: of what is for the router itself
+//
+// What a filter refuses leaves its lane with its reason; the others close up. What it rejects becomes the
+// answer to its sender (IcmpAnswers), or is dropped, where there is to be none. ARP, and what is not IP, no
+// filter judges; nor does `out` what Linux forwards, except that it waits for a neighbor.
+//
+// Of one thread. Without filters it is not called: a test of a pointer a chunk.
+#pragma once
+
+#include "router/dataplane/core/chunk.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/filter/filter_tables.hpp"
+#include "router/dataplane/filter/filter_views.hpp"
+#include "router/dataplane/filter/judge.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
+
+namespace hecto::router {
+
+class FilterStage {
+ public:
+  // Null: there are none. `thread`: as the tables number them. `answers`: for what is rejected; null:
+  // senders are not told.
+  void use(const FilterTables* tables, unsigned thread, int socket, IcmpAnswers* answers) noexcept;
+  bool any() const noexcept { return views_ != nullptr; }
+
+  // Lanes, and what is in chunk.refused.
+  void in(Chunk& chunk) noexcept;
+  // Those of them with the flag, in ol_flags.
+  void opened(Chunk& chunk, uint64_t flag) noexcept;
+  void out(Chunk& chunk, const lookup::NextHopView& next_hops, uint32_t ecmp_seed) noexcept;
+  // `rules`: the snapshot's, null where there are no VRFs.
+  void local(Chunk& chunk, const TableViews& tables, const RuleTables* rules) noexcept;
+
+ private:
+  // Packets of one family that one filter judges together, with their places where they came from.
+  struct Batch {
+    unsigned count = 0;
+    rte_mbuf* packets[kChunkSize];
+    Ingress ingress[kChunkSize];
+    uint16_t places[kChunkSize];
+
+    void add(rte_mbuf* packet, Ingress from, unsigned place) noexcept {
+      packets[count] = packet;
+      ingress[count] = from;
+      places[count++] = static_cast<uint16_t>(place);
+    }
+  };
+
+  template <typename Address>
+  void pass_in(Lane<Address>& lane, Chunk& chunk) noexcept;
+  template <typename Address>
+  void pass(Lane<Address>& lane, Chunk& chunk, const FilterNumber* numbers) noexcept;
+  template <typename Address>
+  void refuse(Lane<Address>& lane, Chunk& chunk, Reason* reasons) noexcept;
+  bool is_told(Refused& refused, Reason reason, Ingress ingress) noexcept;
+  template <typename Address>
+  bool pass_out(Lane<Address>& lane, const lookup::NextHopView& next_hops, uint32_t seed,
+                FilterNumber* numbers) const noexcept;
+  template <typename Number>
+  void pass_refused(Chunk& chunk, Number&& number_of) noexcept;
+  template <typename Address>
+  bool judge(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+             Reason* reasons) noexcept;
+  bool act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+           Reason* reasons) noexcept;
+  bool do_beside(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                 unsigned n, Reason* reasons) noexcept;
+  void police(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+              unsigned count, Reason* reasons) noexcept;
+
+  const FilterViews* views_ = nullptr;
+  IcmpAnswers* answers_ = nullptr;
+  CounterCell* const* pages_ = nullptr;  // this thread's
+  uint32_t rules_[kChunkSize];           // by packet of a batch, from 1; 0: none held
+  uint16_t policed_[kChunkSize];
+  Batch batch_;
+  FilterJudge judge_;
+};
+
+}  // namespace hecto::router
