@@ -12,6 +12,7 @@
 #include <random>
 
 #include "base/imix.hpp"
+#include "bench/bed/accepting_filters.hpp"
 #include "bench/bed/quiet_rules.hpp"
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
@@ -169,6 +170,25 @@ Result<void> Bed::load_table() {
     router_->dataplane().publish();
   }
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return options_.filters > 0 || options_.policed ? load_filters() : Result<void>();
+}
+
+Result<void> Bed::load_filters() {
+  FilterSurroundings around;
+  around.members = [&](const std::string&) {
+    std::vector<InterfaceId> receiving;
+    for (const auto& [id, interface] : router_->interfaces().table().all())
+      if (interface.name.starts_with("in")) receiving.push_back(id);
+    return receiving;
+  };
+  for (const auto& worker : options_.workers)
+    if (std::ranges::find(around.sockets, worker.first) == around.sockets.end())
+      around.sockets.push_back(worker.first);
+  around.threads = static_cast<unsigned>(workers()) + 1;
+  auto filters = accepting_filters({options_.filters, options_.policed}, destinations_, around);
+  if (!filters) return tl::unexpected(filters.error());
+  router_->dataplane().settings().filters = std::move(*filters);
+  router_->dataplane().publish();
   return {};
 }
 

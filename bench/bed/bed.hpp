@@ -26,10 +26,12 @@ struct BedOptions {
   unsigned next_hops = 64;  // up to 500
   unsigned rules = 0;       // policy rules of each family, which hold for nothing
   LookUpBy by = LookUpBy::kMain;
-  unsigned destinations = 65536;                  // of each family, a power of two
-  unsigned burst = 64;                            // the largest
-  uint16_t mtu = 1500;                            // of all ports, or what the frames need
-  uint16_t egress_mtu = 0;                        // of the egress ports; 0: that
+  unsigned filters = 0;           // rules of each family, of a filter of all receive ports
+  bool policed = false;           // and by a policer
+  unsigned destinations = 65536;  // of each family, a power of two
+  unsigned burst = 64;            // the largest
+  uint16_t mtu = 1500;            // of all ports, or what the frames need
+  uint16_t egress_mtu = 0;        // of the egress ports; 0: that
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
   bool counters = false;                          // of interfaces: packets and bytes
@@ -70,6 +72,7 @@ class Bed {
  private:
   explicit Bed(const BedOptions& options) : options_(options) {}
   Result<void> load_table();
+  Result<void> load_filters();
   Result<void> make_ports();
 
   BedOptions options_;

@@ -31,6 +31,12 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--rules", bed.rules, "policy rules of each family, none of which holds")
       ->check(CLI::Range(0u, 4000u))
       ->capture_default_str();
+  command
+      .add_option("--filters", bed.filters,
+                  "filter rules of each family, all of which accept, some of which hold")
+      ->check(CLI::Range(0u, 125'000u))
+      ->capture_default_str();
+  command.add_flag("--policed", bed.policed, "all that passes the filter is policed");
   static const std::map<std::string, LookUpBy> kBy = {
       {"main", LookUpBy::kMain}, {"vrf", LookUpBy::kVrf}, {"rule", LookUpBy::kRule}};
   command

@@ -25,12 +25,13 @@ std::vector<ForwardRow> rows_of(const ForwardReport& report, const ForwardPoint&
 void print_head(const ForwardReport& report) {
   const ForwardOptions& options = report.options;
   fmt::print(
-      "forwarding, one core, {}{}, {} routes ({}), {} next hops, {} rules, look-up by {}, "
-      "interface "
+      "forwarding, one core, {}{}, {} routes ({}), {} next hops, {} rules, {} filter rules{}, "
+      "look-up by {}, interface "
       "counters {}\n",
       options.size == "imix" ? "imix" : options.size + "-byte packets",
       options.bed.frames[0].copied ? " copied in and out" : "", report.bed.routes(),
-      report.bed.table_name(), options.bed.next_hops, options.bed.rules, to_string(options.bed.by),
+      report.bed.table_name(), options.bed.next_hops, options.bed.rules, options.bed.filters,
+      options.bed.policed ? " and a policer" : "", to_string(options.bed.by),
       options.bed.counters ? "on" : "off");
   if (options.bed.egress_mtu != 0)
     fmt::print("egress MTU {}: {} fragments made; packets and bytes below are those that came in\n",
@@ -154,6 +155,8 @@ json to_json(const ForwardReport& report) {
               {"routes", report.bed.routes()},
               {"next_hops", options.bed.next_hops},
               {"rules", options.bed.rules},
+              {"filters", options.bed.filters},
+              {"policed", options.bed.policed},
               {"look_up", to_string(options.bed.by)},
               {"cache", to_string(main.cache)},
               {"burst", main.burst},

@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "router/dataplane/core/dpdk_acl.hpp"
+#include "router/dataplane/filter/build_budget.hpp"
 #include "router/dataplane/filter/key.hpp"
 
 namespace hecto::router {
@@ -300,19 +301,32 @@ Result<std::shared_ptr<const AclContext>> AclContext::build(const Order& order) 
     entries += of_rule;
     needs |= each.needs();
     ++rules;
-    if (entries > kMostEntries) break;
+    if (entries > kMostEntries)
+      return fail(
+          fmt::format("filter {}: its first {} rules are more than {} entries: lists of "
+                      "ports, and sets that overlap, multiply",
+                      order.filter, rules, kMostEntries));
   }
+  const std::shared_ptr<AclContext> made(new AclContext);
+  made->needs_ = needs;
+  made->print_ = order.print;
+  made->socket_ = order.socket;
+  const uint64_t before = heap_bytes(order.socket);
   const std::string whom = of_whom(order, rules, entries);
-  if (entries > kMostEntries)
-    return fail(
-        fmt::format("filter {}: its first {} rules are more than {} entries: lists of ports, and "
-                    "sets that overlap, multiply",
-                    order.filter, rules, kMostEntries));
-  const uint64_t to_build = entries * kBuildBytesAnEntry;
-  if (order.free_bytes != 0 && to_build > order.free_bytes)
-    return fail(fmt::format("{} take up to {} while they are built, and there are {}", whom,
-                            megabytes(to_build), megabytes(order.free_bytes)));
-  const FieldPlan plan(order.family, needs);
+  if (auto added = made->add_parts(order, 0, order.rules.size(), whom); !added)
+    return tl::unexpected(added.error());
+  const uint64_t after = heap_bytes(order.socket);
+  made->bytes_ = after > before ? after - before : 0;
+  return made;
+}
+
+// Of the rules from `first` up to `end`.
+Result<void> AclContext::add_parts(const Order& order, size_t first, size_t end,
+                                   const std::string& whom) {
+  uint64_t entries = 0;
+  for (size_t rule = first; rule < end; ++rule) entries += order.rules[rule].entries();
+  if (entries == 0) return {};
+  const FieldPlan plan(order.family, needs_);
   static std::atomic<uint64_t> number{0};
   const std::string name = fmt::format("hecto-filter-{}", number.fetch_add(1));
   rte_acl_param param{};
@@ -320,19 +334,18 @@ Result<std::shared_ptr<const AclContext>> AclContext::build(const Order& order) 
   param.socket_id = order.socket;
   param.rule_size = RuleBatch::rule_bytes(plan);
   param.max_rule_num = static_cast<uint32_t>(entries);
-  const uint64_t before = heap_bytes(order.socket);
-  const std::shared_ptr<AclContext> made(new AclContext);
-  made->context_ = rte_acl_create(&param);
-  const auto no_room = [&](uint64_t bytes) {
-    return fail(fmt::format("{} find no room on socket {}: DPDK has no {} more", whom, order.socket,
-                            megabytes(bytes)));
+  rte_acl_ctx* const context = rte_acl_create(&param);
+  const auto no_room = [&] {
+    return fail(
+        fmt::format("{} find no room on socket {}: DPDK's memory is full", whom, order.socket));
   };
-  if (made->context_ == nullptr) return no_room(entries * param.rule_size);
-  RuleBatch batch(made->context_, plan);
+  if (context == nullptr) return no_room();
+  parts_.push_back(context);
+  RuleBatch batch(context, plan);
   int error = 0;
-  for (uint32_t rule = 0; rule < order.rules.size() && error == 0; ++rule)
+  for (size_t rule = first; rule < end && error == 0; ++rule)
     each_entry(order.rules[rule], [&](const Entry& entry) {
-      if (error == 0) error = batch.add(entry, rule);
+      if (error == 0) error = batch.add(entry, static_cast<uint32_t>(rule));
     });
   if (error == 0) error = batch.flush();
   if (error != 0) return fail(fmt::format("{}: {}", whom, dpdk_error(error)), -error);
@@ -341,23 +354,37 @@ Result<std::shared_ptr<const AclContext>> AclContext::build(const Order& order) 
   config.num_fields = static_cast<uint32_t>(plan.definitions().size());
   std::ranges::copy(plan.definitions(), config.defs);
   config.max_size = order.most_bytes;
-  error = rte_acl_build(made->context_, &config);
+  uint64_t budget_bytes = kBuildBytes + entries * kBuildBytesAnEntry;
+  if (order.free_bytes != 0) budget_bytes = std::min(budget_bytes, order.free_bytes);
+  bool exceeded;
+  {
+    const BuildBudget budget(budget_bytes);
+    error = rte_acl_build(context, &config);
+    exceeded = budget.exceeded();
+  }
+  if (error == 0) {
+    algorithm_ = choose_algorithm(context);
+    return {};
+  }
   if (error == -ERANGE)
     return fail(
         fmt::format("{} take more than the {} that they may", whom, megabytes(order.most_bytes)));
-  if (error == -ENOMEM) return no_room(entries * (param.rule_size + kBuildBytesAnEntry / 10));
-  if (error != 0) return fail(fmt::format("{}: {}", whom, dpdk_error(error)), -error);
-  made->algorithm_ = choose_algorithm(made->context_);
-  made->needs_ = needs;
-  made->print_ = order.print;
-  made->socket_ = order.socket;
-  const uint64_t after = heap_bytes(order.socket);
-  made->bytes_ = after > before ? after - before : 0;
-  return made;
+  if (error != -ENOMEM) return fail(fmt::format("{}: {}", whom, dpdk_error(error)), -error);
+  if (!exceeded) return no_room();
+  rte_acl_free(context);
+  parts_.pop_back();
+  if (end - first == 1 || parts_.size() + 2 > kMostParts)
+    return fail(
+        fmt::format("{} take more than {} while they are built: rules that ask for the same "
+                    "things take less, as two filters do",
+                    whom, megabytes(budget_bytes)));
+  const size_t middle = first + (end - first) / 2;
+  if (auto added = add_parts(order, first, middle, whom); !added) return added;
+  return add_parts(order, middle, end, whom);
 }
 
 AclContext::~AclContext() {
-  rte_acl_free(context_);
+  for (rte_acl_ctx* const part : parts_) rte_acl_free(part);
 }
 
 }  // namespace hecto::router

@@ -1,10 +1,13 @@
-// rte_acl's context of a filter's rules of one family, on one socket: from a key to the first rule that
-// holds. Immutable once built, so thread-safe.
+// rte_acl's contexts of a filter's rules of one family, on one socket: from a key to the first rule that
+// holds. One, as a rule; where it would take too much memory to build (rules that have no fields in
+// common multiply in a trie), each half of the rules has its own, and those of the first are asked first.
+// Immutable once built, so thread-safe.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "lookup/fib.hpp"
@@ -18,8 +21,9 @@ namespace hecto::router {
 class AclContext {
  public:
   static constexpr uint64_t kMostEntries = 2'000'000;
-  // Of memory, for a moment: 2.5 GB for 100,000 rules that have little in common.
-  static constexpr uint64_t kBuildBytesAnEntry = 25'000;
+  // Of memory, for a moment: 2.5 GB were seen for 100,000 diverse rules; what takes more is halved.
+  static constexpr uint64_t kBuildBytesAnEntry = 40'000, kBuildBytes = 256'000'000;
+  static constexpr size_t kMostParts = 16;
 
   struct Order {
     std::string filter;  // whose they are, for errors
@@ -36,7 +40,7 @@ class AclContext {
   AclContext(const AclContext&) = delete;
   AclContext& operator=(const AclContext&) = delete;
 
-  const rte_acl_ctx* get() const { return context_; }
+  const std::vector<rte_acl_ctx*>& parts() const { return parts_; }  // in the order of their rules
   uint32_t needs() const { return needs_; }  // KeyNeed: what of a key must be written
   const Fingerprint& print() const { return print_; }
   int socket() const { return socket_; }
@@ -46,7 +50,9 @@ class AclContext {
  private:
   AclContext() = default;
 
-  rte_acl_ctx* context_ = nullptr;
+  Result<void> add_parts(const Order& order, size_t first, size_t end, const std::string& whom);
+
+  std::vector<rte_acl_ctx*> parts_;
   uint32_t needs_ = 0;
   Fingerprint print_;
   int socket_ = 0;

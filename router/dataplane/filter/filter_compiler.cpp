@@ -320,7 +320,7 @@ class FilterCompiler {
         ++out_.built;
       }
       FilterView& view = out_.views[s].filters[filter];
-      (family == Family::kIpv4 ? view.ipv4 : view.ipv6) = {context->get(), context->needs()};
+      (family == Family::kIpv4 ? view.ipv4 : view.ipv6) = {context->parts(), context->needs()};
       out_.filters[filter].contexts.push_back(std::move(context));
     }
     return {};

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/reason.hpp"
@@ -32,8 +33,8 @@ struct FilterAction {
 };
 
 struct FilterContextView {
-  const rte_acl_ctx* context = nullptr;  // null: no rule holds for the family
-  uint32_t needs = 0;                    // KeyNeed
+  std::span<rte_acl_ctx* const> parts;  // the first that finds a rule is right; empty: none holds
+  uint32_t needs = 0;                   // KeyNeed
 };
 
 struct FilterView {

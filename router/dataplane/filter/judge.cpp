@@ -43,11 +43,26 @@ void FilterJudge::classify(const FilterViews& views, unsigned n, FilterKey6* key
   look_up(16, 2);
 }
 
+// Of those for which no part before has found a rule.
+void FilterJudge::judge_rest(const rte_acl_ctx* part, const uint8_t** pointers, unsigned n,
+                             uint32_t* rules) noexcept {
+  const uint8_t* some[kChunkSize];
+  uint32_t found[kChunkSize];
+  unsigned count = 0;
+  for (unsigned i = 0; i < n; ++i)
+    if (rules[i] == 0) some[count++] = pointers[i];
+  if (count == 0) return;
+  rte_acl_classify(part, some, found, count, 1);
+  count = 0;
+  for (unsigned i = 0; i < n; ++i)
+    if (rules[i] == 0) rules[i] = found[count++];
+}
+
 template <typename Key>
 void FilterJudge::judge(const FilterViews& views, const FilterContextView& context,
                         rte_mbuf* const* packets, const Ingress* ingress, unsigned n, Key* keys,
                         const uint8_t** pointers, uint32_t* rules) noexcept {
-  if (context.context == nullptr) {
+  if (context.parts.empty()) {
     std::fill(rules, rules + n, 0);
     return;
   }
@@ -63,7 +78,8 @@ void FilterJudge::judge(const FilterViews& views, const FilterContextView& conte
     if (mark) store32_be(key.mark, views.mark.field < 0 ? 0 : views.mark.get(packet));
   }
   if ((needs & kNeedClasses) != 0) classify(views, n, keys);
-  rte_acl_classify(context.context, pointers, rules, n, 1);
+  rte_acl_classify(context.parts[0], pointers, rules, n, 1);
+  for (const rte_acl_ctx* part : context.parts.subspan(1)) judge_rest(part, pointers, n, rules);
 }
 
 template void FilterJudge::judge(const FilterViews&, const FilterContextView&, rte_mbuf* const*,

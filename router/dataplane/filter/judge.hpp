@@ -31,6 +31,8 @@ class FilterJudge {
   void judge(const FilterViews& views, const FilterContextView& context, rte_mbuf* const* packets,
              const Ingress* ingress, unsigned n, Key* keys, const uint8_t** pointers,
              uint32_t* rules) noexcept;
+  static void judge_rest(const rte_acl_ctx* part, const uint8_t** pointers, unsigned n,
+                         uint32_t* rules) noexcept;
   void classify(const FilterViews& views, unsigned n, FilterKey4* keys) noexcept;
   void classify(const FilterViews& views, unsigned n, FilterKey6* keys) noexcept;
 

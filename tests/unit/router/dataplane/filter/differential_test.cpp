@@ -232,7 +232,7 @@ TEST(FilterDifferential, FindsTheRuleThatTheNaiveTwinFinds) {
   static const char* const kNames[] = {"p0", "p1", "p2"};
   std::shared_ptr<const FilterTables> tables;
   uint64_t asked = 0, held = 0;
-  for (unsigned round = 0; round < 30; ++round) {
+  for (unsigned round = 0; round < 60; ++round) {
     const FiltersConfig all = random_config(universe, dice.of({1u, 3u, 10u, 40u, 200u}));
     auto compiled = FilterTables::compile(all, three_ports(), tables.get());
     ASSERT_TRUE(compiled) << compiled.error().message;
