@@ -180,9 +180,10 @@ int main(int argc, char** argv) {
   auto topology = config::read_topology();
   if (!topology) return tell({"topology: " + topology.error()});
   if (const auto problems = check_machine(*config, *topology); check || !problems.empty()) {
+    const int code = tell(problems);
     for (const std::string& note : config::check_filters(*config))
       fmt::print(stderr, "! {}: {}\n", file, note);
-    return tell(problems);
+    return code;
   }
   if (level) config->log_level = *level;
   std::error_code error;

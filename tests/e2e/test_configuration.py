@@ -34,6 +34,7 @@ def warnings(pair):
     ({"control_core": 4000}, "control_core: there is no core 4000"),
     ({"memory": "900GiB"}, "memory: 921600 MiB are not there"),
     ({"route_files": ["none.txt"]}, "none.txt: cannot be opened"),
+    ({"sets": {"s": {"file": "none.txt"}}}, "none.txt: cannot be opened"),
     ({"api": {"read_group": "nosuchgroup"}}, "there is no group nosuchgroup"),
     ({"ports": {"a0": {"device": "va", "vlans": {i: {} for i in range(1, 1024)}}}},
      "1024 interfaces"),

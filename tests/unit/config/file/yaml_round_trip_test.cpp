@@ -48,6 +48,7 @@ class RandomConfig {
     }
     for (unsigned i = 0, n = below(5); i < n; ++i) c.routes.push_back(route(i));
     if (!c.linux_side.enabled) add_rules(c);
+    if (flip()) add_filters(c);
     if (flip()) c.route_files = {"/var/a b/full.mrt", "/x", "/it's \"quoted\" \\ here"};
     if (flip()) c.neighbors.push_back({*IpAddress::parse("10.0.0.9"), "p0", {2, 0, 0, 0, 0, 9}});
     if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
@@ -211,6 +212,78 @@ class RandomConfig {
       }
       c.rules.push_back(r);
     }
+  }
+
+  void add_filters(Config& c) {
+    c.filters.sets = {
+        {"nets", {*IpPrefix::parse("10.0.0.0/8"), *IpPrefix::parse("fc00::/7")}, "", {}},
+        {"empty-1", {}, "", {}}};
+    PolicerConfig policer;
+    policer.name = "pings";
+    policer.rate_bps = 8000 + below(1000000);
+    policer.burst_bytes = 1500 + below(100000);
+    switch (below(3)) {
+      case 0:
+        policer.excess_bytes = 1500 + below(5000);
+        policer.drops_yellow = flip();
+        break;
+      case 1:
+        policer.peak_bps = 2'000'000'000;
+        policer.peak_burst_bytes = 64000;
+        policer.yellow_dscp = static_cast<uint8_t>(below(64));
+    }
+    c.filters.policers = {policer};
+    for (unsigned i = 0, n = below(3); i < n; ++i) {
+      FilterConfig f;
+      f.name = "f" + std::to_string(i);
+      if (i == 0) f.in = {"p0"};
+      if (i == 0 && flip()) f.out = {"p0"};
+      f.local = i == 1;
+      f.otherwise = static_cast<FilterVerdict>(below(3));
+      for (unsigned r = 0, rules = below(4); r < rules; ++r) f.rules.push_back(filter_rule(r));
+      c.filters.filters.push_back(f);
+    }
+  }
+
+  FilterRuleConfig filter_rule(unsigned number) {
+    FilterRuleConfig r;
+    if (flip()) r.name = "r_" + std::to_string(number);
+    if (flip()) r.from.set = "nets";
+    if (flip()) r.to.prefix = IpPrefix::parse(flip() ? "10.0.0.0/8" : "::/0");
+    if (flip() && !r.to.prefix) r.family = static_cast<RuleFamily>(below(3));
+    constexpr uint8_t kProtocols[] = {0, 1, 6, 17, 47, 255};
+    r.protocol = kProtocols[below(6)];
+    if (r.protocol == 6 || r.protocol == 17) r.sources = {{0, 0}, {80, 90}};
+    if (r.protocol == 17 && flip()) r.destinations = {{static_cast<uint16_t>(below(9)), 65535}};
+    if (r.protocol == 6 && flip()) {
+      r.tcp_mask = static_cast<uint8_t>(1 + below(255));
+      r.tcp_set = static_cast<uint8_t>(r.tcp_mask & below(256));
+    }
+    if (r.protocol == 1 && (r.to.prefix || r.family != RuleFamily::kAuto)) {
+      r.icmp_type = NumberSpan{below(150), below(100)};
+      r.icmp_type->last += r.icmp_type->first;
+      if (flip()) r.icmp_type->last = r.icmp_type->first;
+      if (r.icmp_type->first == r.icmp_type->last && flip()) r.icmp_code = NumberSpan{0, 255};
+    } else if (r.protocol == 1 && flip()) {
+      r.icmp_type = NumberSpan{8, 8};
+      r.icmp_both = true;
+    }
+    r.fragments = static_cast<FragmentMatch>(below(5));
+    if (flip()) r.dscp = static_cast<uint8_t>(below(64));
+    if (flip()) r.length = NumberSpan{below(100), 100 + below(65000)};
+    if (flip()) r.iif = "p0";
+    if (flip()) r.mark = static_cast<uint32_t>(random_());
+    r.verdict = static_cast<FilterVerdict>(below(3));
+    if (r.verdict == FilterVerdict::kAccept) {
+      if (flip()) r.police = "pings";
+      if (flip()) r.set_mark = static_cast<uint32_t>(random_());
+      if (flip()) r.set_dscp = static_cast<uint8_t>(below(64));
+      if (flip()) r.table = flip() ? kMainTable : 1 + below(200);
+    }
+    r.log = flip();
+    r.sample = below(3);
+    if (flip()) r.mirror = "p0";
+    return r;
   }
 
   std::mt19937 random_;

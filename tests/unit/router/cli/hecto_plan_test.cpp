@@ -39,6 +39,22 @@ TEST_F(HectoTest, ChecksAndPlansWithoutARouter) {
   EXPECT_EQ(no_box.err.rfind("hecto: ", 0), 0u) << no_box.err;
 }
 
+// What is legal and does nothing is told, and is no problem.
+TEST_F(HectoTest, ChecksFilters) {
+  const std::string file = write(
+      "dead.yaml",
+      "ports: {wan0: {device: eth1}}\nfilters: {edge: {in: [wan0], rules: [{protocol: tcp}, {name: "
+      "ssh, protocol: tcp, dport: 22}]}}\n");
+  const Outcome told = run("check --elsewhere '" + file + "'");
+  EXPECT_EQ(told.code, 0);
+  EXPECT_EQ(told.err, "! " + file +
+                          ": filters.edge: rule 2 (ssh) never holds: rule 1 holds for all that it "
+                          "asks for\n");
+  const json answer = json::parse(run("check --elsewhere --json '" + file + "'").out);
+  EXPECT_EQ(answer["ok"], true);
+  EXPECT_EQ(answer["notes"].size(), 1u);
+}
+
 // A box of config/boxes, as an option.
 std::string shipped(const std::string& box) {
   return "--box '" HECTO_SOURCE_ROOT "/config/boxes/" + box + ".yaml'";
