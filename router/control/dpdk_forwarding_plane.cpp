@@ -184,6 +184,11 @@ void DpdkForwardingPlane::set_rules(std::shared_ptr<const RuleTables> rules) {
   dataplane_->settings().rules = std::move(rules);
 }
 
+void DpdkForwardingPlane::set_filters(std::shared_ptr<const FilterTables> filters) {
+  changed_ |= dataplane_->settings().filters != filters;
+  dataplane_->settings().filters = std::move(filters);
+}
+
 void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
   changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
   dataplane_->settings().bridges = std::move(bridges);

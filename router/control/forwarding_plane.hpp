@@ -30,6 +30,7 @@ namespace hecto::router {
 
 struct BridgeViews;
 class CaptureUse;
+class FilterTables;
 class PuntSessions;
 class TraceSession;
 struct RuleTables;
@@ -132,6 +133,8 @@ class ForwardingPlane {
   virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
   // Linux's policy rules; null: its usual ones.
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
+  // The file's filters; null: none.
+  virtual void set_filters(std::shared_ptr<const FilterTables> filters) = 0;
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Null: there is no memory.

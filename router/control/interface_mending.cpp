@@ -301,12 +301,7 @@ bool InterfaceControl::retry_ports() {
         (void)add_neighbor(neighbor);
     for (const auto& [id, interface] : table_.all())
       if (interface.port_name == name) note_refusals(write_to_linux(interface));
-    // What comes in by one of a VRF would be main's: it waits for the rules, at the end of the turn.
-    const bool in_vrf =
-        std::any_of(table_.all().begin(), table_.all().end(), [&name = name](const auto& entry) {
-          return entry.second.port_name == name && entry.second.vrf.table != 0;
-        });
-    if (!in_vrf) plane_.publish();
+    // Published at the end of the turn, with the rules and filters that hold for what comes in by it.
     notes_.add(fmt::format("port {}: {} is used again", name, config.device));
     made = true;
   }

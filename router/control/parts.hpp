@@ -3,6 +3,7 @@
 
 namespace hecto::router {
 
+class FilterControl;
 class ForwardingPlane;
 class InterfaceControl;
 class Ipsec;
@@ -19,6 +20,7 @@ struct Parts {
   InterfaceControl& interfaces;
   RouteControl& routes;
   RuleControl& rules;
+  FilterControl& filters;
   Ipsec& ipsec;
   Notes& notes;
 };

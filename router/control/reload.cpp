@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/file/diff.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -139,6 +140,7 @@ class Application {
   Result<void> change_port(const config::PortConfig& wanted);
   Result<void> change_mtu(const config::PortConfig& wanted, const config::PortConfig& running);
   Result<void> change_rules();
+  Result<void> change_filters();
   Result<void> follow_rules(const config::Config& config);
   Result<void> add_routes();
   Result<void> load_files();
@@ -167,6 +169,8 @@ Result<void> Application::run() {
   // What Linux refuses of what runs already is no matter of this reload.
   known_ = parts_.interfaces.write_to_linux();
   undo([this] { put_back_into_linux(); });
+  // Before the ports that they are for.
+  if (auto done = change_filters(); !done) return done;
   for (const config::PortConfig& port : difference_.ports_added)
     if (auto done = add_port(port); !done) return done;
   if (auto done = take_away_routes(); !done) return done;
@@ -261,9 +265,19 @@ Result<void> Application::change_rules() {
   return follow_rules(wanted_);
 }
 
-// Without a Linux side, whose rules they would be. Behind each change of interfaces, before it is
-// published: what comes in by one that came into a VRF is never main's.
+Result<void> Application::change_filters() {
+  if (!difference_.filters_changed) return {};
+  if (auto done = begin("filters"); !done) return done;
+  undo([this, before = parts_.filters.state()]() mutable {
+    parts_.filters.put_back(std::move(before));
+  });
+  return parts_.filters.follow(wanted_);
+}
+
+// Rules where there is no Linux side, whose they would be, and filters. Behind each change of interfaces,
+// before it is published: what comes in by one that came into a VRF is never main's, nor passes unfiltered.
 Result<void> Application::follow_rules(const config::Config& config) {
+  parts_.filters.tick();
   return parts_.interfaces.with_linux() ? Result<void>{} : parts_.rules.follow(config);
 }
 

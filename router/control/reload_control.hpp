@@ -32,6 +32,9 @@ class ReloadControl {
   Result<void> confirm();
   // Once: what was left is not kept.
   WantedRouteFiles route_files_of_rollback(const Parts& parts) const;
+  config::FiltersConfig filters_of_rollback() const {
+    return earlier_ ? earlier_->filters : config::FiltersConfig{};
+  }
   ReloadResult rollback(const Parts& parts, ReadRouteFiles& files);
   // A rollback that nobody asked for has its route files read by a thread, and follows later.
   void tick(const Parts& parts, Clock::time_point now);

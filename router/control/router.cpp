@@ -12,6 +12,7 @@
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -149,6 +150,7 @@ void Router::turn(int timeout_ms) {
   late_files_->tick(parts());
   if (linux_ && linux_->mirror_known()) bridges_->tick();
   if (!linux_ || linux_->mirror_known()) rules_->tick();
+  filters_->tick();
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -208,6 +210,7 @@ void Router::housekeeping() {
     sampler_->sample();
     liveness_->sampled(std::time(nullptr));
     spread_->sampled();
+    filters_->sampled(std::chrono::steady_clock::now());
     watch_for_trouble();
     captures_->watch();
     reloads_->tick(parts(), ReloadControl::Clock::now());
@@ -266,7 +269,8 @@ void Router::watch_for_trouble() {
 }
 
 Parts Router::parts() {
-  return {*running_, *plane_, routing(), *interfaces_, *routes_, *rules_, ipsec(), *notes_};
+  return {*running_, *plane_,   routing(), *interfaces_, *routes_,
+          *rules_,   *filters_, ipsec(),   *notes_};
 }
 
 const config::Config& Router::config() const {
@@ -295,6 +299,8 @@ std::vector<std::string> Router::warnings() const {
   }
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());
+  const std::vector<std::string> by_filters = filters_->lines();
+  lines.insert(lines.end(), by_filters.begin(), by_filters.end());
   const std::vector<std::string> kept = persist_->lines();
   lines.insert(lines.end(), kept.begin(), kept.end());
   return lines;

@@ -37,6 +37,7 @@ class CarrierNews;
 class Dataplane;
 class DpdkForwardingPlane;
 class Eal;
+class FilterControl;
 class Gate;
 class InstanceLocks;
 class InterfaceControl;
@@ -91,6 +92,7 @@ class Router {
 
   // Control thread only, from here on.
   ReloadControl& reloads() { return *reloads_; }
+  FilterControl& filters() { return *filters_; }
   Parts parts();
   void publish_ipsec();  // what was added and removed there; else done at the end of each turn
 
@@ -182,6 +184,7 @@ class Router {
   std::unique_ptr<InterfaceControl> interfaces_;
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<RuleControl> rules_;
+  std::unique_ptr<FilterControl> filters_;
   std::unique_ptr<PersistControl> persist_;
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;

@@ -12,6 +12,7 @@
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -172,6 +173,7 @@ void Router::start_interfaces() {
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   rules_ = std::make_unique<RuleControl>(routing(), *plane_);
+  filters_ = std::make_unique<FilterControl>(*running_, routing(), *plane_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
                                               *routes_, routing(), ipsec());

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "router/control/filter_control.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/notes.hpp"
@@ -74,6 +75,7 @@ Result<void> bring_up(const Parts& parts, StartRouteFiles files) {
   for (const config::PortConfig& port : running.config.ports)
     if (auto done = parts.interfaces.add_port(port, running.placement); !done) return done;
   parts.interfaces.update_twins();
+  if (auto done = parts.filters.follow(running.config); !done) return done;
   if (!parts.interfaces.with_linux())
     if (auto done = parts.rules.follow(running.config); !done) return done;
   if (auto done = apply_static_state(parts, files); !done) return done;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/file/load.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/notes.hpp"
@@ -55,7 +56,9 @@ class ControlBed {
     routes.attach(linux_side);
   }
 
-  Parts parts() { return {running, plane, routing, interfaces, routes, rules, ipsec, notes}; }
+  Parts parts() {
+    return {running, plane, routing, interfaces, routes, rules, filters, ipsec, notes};
+  }
   Result<void> start() {
     auto done = probe_ports(running, plane);
     return done ? bring_up(parts()) : done;
@@ -130,6 +133,7 @@ class ControlBed {
   RouteControl routes{running, routing, interfaces.table(), notes,
                       [this] { return clock_ += look_takes; }};
   RuleControl rules{routing, plane};
+  FilterControl filters{running, routing, plane};
   LinuxEventFanOut events{{}, routing, [this](const LinuxLink& link, bool removed) {
                             if (interfaces.follow_link(link, removed)) routes.write_to_linux();
                           }};

@@ -109,6 +109,10 @@ class FakePlane final : public ForwardingPlane {
     said_.push_back(now ? "rules" : "no rules");
     rules = std::move(now);
   }
+  void set_filters(std::shared_ptr<const FilterTables> now) override {
+    said_.push_back(now ? "filters" : "no filters");
+    filters = std::move(now);
+  }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
     if (no_station_table) return nullptr;
@@ -179,6 +183,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<CaptureUse> capture;
   unsigned feature_bits = 0;
   std::shared_ptr<const RuleTables> rules;
+  std::shared_ptr<const FilterTables> filters;
   std::shared_ptr<const BridgeViews> bridges;
   bool no_station_table = false;
   bool ipsec = false;

@@ -15,6 +15,7 @@ namespace hecto::router {
 struct Balance;
 class BridgeControl;
 class Dataplane;
+class FilterControl;
 class ForwardingPlane;
 class InterfaceTable;
 class Ipsec;
@@ -57,6 +58,7 @@ nlohmann::json show_plan(const Running& running);
 // bonds.cpp
 nlohmann::json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order);
 nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode
+nlohmann::json show_filters(const FilterControl& filters);  // filters.cpp
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,

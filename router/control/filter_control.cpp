@@ -1,0 +1,189 @@
+#include "router/control/filter_control.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "router/control/forwarding_plane.hpp"
+#include "router/control/running.hpp"
+#include "router/dataplane/ports/eal.hpp"
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+
+void FilterControl::Job::run() {
+  FilterSurroundings surroundings;
+  surroundings.interface = [this](const std::string& name) {
+    const auto found = names_.interfaces.find(name);
+    return found == names_.interfaces.end() ? kNoInterface : found->second;
+  };
+  surroundings.members = [this](const std::string& vrf) {
+    const auto found = names_.members.find(vrf);
+    return found == names_.members.end() ? std::vector<InterfaceId>{} : found->second;
+  };
+  surroundings.sockets = sockets_;
+  surroundings.threads = threads_;
+  surroundings.free_bytes = available_memory_bytes() / 2;
+  made_ = FilterTables::compile(wanted_, surroundings, before_.get());
+}
+
+FilterNames FilterControl::names() const {
+  FilterNames names;
+  for (const auto& [id, state] : routing_.interfaces().all()) {
+    names.interfaces[state.name] = id;
+    if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
+      names.members[vrf.name].push_back(id);
+  }
+  return names;
+}
+
+std::shared_ptr<FilterControl::Job> FilterControl::make_job(
+    const config::FiltersConfig& wanted) const {
+  auto job = std::make_shared<Job>();
+  job->wanted_ = wanted;
+  job->names_ = names();
+  job->sockets_ = running_.placement.sockets;
+  job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
+  job->before_ = state_.tables;
+  return job;
+}
+
+std::shared_ptr<FilterControl::Job> FilterControl::job(const config::FiltersConfig& wanted) const {
+  return wanted == state_.file || wanted.empty() ? nullptr : make_job(wanted);
+}
+
+void FilterControl::put_back(State state) {
+  state_ = std::move(state);
+  interfaces_version_ = 0;  // they may be others than then
+  plane_.set_filters(state_.tables);
+}
+
+Result<void> FilterControl::use(const Job& job) {
+  if (!job.made_) return tl::unexpected(job.made_.error());
+  state_.tables = *job.made_;
+  state_.followed = job.wanted_;
+  state_.names = job.names_;
+  plane_.set_filters(state_.tables);
+  return {};
+}
+
+Result<void> FilterControl::follow(const config::Config& config) {
+  const std::shared_ptr<Job> offered = std::exchange(offered_, nullptr);
+  if (config.filters.empty()) {
+    if (state_.tables == nullptr) return {};
+    put_back({});
+    trouble_.clear();
+    return {};
+  }
+  if (config.filters == state_.file) {
+    tick();
+    return trouble_.empty() ? Result<void>{} : fail(trouble_);
+  }
+  // One that was compiled beside others than those that run would count from 0.
+  std::shared_ptr<Job> job = offered;
+  if (job == nullptr || !(job->wanted_ == config.filters) || job->before_ != state_.tables) {
+    job = make_job(config.filters);
+    job->run();
+  }
+  if (auto used = use(*job); !used) return used;
+  state_.file = config.filters;
+  interfaces_version_ = 0;
+  tick();
+  return trouble_.empty() ? Result<void>{} : fail(trouble_);
+}
+
+void FilterControl::tick() {
+  if (state_.tables == nullptr) return;
+  const uint64_t version = routing_.interfaces().version();
+  if (std::exchange(interfaces_version_, version) == version) return;
+  if (names() == state_.names) return;
+  const std::shared_ptr<Job> job = make_job(state_.followed);
+  job->run();
+  const std::string before = std::exchange(trouble_, std::string());
+  if (auto used = use(*job); !used) {
+    trouble_ = used.error().message + "; interfaces that came are not filtered";
+    interfaces_version_ = 0;  // the next turn tries again
+    if (trouble_ != before) spdlog::error(trouble_);
+  }
+}
+
+// What a set has by the file's own lines and the API; what stands in a file of its own only that has.
+Result<size_t> FilterControl::change_set(const SetChange& change) {
+  config::FiltersConfig wanted = state_.followed;
+  const auto found = std::find_if(wanted.sets.begin(), wanted.sets.end(),
+                                  [&](const auto& each) { return each.name == change.set; });
+  if (found == wanted.sets.end())
+    return fail(fmt::format("set {}: there is none of that name under sets in {}", change.set,
+                            running_.config.file),
+                ENOENT);
+  if (state_.tables == nullptr)
+    return fail(fmt::format("set {}: there are no filters that could name it", change.set));
+  static const std::vector<lookup::IpPrefix> kNone;
+  const std::vector<lookup::IpPrefix>& of_file = found->of_file ? *found->of_file : kNone;
+  const auto stands_in = [](const auto& list, const lookup::IpPrefix& prefix) {
+    return std::find(list.begin(), list.end(), prefix) != list.end();
+  };
+  for (const lookup::IpPrefix& prefix : change.add)
+    if (!stands_in(of_file, prefix) && !stands_in(found->prefixes, prefix))
+      found->prefixes.push_back(prefix);
+  for (const lookup::IpPrefix& prefix : change.remove) {
+    if (stands_in(of_file, prefix))
+      return fail(fmt::format("set {}: {} stands in {}: take it out there and reload", change.set,
+                              prefix.to_string(), found->file));
+    if (std::erase(found->prefixes, prefix) == 0)
+      return fail(fmt::format("set {}: {} is not in it", change.set, prefix.to_string()), ENOENT);
+  }
+  const size_t size = of_file.size() + found->prefixes.size();
+  const std::shared_ptr<Job> job = make_job(wanted);
+  job->run();
+  if (auto used = use(*job); !used) return tl::unexpected(used.error());
+  plane_.publish_changes();
+  return size;
+}
+
+void FilterControl::sampled(std::chrono::steady_clock::time_point now) {
+  if (state_.tables == nullptr) {
+    rates_.clear();
+    counted_.clear();
+    return;
+  }
+  const double seconds = std::chrono::duration<double>(now - sampled_).count();
+  sampled_ = now;
+  std::vector<std::vector<uint64_t>> counted;
+  for (const FilterStatus& filter : state_.tables->status()) {
+    std::vector<uint64_t>& packets = counted.emplace_back();
+    for (const auto& rule : filter.rules) packets.push_back(rule.count.packets);
+    packets.push_back(filter.otherwise.packets);
+  }
+  // After a change nothing can be said for a second.
+  rates_.clear();
+  if (counted.size() == counted_.size())
+    for (size_t f = 0; f < counted.size(); ++f) {
+      std::vector<double>& rates = rates_.emplace_back();
+      if (counted[f].size() != counted_[f].size()) continue;
+      for (size_t r = 0; r < counted[f].size(); ++r)
+        rates.push_back(counted[f][r] < counted_[f][r]
+                            ? 0
+                            : static_cast<double>(counted[f][r] - counted_[f][r]) / seconds);
+    }
+  counted_ = std::move(counted);
+}
+
+double FilterControl::rate(size_t filter, size_t rule) const {
+  return filter < rates_.size() && rule < rates_[filter].size() ? rates_[filter][rule] : 0;
+}
+
+std::vector<std::string> FilterControl::lines() const {
+  std::vector<std::string> all;
+  if (!trouble_.empty()) all.push_back(trouble_);
+  if (state_.tables == nullptr) return all;
+  for (const FilterStatus& filter : state_.tables->status())
+    for (const std::string& note : filter.notes)
+      all.push_back(fmt::format("filter {}: {}", filter.name, note));
+  return all;
+}
+
+}  // namespace hecto::router
