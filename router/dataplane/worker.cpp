@@ -31,7 +31,8 @@ std::array<rte_spinlock_t, kMaxPorts> g_interrupt_masks;
 Worker::Worker(const Options& options)
     : options_(options),
       own_tables_(options.tables),
-      pipeline_({options.id, options.tables, options.offload, options.ipsec, options.socket}, *this) {}
+      pipeline_({options.id, options.tables, options.offload, options.ipsec, options.socket},
+                *this) {}
 
 void Worker::refresh() noexcept {
   const Snapshot* newest = options_.snapshot->load(std::memory_order_acquire);

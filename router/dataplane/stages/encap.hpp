@@ -16,8 +16,8 @@
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/stages/esp_state.hpp"
-#include "router/dataplane/stages/inline_crypto.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/inline_crypto.hpp"
 
 namespace hecto::router {
 

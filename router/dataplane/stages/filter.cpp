@@ -318,8 +318,26 @@ bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const 
     refuses |= static_cast<unsigned>(action.reason);
     beside |= action.beside;
   }
+  if (refuses != 0 && actions[0].reason != Reason::kNone)
+    spare_neighbors(packets, ingress, n, reasons);
   const bool more = beside != 0 && do_beside(filter, packets, ingress, n, reasons);
   return refuses != 0 || more;
+}
+
+// No rule but the implicit one refuses a link its neighbors (RFC 4861 §7), as none does ARP: what says so by
+// name is obeyed.
+void FilterStage::spare_neighbors(rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+                                  Reason* reasons) const noexcept {
+  for (unsigned i = 0; i < n; ++i) {
+    if (rules_[i] != 0 || packets[i]->data_len <= ingress[i].l2_length() + kIpv6Bytes) continue;
+    const auto* const ip =
+        rte_pktmbuf_mtod_offset(packets[i], const uint8_t*, ingress[i].l2_length());
+    constexpr uint8_t kIcmpv6 = 58, kOnLink = 255, kSolicitation = 135, kAdvertisement = 136;
+    const uint8_t type = ip[kIpv6Bytes];
+    if (ip[0] >> 4 == 6 && ip[6] == kIcmpv6 && ip[7] == kOnLink &&
+        (type == kSolicitation || type == kAdvertisement))
+      reasons[i] = Reason::kNone;
+  }
 }
 
 // Whether it has refused some.

@@ -70,6 +70,8 @@ class FilterStage {
              Reason* reasons) noexcept;
   bool act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
            Reason* reasons) noexcept;
+  void spare_neighbors(rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+                       Reason* reasons) const noexcept;
   bool do_beside(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
                  unsigned n, Reason* reasons) noexcept;
   void police(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
