@@ -54,6 +54,7 @@ enum class Noun : uint8_t {
   kPools,
   kConfig,
   kPlan,
+  kFilters,
 };
 
 // Bounds of what a request may ask for; the API and the command refuse the rest.
@@ -111,6 +112,13 @@ struct CaptureFilter : PacketFilter {
 };
 inline constexpr std::string_view kCaptureWhere[] = {"rx", "inner", "outer", "tx", "drop"};
 
+// Prefixes into a set of filters and out of it, all or none.
+struct SetChange {
+  std::string set;
+  std::vector<lookup::IpPrefix> add, remove;
+};
+inline constexpr size_t kMostSetChanges = 10'000;  // of one request
+
 using SecretAnswer = tl::expected<std::shared_ptr<const SecretBytes>, ApiError>;
 
 class ApiBackend {
@@ -137,6 +145,7 @@ class ApiBackend {
   virtual ApiResult add_route(const config::RouteConfig& route, bool persist) = 0;
   virtual ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) = 0;
   virtual ApiResult delete_all_routes() = 0;
+  virtual ApiResult change_set(const SetChange& change) = 0;
   // `body`: a route file as it came, not looked at. `name`, `memory`: as in ApiLoadOptions.
   virtual ApiResult delete_routes(std::string body, const std::string& name,
                                   ByteReservation* memory) = 0;

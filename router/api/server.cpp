@@ -102,6 +102,37 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
                                request.memory);
 }
 
+// {"set": NAME, "add": [PREFIX, ...], "remove": [...]}
+ApiResult post_set(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters none(request, {});
+  SetChange change;
+  const json body = body_json(request);
+  for (const auto& [key, value] : body.items()) {
+    auto* const list = key == "add" ? &change.add : key == "remove" ? &change.remove : nullptr;
+    if (key == "set" && value.is_string()) {
+      change.set = value.get<std::string>();
+    } else if (list != nullptr && value.is_array() && value.size() <= kMostSetChanges) {
+      for (const json& word : value) {
+        const auto prefix = word.is_string() ? lookup::IpPrefix::parse(word.get<std::string>())
+                                             : std::optional<lookup::IpPrefix>();
+        if (!prefix)
+          throw Wrong{400, fmt::format("sets: {}: {} is no prefix, or has host bits; use one like "
+                                       "203.0.113.0/24",
+                                       key, quoted(word.dump()))};
+        list->push_back(*prefix);
+      }
+    } else {
+      throw Wrong{400, fmt::format("sets: {}: use {{\"set\": NAME, \"add\": [PREFIX, ...], "
+                                   "\"remove\": [...]}}, at most {} of each",
+                                   quoted(key), kMostSetChanges)};
+    }
+  }
+  if (change.set.empty()) throw Wrong{400, "sets: which set? as {\"set\": \"blocked\"}"};
+  if (change.add.empty() && change.remove.empty())
+    throw Wrong{400, "sets: add or remove what? as {\"add\": [\"203.0.113.0/24\"]}"};
+  return backend.change_set(change);
+}
+
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
   const Parameters parameters(request, {"via", "metric", "replace", "skip_bad", "name"});
   ApiLoadOptions options;
@@ -240,6 +271,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/config", Noun::kConfig},
     {"/v1/plan", Noun::kPlan},
     {"/v1/punt", Noun::kPunt},
+    {"/v1/filters", Noun::kFilters},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
@@ -263,6 +295,10 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   if (path == "/v1/routes") {
     if (method == "GET") return get_routes(backend, request);
     return method == "POST" ? post_route(backend, request) : delete_routes(backend, request);
+  }
+  if (path == "/v1/sets") {
+    if (method != "POST") throw no_such(request, "POST");
+    return post_set(backend, request);
   }
   if (path == "/v1/routes/load") {
     if (method != "POST") throw no_such(request, "POST");

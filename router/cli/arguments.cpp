@@ -23,10 +23,10 @@
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",    "reload",
-                                         "diff",        "confirm", "rollback", "trace",   "capture",
-                                         "load-routes", "route",   "clear",    "version", "doctor",
-                                         "bind",        "unbind",  "prepare"};
+const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
+                                         "diff",        "confirm", "rollback", "trace",  "capture",
+                                         "load-routes", "route",   "set",      "clear",  "version",
+                                         "doctor",      "bind",    "unbind",   "prepare"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -51,6 +51,8 @@ constexpr Noun kNouns[] = {
      {{{"", "the first 100 prefixes; --limit N for more, --all for every one"},
        {"PREFIX", "it and all inside"},
        {"ADDRESS", "what happens to packets to it: route, why, next hop, neighbor, rewrite"}}}},
+    {"filters",
+     {{{"", "rules and policers: what they have held for, how fast, and what they cannot do"}}}},
     {"mtu",
      {{{"", "how long packets may be on each interface, and where two ends differ"},
        {"ADDRESS", "on the way to it: interface, route, tunnel, what the path has told"}}}},

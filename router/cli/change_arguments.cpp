@@ -25,6 +25,9 @@ void add_change_verbs(CLI::App& app, Arguments& a, AddVerb add_verb) {
   add_option(route, "WORDS", a.words, " ", "one of the forms below")->required();
   route.add_flag("--all", a.all, "deletes what `route add` and `load-routes` brought");
   route.add_flag("--persist", a.persist, "with add: the route is there again after a restart");
+  CLI::App& set =
+      add_verb(app, "set", "add, delete: prefixes of a set that filters name, at once", "");
+  add_option(set, "WORDS", a.words, " ", "one of the forms below")->required();
   CLI::App& load = add_verb(
       app, "load-routes",
       "loads a whole table as one transaction: list of prefixes, bgpdump -m text, MRT", "");

@@ -63,6 +63,11 @@ std::string render_changed(const json& answer, Style) {
                      count(whole(answer, "routes")));
 }
 
+std::string render_set(const json& answer, Style) {
+  return fmt::format("set {}: {} prefixes now\n", text(answer, "set"),
+                     count(whole(answer, "prefixes")));
+}
+
 std::string render_load(const json& answer, Style style) {
   std::string out = fmt::format(
       "{} routes ({}) in {}: {} added, {} replaced, {} removed\n", count(whole(answer, "routes")),
@@ -186,6 +191,27 @@ int load_routes(const Session& session) {
   if (arguments.replace) made.query["replace"] = "1";
   if (arguments.skip_bad) made.query["skip_bad"] = "1";
   return session.show(session.ask(made, kLoadTime), render_load);
+}
+
+int set(const Session& session) {
+  const std::vector<std::string>& words = session.arguments().words;
+  const bool add = words[0] == "add";
+  if (!add && words[0] != "delete" && words[0] != "del")
+    return session.wrong_usage("\"" + words[0] + "\" is not known; use add or delete");
+  if (words.size() < 3) return session.wrong_usage(words[0] + ": which set, and which prefixes?");
+  json prefixes = json::array();
+  for (size_t i = 2; i < words.size(); ++i) {
+    const auto prefix = lookup::IpPrefix::parse(words[i]);
+    if (!prefix)
+      return session.wrong_usage(
+          fmt::format("{}: \"{}\" is no prefix, or has host bits; use one like 203.0.113.0/24",
+                      words[0], words[i]));
+    prefixes.push_back(prefix->to_string());
+  }
+  HttpRequest made = change_request("POST", "/v1/sets");
+  const json body = {{"set", words[1]}, {add ? "add" : "remove", std::move(prefixes)}};
+  made.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return session.show(session.ask(made, kLoadTime), render_set);
 }
 
 int route(const Session& session) {

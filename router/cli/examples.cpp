@@ -58,6 +58,15 @@ Examples:
   hecto route add 0.0.0.0/0 via 192.0.2.1,192.0.2.2 metric 50
   hecto route add blackhole 198.51.100.0/24
   hecto route delete 203.0.113.0/24)"},
+    {"set", R"(Forms:
+  hecto set add NAME PREFIX...
+  hecto set delete NAME PREFIX...
+
+The set stands under sets in the file. All of them or none; workers judge by them at once. A
+reload that changes filters or sets, and a restart, bring back what the file says.
+
+Examples:
+  hecto set add blocked 203.0.113.7/32 2001:db8:bad::/48)"},
     {"load-routes", R"(Examples:
   hecto load-routes table.mrt.gz --via 192.0.2.1
   bgpdump -m rib | hecto load-routes - --via 192.0.2.1,192.0.2.2 --replace)"},

@@ -10,6 +10,7 @@
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
@@ -129,6 +130,8 @@ json RouterBackend::answer(Noun noun) {
       return show_pools(r.plane(), r.linux_side());
     case Noun::kConfig:
       return show_config(r.running(), r.plane());
+    case Noun::kFilters:
+      return show_filters(r.filters());
     case Noun::kPlan:
       break;
   }
@@ -143,7 +146,7 @@ tl::expected<std::string, ApiError> RouterBackend::metrics(MetricsFormat format)
     return metrics_text(
         {r.plane(), r.sampler(), r.interfaces().table(), r.interfaces().lost_ports(), r.routing(),
          table_use(r.tables()), r.placement().sockets.size(), r.linux_side(), r.ipsec(),
-         r.offload(), &r.dataplane(), r.times(), rte_get_tsc_hz(), uptime.count(),
+         &r.filters(), r.offload(), &r.dataplane(), r.times(), rte_get_tsc_hz(), uptime.count(),
          r.warnings().size(), r.gate().open(), r.reloads().unconfirmed()},
         format);
   });
@@ -246,6 +249,14 @@ ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<
     auto removed = router_.persist().remove_route(to, metric.value_or(0));
     if (!removed) return api_fail(missing_or_refused(removed.error()), removed.error().message);
     return changed(1, router_);
+  });
+}
+
+ApiResult RouterBackend::change_set(const SetChange& change) {
+  return on_control([&]() -> ApiResult {
+    const auto size = router_.filters().change_set({change.set, change.add, change.remove});
+    if (!size) return api_fail(missing_or_refused(size.error()), size.error().message);
+    return json{{"set", change.set}, {"prefixes", *size}};
   });
 }
 

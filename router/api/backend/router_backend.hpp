@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "router/api/backend.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/reload_limits.hpp"
 #include "router/control/route_files.hpp"
 
@@ -42,6 +43,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult add_route(const config::RouteConfig& route, bool persist) override;
   ApiResult delete_route(const lookup::IpPrefix& to, std::optional<uint32_t> metric) override;
   ApiResult delete_all_routes() override;
+  ApiResult change_set(const SetChange& change) override;
   ApiResult delete_routes(std::string body, const std::string& name,
                           ByteReservation* memory) override;
   ApiResult load_routes(std::string body, const ApiLoadOptions& options) override;
@@ -67,6 +69,8 @@ class RouterBackend final : public ApiBackend {
   // The file, or the running one, as a reload may read it.
   tl::expected<config::Config, ApiError> read(const std::optional<std::string>& file);
   std::optional<ReadRouteFiles> route_files(const config::Config& wanted);  // none: it stops
+  // Filters that would be others, compiled; null: they would not.
+  std::shared_ptr<FilterControl::Job> filters(const config::FiltersConfig& wanted);
   // A reload or the way back; answered when the route files are in.
   ApiResult changed_over_turns(
       const std::function<ApiResult(ReloadControl&, const Parts&)>& change);

@@ -9,6 +9,7 @@
 #include "router/api/audit.hpp"
 #include "router/api/backend/router_backend.hpp"
 #include "router/api/request.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/reload_control.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
@@ -96,7 +97,9 @@ ApiResult RouterBackend::reload(const std::optional<std::string>& file,
   const std::lock_guard one_at_a_time(reloading_);
   auto files = route_files(*wanted);
   if (!files) return stopping();
+  const auto compiled = filters(wanted->filters);
   return changed_over_turns([&](ReloadControl& reloads, const Parts& parts) -> ApiResult {
+    parts.filters.offer(compiled);
     const auto changes = reloads.reload(parts, *wanted, *files, within, Clock::now());
     if (!changes) return refused(wanted->file, changes.error());
     json done = {{"file", wanted->file}, {"changes", *changes}};
@@ -116,13 +119,26 @@ std::optional<ReadRouteFiles> RouterBackend::route_files(const config::Config& w
   return read_route_files(*needed);
 }
 
+// 100,000 rules take seconds.
+std::shared_ptr<FilterControl::Job> RouterBackend::filters(const config::FiltersConfig& wanted) {
+  using Job = std::shared_ptr<FilterControl::Job>;
+  const auto job =
+      router_.commands().call<Job>([&] { return router_.filters().job(wanted); }).value_or(nullptr);
+  if (job) job->run();
+  return job;
+}
+
 ApiResult RouterBackend::rollback() {
   const std::lock_guard one_at_a_time(reloading_);
   const auto needed = router_.commands().call<WantedRouteFiles>(
       [this] { return router_.reloads().route_files_of_rollback(router_.parts()); });
   if (!needed) return stopping();
   ReadRouteFiles files = read_route_files(*needed);
-  return changed_over_turns([&files](ReloadControl& reloads, const Parts& parts) -> ApiResult {
+  const auto earlier = router_.commands().call<config::FiltersConfig>(
+      [this] { return router_.reloads().filters_of_rollback(); });
+  const auto compiled = earlier ? filters(*earlier) : nullptr;
+  return changed_over_turns([&](ReloadControl& reloads, const Parts& parts) -> ApiResult {
+    parts.filters.offer(compiled);
     const auto changes = reloads.rollback(parts, files);
     if (!changes) return api_fail(409, std::string(what_changed(changes.error())), changes.error());
     return json{{"file", parts.running.config.file}, {"changes", *changes}};

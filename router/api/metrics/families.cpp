@@ -126,6 +126,14 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_mirror_overruns", kCounter, "", "", "Times that the kernel lost notifications."},
   {"hecto_mirror_resyncs", kCounter, "", "", "Times that all was read again."},
 
+  {"hecto_filter_packets", kCounter, "packets", "filter,rule",
+   "That the rule held for; of rules with a name, and of what none held for (otherwise)."},
+  {"hecto_filter_bytes", kCounter, "bytes", "filter,rule", "Likewise, of IP packets."},
+  {"hecto_policer_packets", kCounter, "packets", "policer,color",
+   "green: within its rate; yellow: within its excess; red: dropped."},
+  {"hecto_policer_bytes", kCounter, "bytes", "policer,color", "Likewise, of IP packets."},
+  {"hecto_filter_memory_bytes", kGauge, "bytes", "", "Of rules and sets as workers read them."},
+
   {"hecto_ipsec_sas", kGauge, "", "state", "Security associations; soft_expired: one should follow."},
   {"hecto_ipsec_sas_limit", kGauge, "", "", "Most of them."},
   {"hecto_ipsec_sas_refused", kCounter, "", "", "Of Linux's, over the limit or with keys that do not fit."},

@@ -12,6 +12,7 @@
 namespace hecto::router {
 
 class Dataplane;
+class FilterControl;
 class ForwardingPlane;
 class InterfaceTable;
 class Ipsec;
@@ -33,8 +34,9 @@ struct MetricsSources {
   size_t replicas;              // of the tables
   const LinuxSide* linux_side;  // null: static mode
   const Ipsec& ipsec;
-  const Offload* offload;      // null: no device
-  const Dataplane* dataplane;  // whose workers use it
+  const FilterControl* filters;  // null: none are known
+  const Offload* offload;        // null: no device
+  const Dataplane* dataplane;    // whose workers use it
   const TurnTimes& times;
   uint64_t tsc_hz;
   double uptime_s;
@@ -51,6 +53,7 @@ void write_ports(MetricsWriter& out, const MetricsSources& s);  // and interface
 void write_workers(MetricsWriter& out, const MetricsSources& s);
 void write_pools(MetricsWriter& out, const MetricsSources& s);
 void write_routes(MetricsWriter& out, const MetricsSources& s);
+void write_filters(MetricsWriter& out, const MetricsSources& s);
 void write_ipsec(MetricsWriter& out, const MetricsSources& s);
 void write_offload(MetricsWriter& out, const MetricsSources& s);
 

@@ -106,7 +106,7 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kFilterRejected:
       return "As configured: hecto show filters says which rule; its senders are told.";
     case Reason::kPoliced:
-      return "More than a policer's rate: hecto show policers says how much of it.";
+      return "More than a policer's rate: hecto show filters says how much of it.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

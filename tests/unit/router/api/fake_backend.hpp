@@ -77,6 +77,13 @@ class FakeBackend : public ApiBackend {
     note("delete " + to.to_string() + " " + (metric ? std::to_string(*metric) : "any"));
     return nlohmann::json{{"changed", 1}};
   }
+  ApiResult change_set(const SetChange& change) override {
+    std::string text = "set " + change.set;
+    for (const auto& prefix : change.add) text += " +" + prefix.to_string();
+    for (const auto& prefix : change.remove) text += " -" + prefix.to_string();
+    note(text);
+    return nlohmann::json{{"set", change.set}, {"prefixes", 3}};
+  }
   ApiResult delete_all_routes() override {
     note("delete all");
     return nlohmann::json{{"changed", 5}};

@@ -37,9 +37,9 @@ std::string error_of(const HttpAnswer& answer) {
 
 TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
-  const char* nouns[] = {"summary",   "ports", "bonds",  "bridges",  "interfaces",
-                         "neighbors", "rules", "tables", "nexthops", "workers",
-                         "offload",   "ipsec", "drops",  "punt",     "config"};
+  const char* nouns[] = {"summary", "ports",  "bonds",    "bridges", "interfaces", "neighbors",
+                         "rules",   "tables", "nexthops", "workers", "offload",    "ipsec",
+                         "drops",   "punt",   "config",   "filters"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;
@@ -58,6 +58,24 @@ TEST(ApiServer, AsksForTheMtuOfAWay) {
   for (const char* query :
        {"address=wan0", "from=10.0.0.1", "address=10.0.0.1&from=2001:db8::1", "prefix=10.0.0.0/8"})
     EXPECT_EQ(ask(backend, std::string("GET /v1/mtu?") + query).status, 400) << query;
+}
+
+TEST(ApiServer, ChangesSets) {
+  FakeBackend backend;
+  const HttpAnswer done = ask(
+      backend, "POST /v1/sets",
+      R"({"set": "blocked", "add": ["203.0.113.7/32", "2001:db8::/48"], "remove": ["10.0.0.0/8"]})");
+  EXPECT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(backend.asked(), "set blocked +203.0.113.7/32 +2001:db8::/48 -10.0.0.0/8");
+  EXPECT_EQ(ask(backend, "GET /v1/sets").status, 405);
+  for (const char* body :
+       {"", "{}", R"({"set": "blocked"})", R"({"add": ["10.0.0.0/8"]})",
+        R"({"set": "b", "add": ["10.0.0.1/8"]})", R"({"set": "b", "add": "10.0.0.0/8"})",
+        R"({"set": "b", "add": [8]})", R"({"set": "b", "add": ["10.0.0.0/8"], "drop": 1})",
+        R"({"set": 7, "add": ["10.0.0.0/8"]})"})
+    EXPECT_EQ(ask(backend, "POST /v1/sets", body).status, 400) << body;
+  json many = {{"set", "b"}, {"add", std::vector<std::string>(kMostSetChanges + 1, "::1/128")}};
+  EXPECT_EQ(ask(backend, "POST /v1/sets", many.dump()).status, 400);
 }
 
 TEST(ApiServer, PassesTheBackendsErrorsOn) {

@@ -164,6 +164,27 @@ eth2  blocked   1400        14
   EXPECT_EQ(render_bridges({{"bridges", json::array()}}, {}), "Linux has no bridge\n");
 }
 
+TEST(Render, Filters) {
+  json answer = documented("filters");
+  EXPECT_EQ(render_filters(answer, {}),
+            R"(edge: in wan0
+rule       action  packets    bytes    rate  of
+spoofed    drop         12   1008 B   2 pps  {name: spoofed, from: bogons, action: drop}
+2          accept   48,210  3.9 MiB  10 pps  {protocol: icmp, police: pings}
+otherwise  drop          3    180 B   0 pps  what no rule holds for
+! out: there is no interface lan9 (now)
+
+policer   green  yellow  red
+pings    48,000       0  210
+
+set     prefixes
+bogons         2
+)");
+  answer["filters"][0]["left_out"] = 1200;
+  EXPECT_NE(render_filters(answer, {}).find("1,200 more rules"), std::string::npos);
+  EXPECT_EQ(render_filters({{"filters", json::array()}}, {}), "no filters\n");
+}
+
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");
@@ -189,6 +210,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"summary", render_summary},
       {"ports", render_ports},
       {"bonds", render_bonds},
+      {"filters", render_filters},
       {"bridges", render_bridges},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},

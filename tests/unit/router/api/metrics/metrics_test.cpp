@@ -34,8 +34,8 @@ class MetricsTest : public ::testing::Test {
     const TableUse tables{{3, 100, 200, 1, ""}, {1, 10, 20, 1, ""}, 5, 64};
     return metrics_text(
         {bed->plane, bed->sampler, bed->interfaces.table(), bed->interfaces.lost_ports(),
-         bed->routing, tables, 1, with_linux ? &bed->linux_side : nullptr, bed->ipsec, nullptr,
-         nullptr, times, 2'000'000'000, 12.5, 2, true, false},
+         bed->routing, tables, 1, with_linux ? &bed->linux_side : nullptr, bed->ipsec,
+         &bed->filters, nullptr, nullptr, times, 2'000'000'000, 12.5, 2, true, false},
         format);
   }
   void start(bool linux) {
