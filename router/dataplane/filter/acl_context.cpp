@@ -57,7 +57,7 @@ class FieldPlan {
   void lay(uint32_t needs) {
     constexpr size_t kWords = sizeof(Key::source) / 4;
     add({FieldOf::kProtocol}, RTE_ACL_FIELD_TYPE_BITMASK, 1, 0);
-    if (needs & kNeedClasses) {
+    if (needs & (kNeedFromClass | kNeedToClass)) {
       begin();
       add({FieldOf::kFromClass}, RTE_ACL_FIELD_TYPE_RANGE, 2, offsetof(Key, classes));
       add({FieldOf::kToClass}, RTE_ACL_FIELD_TYPE_RANGE, 2, offsetof(Key, classes) + 2);

@@ -14,33 +14,39 @@ FilterJudge::FilterJudge() noexcept {
   }
 }
 
-// Their FIBs take addresses in order.
-void FilterJudge::classify(const FilterViews& views, unsigned n, FilterKey4* keys) noexcept {
-  if (views.classes4.arena == nullptr) {
-    for (unsigned i = 0; i < n; ++i) std::memset(keys[i].classes, 0, 4);
-    return;
-  }
-  auto* const addresses = reinterpret_cast<uint32_t*>(addresses_);
-  const auto look_up = [&](unsigned from, unsigned to) {
-    for (unsigned i = 0; i < n; ++i) addresses[i] = load32_be(keys[i].source + from);
-    lookup_batch(views.classes4, addresses, classes_, n);
-    for (unsigned i = 0; i < n; ++i) store16_be(keys[i].classes + to, classes_[i]);
-  };
-  look_up(0, 0);
-  look_up(4, 2);
+namespace {
+
+uint32_t address_at(const uint8_t* at, const FilterKey4&) noexcept {
+  return load32_be(at);
 }
-void FilterJudge::classify(const FilterViews& views, unsigned n, FilterKey6* keys) noexcept {
-  if (views.classes6.arena == nullptr) {
-    for (unsigned i = 0; i < n; ++i) std::memset(keys[i].classes, 0, 4);
-    return;
-  }
-  const auto look_up = [&](unsigned from, unsigned to) {
-    for (unsigned i = 0; i < n; ++i) std::memcpy(&addresses_[i], keys[i].source + from, 16);
-    lookup_batch(views.classes6, addresses_, classes_, n);
-    for (unsigned i = 0; i < n; ++i) store16_be(keys[i].classes + to, classes_[i]);
-  };
-  look_up(0, 0);
-  look_up(16, 2);
+lookup::Ipv6Address address_at(const uint8_t* at, const FilterKey6&) noexcept {
+  lookup::Ipv6Address address;
+  std::memcpy(&address, at, sizeof address);
+  return address;
+}
+
+// One end of each packet. `view` without a table: no set has a prefix of the family.
+template <typename View, typename Address, typename Key>
+void classify_ends(const View& view, Address* addresses, lookup::GroupId* classes, unsigned n,
+                   Key* keys, unsigned from, unsigned to) noexcept {
+  if (view.arena == nullptr) return;
+  for (unsigned i = 0; i < n; ++i) addresses[i] = address_at(keys[i].source + from, keys[i]);
+  lookup_batch(view, addresses, classes, n);
+  for (unsigned i = 0; i < n; ++i) store16_be(keys[i].classes + to, classes[i]);
+}
+
+}  // namespace
+
+void FilterJudge::classify(const FilterViews& views, uint32_t needs, unsigned n,
+                           FilterKey4* keys) noexcept {
+  auto* const addresses = reinterpret_cast<uint32_t*>(addresses_);
+  if (needs & kNeedFromClass) classify_ends(views.classes4, addresses, classes_, n, keys, 0, 0);
+  if (needs & kNeedToClass) classify_ends(views.classes4, addresses, classes_, n, keys, 4, 2);
+}
+void FilterJudge::classify(const FilterViews& views, uint32_t needs, unsigned n,
+                           FilterKey6* keys) noexcept {
+  if (needs & kNeedFromClass) classify_ends(views.classes6, addresses_, classes_, n, keys, 0, 0);
+  if (needs & kNeedToClass) classify_ends(views.classes6, addresses_, classes_, n, keys, 16, 2);
 }
 
 // Of those for which no part before has found a rule.
@@ -68,16 +74,18 @@ void FilterJudge::judge(const FilterViews& views, const FilterContextView& conte
   }
   const uint32_t needs = context.needs;
   const bool sizes = (needs & kNeedSizes) != 0, mark = (needs & kNeedMark) != 0;
+  const bool classes = (needs & (kNeedFromClass | kNeedToClass)) != 0;
   for (unsigned i = 0; i < n; ++i) {
     const unsigned l2 = ingress[i].l2_length();
     const rte_mbuf* const packet = packets[i];
     const auto* const ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
     Key& key = keys[i];
     read_key(ip, packet->data_len - l2, needs, key);
+    if (classes) std::memset(key.classes, 0, sizeof key.classes);
     if (sizes) store16_be(key.interface, uint16_t{ingress[i].interface()});
     if (mark) store32_be(key.mark, views.mark.field < 0 ? 0 : views.mark.get(packet));
   }
-  if ((needs & kNeedClasses) != 0) classify(views, n, keys);
+  if (classes) classify(views, needs, n, keys);
   rte_acl_classify(context.parts[0], pointers, rules, n, 1);
   for (const rte_acl_ctx* part : context.parts.subspan(1)) judge_rest(part, pointers, n, rules);
 }

@@ -33,8 +33,8 @@ class FilterJudge {
              uint32_t* rules) noexcept;
   static void judge_rest(const rte_acl_ctx* part, const uint8_t** pointers, unsigned n,
                          uint32_t* rules) noexcept;
-  void classify(const FilterViews& views, unsigned n, FilterKey4* keys) noexcept;
-  void classify(const FilterViews& views, unsigned n, FilterKey6* keys) noexcept;
+  void classify(const FilterViews& views, uint32_t needs, unsigned n, FilterKey4* keys) noexcept;
+  void classify(const FilterViews& views, uint32_t needs, unsigned n, FilterKey6* keys) noexcept;
 
   FilterKey4 keys4_[kChunkSize];
   FilterKey6 keys6_[kChunkSize];

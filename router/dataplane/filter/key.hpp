@@ -20,13 +20,14 @@ enum KeyState : uint8_t {
 
 // Words of a key beside protocol and addresses; a filter writes those that some rule asks for.
 enum KeyNeed : uint32_t {
-  kNeedClasses = 1,
+  kNeedFromClass = 1,
   kNeedSource = 2,        // of IPv6 by word: 2, 4, 8, 16
   kNeedDestination = 32,  // 32, 64, 128, 256
   kNeedPorts = 512,
   kNeedBits = 1024,   // TCP flags, state, DSCP
   kNeedSizes = 2048,  // length and interface
   kNeedMark = 4096,
+  kNeedToClass = 8192,
 };
 
 template <unsigned AddressBytes>

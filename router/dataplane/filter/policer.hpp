@@ -27,8 +27,13 @@ class alignas(64) Policer {
   void lock() noexcept { rte_spinlock_lock(&lock_); }
   void unlock() noexcept { rte_spinlock_unlock(&lock_); }
   Colour meter(uint64_t now, uint32_t bytes) noexcept {
-    now_ = std::max(now_, now);  // sockets' clocks may differ
-    const Colour colour = colour_of(now_ << kPartsShift, bytes);
+    Colour colour;
+    if (now > now_) {  // sockets' clocks may differ
+      now_ = now;
+      colour = colour_of(now << kPartsShift, bytes);
+    } else {
+      colour = colour_at_once(bytes);
+    }
     Count& count = counts_[static_cast<size_t>(colour)];
     count.packets.add(1);
     count.bytes.add(bytes);
@@ -49,6 +54,22 @@ class alignas(64) Policer {
 
   explicit Policer(const config::PolicerConfig& config) : config_(config) {}
   Colour colour_of(uint64_t time, uint32_t bytes) noexcept;
+  // Of one that comes with the last, as those of a burst do: no token has come in between, and
+  // rte_meter would divide to find that out.
+  Colour colour_at_once(uint32_t bytes) noexcept {
+    const auto spend = [bytes](uint64_t& tokens) {
+      if (tokens < bytes) return false;
+      tokens -= bytes;
+      return true;
+    };
+    const auto blind = [&](auto& meter) {
+      return spend(meter.tc) ? Colour::kGreen : spend(meter.te) ? Colour::kYellow : Colour::kRed;
+    };
+    if (kind_ == config::Meter::kSingleRate) return blind(single_.meter);
+    if (kind_ == config::Meter::kDifferentiated) return blind(differentiated_.meter);
+    if (!spend(two_.meter.tp)) return Colour::kRed;
+    return spend(two_.meter.tc) ? Colour::kGreen : Colour::kYellow;
+  }
 
   rte_spinlock_t lock_ = RTE_SPINLOCK_INITIALIZER;
   config::Meter kind_ = config::Meter::kSingleRate;

@@ -203,7 +203,8 @@ uint32_t RuleWords::needs() const {
     return needs;
   };
   uint32_t needs = of_prefix(from, kNeedSource) | of_prefix(to, kNeedDestination);
-  if (!from_classes.empty() || !to_classes.empty()) needs |= kNeedClasses;
+  if (!from_classes.empty()) needs |= kNeedFromClass;
+  if (!to_classes.empty()) needs |= kNeedToClass;
   if (!sources.empty() || !destinations.empty()) needs |= kNeedPorts;
   if ((tcp.mask | state.mask | dscp.mask) != 0) needs |= kNeedBits;
   if (!length.any() || !interfaces.empty()) needs |= kNeedSizes;

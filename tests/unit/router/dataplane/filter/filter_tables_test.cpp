@@ -270,13 +270,14 @@ TEST_F(FilterTablesTest, RefusesWhatFindsNoRoomAndLeavesTheOld) {
 TEST_F(FilterTablesTest, RulesInPartsAreAskedInOrder) {
   std::mt19937 random(7);
   std::vector<std::string> sources;
-  for (uint32_t i = 0; i < 2000; ++i) {
-    const lookup::Ipv4Address address{0x0a000000 + static_cast<uint32_t>(random() % 5000)};
+  for (uint32_t i = 0; i < 6000; ++i) {
+    const lookup::Ipv4Address address{0x0a000000 + static_cast<uint32_t>(random() % 500'000)};
     sources.push_back(address.to_string());
     FilterRuleConfig rule;
     const auto length = static_cast<uint8_t>(24 + random() % 9);
     rule.from.prefix = IpPrefix{lookup::IpAddress::from(address), length}.network();
-    if (i % 3 == 0) rule.to.prefix = IpPrefix::parse("0.0.0.0/1");
+    const lookup::Ipv4Address to{static_cast<uint32_t>(random() % 200)};
+    if (i % 3 != 0) rule.to.prefix = IpPrefix{lookup::IpAddress::from(to), 25}.network();
     rules().push_back(rule);
   }
   compile();
