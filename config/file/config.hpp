@@ -14,6 +14,7 @@
 #include "config/file/endpoint.hpp"
 #include "config/file/ipsec.hpp"
 #include "config/file/rules.hpp"
+#include "config/file/sflow.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::config {
@@ -224,6 +225,7 @@ struct Config {
   TablesConfig tables;
   OffloadConfig offload;
   IpsecConfig ipsec;
+  SflowConfig sflow;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::optional<HttpEndpoint> api_http;  // on loopback
   std::string api_http_token_file;

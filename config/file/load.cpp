@@ -20,6 +20,7 @@
 #include "config/file/load_ports.hpp"
 #include "config/file/load_routes.hpp"
 #include "config/file/load_rules.hpp"
+#include "config/file/load_sflow.hpp"
 
 namespace hecto::config {
 namespace {
@@ -246,8 +247,8 @@ void load_all(const Value& root, Loading& loading) {
        section("routes", load_routes), section("route_files", load_route_files),
        section("neighbors", load_neighbors), section("punt", load_punt),
        section("tables", load_tables), section("offload", load_offload),
-       section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
-       section("log", load_log), section("watchdog", load_watchdog)});
+       section("ipsec", load_ipsec), section("sflow", load_sflow), section("memory", load_memory),
+       section("api", load_api), section("log", load_log), section("watchdog", load_watchdog)});
 }
 
 FileDigest digest(std::string_view text) {

@@ -98,6 +98,10 @@ struct LegalValues<RuleRefusal> {
   static constexpr std::array kAll = {RuleRefusal::kBlackhole, RuleRefusal::kUnreachable,
                                       RuleRefusal::kProhibit};
 };
+template <>
+struct LegalValues<SflowFrom> {
+  static constexpr std::array kAll = {SflowFrom::kRouter, SflowFrom::kHost};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 

@@ -36,6 +36,7 @@ Render renderer(const std::string& noun) {
       {"config", render_config},
       {"plan", render_plan},
       {"punt", render_punt},
+      {"sflow", render_sflow},
   };
   for (const auto& [name, render] : table) {
     if (noun == name) return render;

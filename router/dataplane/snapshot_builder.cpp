@@ -192,6 +192,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->rules = settings.rules;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;
+  snapshot_->sampling = settings.sampling;
   snapshot_->observed = settings.trace || settings.capture;
   if (settings.ipsec) snapshot_->features |= kFeatureIpsec;
   return std::move(snapshot_);

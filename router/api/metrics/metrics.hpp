@@ -18,6 +18,7 @@ class Ipsec;
 class LinuxSide;
 class Offload;
 class Routing;
+class SampleControl;
 class Sampler;
 class TurnTimes;
 struct PortStatus;
@@ -40,6 +41,7 @@ struct MetricsSources {
   double uptime_s;
   size_t warnings;
   bool gate_open, unconfirmed;
+  const SampleControl* samples = nullptr;  // null: nobody takes any
 };
 
 std::string metrics_text(const MetricsSources& sources, MetricsFormat format);
@@ -52,6 +54,7 @@ void write_workers(MetricsWriter& out, const MetricsSources& s);
 void write_pools(MetricsWriter& out, const MetricsSources& s);
 void write_routes(MetricsWriter& out, const MetricsSources& s);
 void write_ipsec(MetricsWriter& out, const MetricsSources& s);
+void write_sflow(MetricsWriter& out, const MetricsSources& s);
 void write_offload(MetricsWriter& out, const MetricsSources& s);
 
 }  // namespace hecto::router

@@ -199,6 +199,8 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"drops", render_drops},
       {"pools", render_pools},
       {"punt", render_punt},
+      {"sflow", render_sflow},
+      {"flows/top", render_flows},
       {"config", render_config},
       {"plan", render_plan},
       {"mtu", render_mtu},

@@ -75,7 +75,7 @@ sessions     12 pps           0  20.0 kpps  of connections that Linux has
 
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -103,7 +103,7 @@ closed      200 pps  361.0 kpps
 sessions     12 pps           0
 
 
-q quit  h help  space pause  0-5 panes …
+q quit  h help  space pause  0-6 panes …
 )");
 }
 
@@ -132,7 +132,7 @@ punt: nothing goes to Linux
 
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -148,7 +148,7 @@ missed 0 pps
 port  link             rx         rx         tx         tx  load  missed
 wan0  100 Gb/s  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s   52%       0
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -160,7 +160,7 @@ dropped 3 pps  missed 0 pps
 port         rx         tx  load  missed
 wan0  18.2 Mpps  18.2 Mpps   52%       0
 
-q quit  h help  space pause  0-5 panes …
+q quit  h help  space pause  0-6 panes …
 )");
 }
 
@@ -171,7 +171,7 @@ TEST(Top, HasAPictureBeforeTheRouterEverAnswered) {
 ! trying again: no router answers
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- inter…
+q quit  h help  space pause  0-6 panes  p/b sort  +/- inter…
 )");
 }
 
@@ -223,7 +223,7 @@ core  socket  load    Mpps  cycles/packet  burst  waits
    5       0   66%    18.2           58.1   41.7    <1%
    6       0   65%    18.2           58.1   41.7    <1%
 … 16 more
-q quit  h help  space pause  0-5 panes  p/b sort  +/- inter…
+q quit  h help  space pause  0-6 panes  p/b sort  +/- inter…
 )");
 }
 
