@@ -16,6 +16,15 @@ namespace {
 constexpr std::chrono::seconds kWellAgain{30}, kNextTry{1};
 constexpr int kSmallest_bytes = 1;  // the kernel makes its least of it: nobody reads answers
 
+constexpr int kMostAnswers = 16;
+
+// Of ICMP, or Linux's own where no neighbor answers; an error of a route as well, which the next try has
+// again.
+bool is_answer(int error) {
+  return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
+         error == EACCES || error == ENOPROTOOPT || error == EMSGSIZE;
+}
+
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -58,6 +67,12 @@ int Collector::open() {
   if (!done) return done.error().error_number != 0 ? done.error().error_number : EIO;
   if (error != 0) return error;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &kSmallest_bytes, sizeof kSmallest_bytes);
+  // A host that is not there is heard of as one that does not listen.
+  const int on = 1;
+  if (endpoint_.address.family == lookup::Family::kIpv4)
+    ::setsockopt(socket_.get(), IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+  else
+    ::setsockopt(socket_.get(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof on);
   return 0;
 }
 
@@ -79,6 +94,13 @@ int Collector::try_to_send(std::span<const std::byte> datagram) {
   return sent < 0 ? errno : 0;
 }
 
+// With what was sent; nobody reads it. They are few: the socket holds no more.
+void Collector::forget_answers() {
+  char byte;
+  for (int i = 0; i < kMostAnswers; ++i)
+    if (::recv(socket_.get(), &byte, sizeof byte, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+}
+
 void Collector::send(std::span<const std::byte> datagram, Clock::time_point now) {
   int error = error_;
   if (!connected_ && (tried_at_ == Clock::time_point{} || now - tried_at_ >= kNextTry)) {
@@ -86,10 +108,11 @@ void Collector::send(std::span<const std::byte> datagram, Clock::time_point now)
     error = connect();
   }
   if (connected_) error = try_to_send(datagram);
-  // What is refused was an earlier one; this has not been sent yet.
-  if (connected_ && error == ECONNREFUSED) {
+  // An answer to an earlier one: this has not been sent yet.
+  if (connected_ && is_answer(error)) {
     ++counts_.refused;
     went_wrong(error, now);
+    forget_answers();
     error = try_to_send(datagram);
   }
   if (error == 0 && connected_) {
@@ -104,7 +127,7 @@ void Collector::send(std::span<const std::byte> datagram, Clock::time_point now)
   ++counts_.failed;
   went_wrong(error, now);
   // A full socket passes by; after anything else the way there is looked for again.
-  if (error != EAGAIN && error != ENOBUFS && error != ECONNREFUSED && connected_) {
+  if (error != EAGAIN && error != ENOBUFS && !is_answer(error) && connected_) {
     connected_ = false;
     socket_ = FileDescriptor();
   }

@@ -19,7 +19,7 @@ class Collector {
   using Clock = std::chrono::steady_clock;
   struct Counts {
     uint64_t datagrams = 0, bytes = 0;  // that left
-    uint64_t refused = 0;               // answers that nobody listens there
+    uint64_t refused = 0;               // answers that nobody is there
     uint64_t failed = 0;                // datagrams that did not leave
   };
 
@@ -39,6 +39,7 @@ class Collector {
  private:
   int open();
   int connect();
+  void forget_answers();
   int try_to_send(std::span<const std::byte> datagram);
   void went_wrong(int error, Clock::time_point now);
 
