@@ -55,16 +55,16 @@ std::string render_sflow(const json& answer, Style style) {
   if (!flag(answer, "on")) return "sflow is off: the file names no collector\n";
   const json& samples = at(answer, "samples");
   std::string out = fmt::format(
-      "agent {}, one packet in {}, {} bytes of each, {}, by the routes of the {}\n",
-      text(answer, "agent"), count(whole(answer, "sampling")), text(answer, "header_bytes"),
+      "agent {}, by the routes of the {}\none packet in {}, {} bytes of each; {}\n",
+      text(answer, "agent"), text(answer, "from"), count(whole(answer, "sampling")),
+      text(answer, "header_bytes"),
       whole(answer, "polling_s") == 0 ? "no counters"
-                                      : "counters each " + text(answer, "polling_s") + " s",
-      text(answer, "from"));
-  out += fmt::format("samples: {} taken, {} exported in {} datagrams, {} waiting, {}\n",
-                     count(whole(samples, "taken")), count(whole(samples, "exported")),
-                     count(whole(answer, "datagrams")), count(whole(samples, "waiting")),
-                     painted(count(whole(samples, "dropped")) + " dropped",
-                             whole(samples, "dropped") > 0 ? Paint::kWarn : Paint::kPlain, style));
+                                      : "counters each " + text(answer, "polling_s") + " s");
+  out += paragraph("samples: ",
+                   fmt::format("{} taken, {} exported in {} datagrams, {} waiting, {} dropped",
+                               count(whole(samples, "taken")), count(whole(samples, "exported")),
+                               count(whole(answer, "datagrams")), count(whole(samples, "waiting")),
+                               count(whole(samples, "dropped"))));
   out += "\n" + collectors_table(answer).text(style);
   const std::string ports = sampled_table(answer).text(style);
   if (!ports.empty()) out += "\n" + ports;

@@ -164,6 +164,24 @@ eth2  blocked   1400        14
   EXPECT_EQ(render_bridges({{"bridges", json::array()}}, {}), "Linux has no bridge\n");
 }
 
+TEST(Render, Sflow) {
+  EXPECT_EQ(
+      render_sflow(documented("sflow"), {}),
+      R"(agent 192.0.2.1, one packet in 1,000, 128 bytes of each, counters each 20 s, by the routes of the router
+samples: 18,204 taken, 18,190 exported in 2,599 datagrams, 14 waiting, 0 dropped
+
+collector)");
+  EXPECT_EQ(render_sflow({{"on", false}}, {}), "sflow is off: the file names no collector\n");
+}
+
+TEST(Render, Flows) {
+  EXPECT_EQ(render_flows(documented("flows/top"), {}), "");
+  EXPECT_EQ(render_flows({{"seconds", 0}}, {}), "flows: samples are being taken\n");
+  json none = documented("flows/top");
+  none["flows"] = json::array();
+  EXPECT_EQ(render_flows(none, {}), "flows: nothing came in\n");
+}
+
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");

@@ -203,6 +203,19 @@ sessions     12 pps           0  20.0 kpps  of connections that Linux has
 )");
 }
 
+TEST(Top, ShowsFlowsWhereTheyWereAskedFor) {
+  TopSample now = sample();
+  const std::string not_yet = screen(now, {}, on(24, TopPane::kFlows), 100);
+  EXPECT_NE(not_yet.find("flows: not asked for yet"), std::string::npos) << not_yet;
+  now.answers[kTopFlows] = documented("flows/top");
+  const std::string flows = screen(now, {}, on(24, TopPane::kFlows), 100);
+  EXPECT_NE(flows.find("198.51.100.7:443"), std::string::npos) << flows;
+  EXPECT_EQ(screen(now, {}, on(24), 100).find("198.51.100.7:443"), std::string::npos)
+      << "nobody has asked in a picture of all";
+  TopView printed = on(0, TopPane::kFlows);
+  EXPECT_NE(screen(now, {}, printed, 100).find("198.51.100.7:443"), std::string::npos);
+}
+
 TEST(Top, ScrollsOnePaneUnderItsHeadings) {
   TopSample many = sample();
   json& workers = many.answers["workers"]["workers"];
@@ -337,7 +350,7 @@ TEST(TopKeys, DoWhatTheHelpSays) {
   EXPECT_TRUE(view.by_bits);
   EXPECT_TRUE(view.paused);
   EXPECT_EQ(view.interval_s, 2);
-  EXPECT_TRUE(press(view, " --p\t\t\t"));
+  EXPECT_TRUE(press(view, " --p\t\t\t\t"));
   EXPECT_FALSE(view.paused);
   EXPECT_EQ(view.interval_s, 0.5);
   EXPECT_FALSE(view.by_bits);
