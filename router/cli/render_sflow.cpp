@@ -92,9 +92,9 @@ std::string render_flows(const json& answer, Style style) {
                packet_rate(number(flow, "pps")), error_text(flow)});
   if (table.empty()) return "flows: nothing came in\n";
   std::string out = table.text(style);
-  out += fmt::format("{} flows seen, {} {} in all, {} of it not above\n",
-                     count(whole(answer, "known")), bit_rate(number(total, "bps")),
-                     packet_rate(number(total, "pps")), bit_rate(number(others, "bps")));
+  out += fmt::format("{} flows seen; all: {}, {}; not shown: {}\n", count(whole(answer, "known")),
+                     bit_rate(number(total, "bps")), packet_rate(number(total, "pps")),
+                     bit_rate(number(others, "bps")));
   out += fmt::format(
       "the last {} s, of one packet in {}{}; error: of 100 such numbers 95 are within it\n",
       text(answer, "seconds"), count(whole(answer, "sampling")),

@@ -7,13 +7,14 @@ import subprocess
 import time
 
 import pytest
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 
 from conftest import PORTS, make_pair
-from lab import HECTO, sh, wait_for
+from lab import sh, wait_for
 from sflow import INTERNAL, UNKNOWN, Collector
+from test_top import Terminal
 from wire import Wire
 
 COLLECTOR = "10.2.0.1"  # host b: reached by the router's Linux side, as the file says
@@ -392,3 +393,25 @@ def test_top_flows(pair):
     for wrong in ("seconds=0", "seconds=31", "by=size", "limit=0", "x=1"):
         assert pair.router.request("GET", f"/v1/flows/top?{wrong}")[0] == 400, wrong
     assert pair.router.request("POST", "/v1/flows/top")[0] == 405
+
+
+def test_top_flows_on_a_screen(pair):
+    """Its pane asks for flows, and only it does; keys sort it."""
+    pair.a.start("ping -n -i 0.05 -s 1000 10.2.0.1")
+    terminal = Terminal(pair.lab, pair.router.socket, columns=100)
+    wait_for(lambda: "egress" in terminal.text(), what="a picture of all")
+    assert pair.router.get("/v1/sflow")["samples"]["taken"] == 0, "nobody has asked"
+    terminal.press("6b")
+    wait_for(lambda: "10.1.0.1" in terminal.text() and "icmp" in terminal.text(),
+             what="the flow")
+    assert "± " in terminal.text() or "> 100 %" in terminal.text(), terminal.text()
+    terminal.press("0")
+    wait_for(lambda: "egress" in terminal.text(), what="all again")
+    terminal.press("q")
+    terminal.ended(0)
+    taken = []
+
+    def rests():
+        taken.append(pair.router.get("/v1/sflow")["samples"]["taken"])
+        return len(taken) > 4 and taken[-1] == taken[-5]
+    wait_for(rests, 20, "samples end ten seconds behind the last question", step=0.5)

@@ -38,7 +38,7 @@ json port_json(uint16_t port) {
 
 std::string protocol_of(const SampledFlow& flow) {
   if (flow.source_address()) return config::protocol_text(flow.protocol);
-  return fmt::format("ethertype {:#06x}", flow.ether_type);
+  return fmt::format("{:#06x}", flow.ether_type);
 }
 
 std::string way_in(const SampledFlow& flow, const ForwardingPlane& plane,

@@ -11,7 +11,7 @@
 namespace hecto::config {
 namespace {
 
-Config with(const std::string& sflow) {
+Config with_sflow(const std::string& sflow) {
   const auto config = parse(std::string(kPort) + "sflow: " + sflow, "t.yaml");
   EXPECT_TRUE(config) << sflow << ": " << (config ? "" : config.error()[0]);
   return config ? *config : Config{};
@@ -25,13 +25,13 @@ std::string refusal(const std::string& sflow) {
 
 TEST(SflowConfig, IsOffWithoutCollectors) {
   EXPECT_TRUE(parse(kPort, "t.yaml")->sflow.collectors.empty());
-  EXPECT_EQ(with("{}").sflow, SflowConfig{});
-  EXPECT_EQ(with("{collectors: []}").sflow, SflowConfig{});
+  EXPECT_EQ(with_sflow("{}").sflow, SflowConfig{});
+  EXPECT_EQ(with_sflow("{collectors: []}").sflow, SflowConfig{});
 }
 
 TEST(SflowConfig, ReadsCollectorsInAllTheirForms) {
   const SflowConfig sflow =
-      with(
+      with_sflow(
           "{collectors: [192.0.2.5, 192.0.2.6:7000, \"2001:db8::5\", \"[2001:db8::6]\", "
           "\"[2001:db8::7]:65535\"], agent: \"2001:db8::1\", from: host, sampling: 1, "
           "polling_s: 0, header_bytes: 1024, ports: [wan0]}")
@@ -55,7 +55,7 @@ TEST(SflowConfig, WhatIsWrittenIsReadAgain) {
        {"{}", "{collectors: [192.0.2.5]}",
         "{collectors: [\"[2001:db8::5]:7\", 192.0.2.5], agent: 192.0.2.1, from: "
         "host, sampling: 16777216, polling_s: 86400, header_bytes: 14, ports: [wan0]}"}) {
-    const Config config = with(text);
+    const Config config = with_sflow(text);
     const auto again = parse(to_yaml(config), "t.yaml");
     ASSERT_TRUE(again) << again.error()[0] << to_yaml(config);
     EXPECT_EQ(again->sflow, config.sflow) << to_yaml(config);
@@ -110,8 +110,9 @@ TEST(SflowConfig, SaysWhatIsWrong) {
 }
 
 TEST(SflowConfig, IsChangedWhileRunning) {
-  const auto difference = diff(
-      with("{}"), with("{collectors: [192.0.2.5], sampling: 10, agent: 192.0.2.1, ports: [wan0]}"));
+  const auto difference =
+      diff(with_sflow("{}"),
+           with_sflow("{collectors: [192.0.2.5], sampling: 10, agent: 192.0.2.1, ports: [wan0]}"));
   ASSERT_TRUE(difference);
   EXPECT_EQ(
       difference->lines,

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = SampleControl::Clock;
 
-constexpr const char* kPorts = R"(
+constexpr const char* kSampledPorts = R"(
 workers: {0: [1, 2]}
 ports:
   wan0: {device: eth1, addresses: [192.0.2.1/24]}
@@ -51,7 +51,7 @@ class SamplesTest : public ::testing::Test {
     EXPECT_EQ(::bind(receiver_.get(), reinterpret_cast<sockaddr*>(&name), length), 0);
     ::getsockname(receiver_.get(), reinterpret_cast<sockaddr*>(&name), &length);
     udp_port_ = ntohs(name.sin_port);
-    bed_ = ControlBed::started(kPorts);
+    bed_ = ControlBed::started(kSampledPorts);
     bed_->plane.worker_list = {{0, 1, 0, {{"wan0", 0}}, 0}, {1, 2, 0, {{"lan0", 0}}, 0}};
     control_ = std::make_unique<SampleControl>(bed_->plane, bed_->interfaces.table(), bed_->routing,
                                                bed_->sampler);
@@ -59,9 +59,8 @@ class SamplesTest : public ::testing::Test {
   }
 
   void configure(const std::string& keys) {
-    config_ =
-        read(std::string(kPorts) + "sflow: {collectors: [127.0.0.1:" + std::to_string(udp_port_) +
-             "]" + keys + "}\n");
+    config_ = read(std::string(kSampledPorts) + "sflow: {collectors: [127.0.0.1:" +
+                   std::to_string(udp_port_) + "]" + keys + "}\n");
   }
   void tick(Clock::duration later = 50ms) { control_->tick(config_, now_ += later); }
   const FlowSampling& told() const { return bed_->plane.sampling->sampling; }
@@ -107,7 +106,7 @@ class SamplesTest : public ::testing::Test {
   uint16_t udp_port_ = 0;
   std::unique_ptr<ControlBed> bed_;
   std::unique_ptr<SampleControl> control_;
-  config::Config config_ = read(kPorts);
+  config::Config config_ = read(kSampledPorts);
   Clock::time_point now_ = Clock::now();
 };
 
@@ -125,7 +124,7 @@ TEST_F(SamplesTest, WorkersAreToldOnlyWhatTheFileSays) {
   tick();
   EXPECT_EQ(told(), (FlowSampling{8, 99, uint64_t{1} << id("lan0") | uint64_t{1} << id("wan0")}));
   EXPECT_EQ(bed_->plane.sampling->taps, before->taps) << "what is in them is not lost";
-  config_ = read(kPorts);
+  config_ = read(kSampledPorts);
   tick();
   EXPECT_EQ(bed_->plane.sampling, nullptr);
 }
