@@ -203,6 +203,13 @@ Result<void> Bed::make_ports() {
     replays_.back()->set_active(options_.workers.empty());
     dataplane.worker(static_cast<unsigned>(worker)).refresh();
   }
+  if (options_.sample != 0) {
+    taps_ = std::make_shared<FlowTaps>(workers());
+    dataplane.settings().sampling = std::make_shared<const FlowSamplingUse>(
+        FlowSamplingUse{{options_.sample, 128, ~uint64_t{0}}, taps_});
+    dataplane.publish();
+    for (unsigned i = 0; i < workers(); ++i) dataplane.worker(i).refresh();
+  }
   for (size_t side = 0; side < 2; ++side) {
     out_[side] = dataplane.port(fmt::format("out{}", side))->id();
     const bool any =
@@ -225,6 +232,11 @@ void Bed::set_burst(unsigned burst) {
   dataplane.settings().burst = static_cast<uint16_t>(burst);
   dataplane.publish();
   for (unsigned i = 0; i < workers(); ++i) dataplane.worker(i).refresh();
+}
+
+void Bed::forget_samples() {
+  for (size_t i = 0; taps_ && i < taps_->size(); ++i)
+    while (!(*taps_)[i].ring.front().empty()) (*taps_)[i].ring.pop();
 }
 
 uint64_t Bed::sweep_cycles() const {

@@ -34,6 +34,7 @@ struct BedOptions {
   uint16_t egress_mtu = 0;        // of the egress ports; 0: that
   std::vector<ReplayFrames> frames = {{}};        // kinds, of which the first is sent at first
   std::vector<std::pair<int, unsigned>> workers;  // socket and core of each; empty: one, anywhere
+  uint32_t sample = 0;                            // one packet in so many, as for sFlow; 0: none
   bool counters = false;                          // of interfaces: packets and bytes
   bool spread = false;                            // the first receive port is `spread: auto`
   // Every core said to lie on the next socket: pools and tables where the workers are not.
@@ -56,6 +57,7 @@ class Bed {
   void set_destinations(ReplayDestinations destinations) {
     destinations_ = std::move(destinations);
   }
+  void forget_samples();          // that workers have taken. While none runs
   uint64_t sweep_cycles() const;  // of all ports, for frames that are swept
   PortId in(size_t worker) const { return in_[worker]; }
   const std::array<PortId, 2>& out() const { return out_; }
@@ -82,6 +84,7 @@ class Bed {
   size_t routes_ = 0;
   double load_seconds_ = 0;
   ReplayDestinations destinations_;
+  std::shared_ptr<router::FlowTaps> taps_;  // null: nothing is sampled
   std::vector<PortId> in_;
   std::array<PortId, 2> out_{};
   std::vector<std::unique_ptr<Replay>> replays_;

@@ -55,6 +55,10 @@ void describe(CLI::App& command, ForwardOptions& options) {
       .add_option("--stations", options.stations,
                   "instead, frames between so many stations on either side of a bridge")
       ->check(CLI::Range(2u, 500'000u));
+  command
+      .add_option("--sample", bed.sample,
+                  "one packet in so many is sampled, as for sFlow; rings hold a round")
+      ->check(CLI::Range(1u, 1u << 24));
   command.add_flag("!--no-counters", bed.counters, "without interface counters");
   command.add_option("--burst", options.bursts, "packets of a receive, several by commas")
       ->delimiter(',')

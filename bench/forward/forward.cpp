@@ -90,7 +90,8 @@ Result<uint64_t> verify(Bed& bed, Slices& slices, const std::vector<ForwardPoint
   return verified;
 }
 
-void measure(ForwardSeries& series, Slices& slices, unsigned round_ms) {
+void measure(Bed& bed, ForwardSeries& series, Slices& slices, unsigned round_ms) {
+  bed.forget_samples();
   const Slice slice = slices.measure(series.work, round_ms);
   series.cycles.push_back(slice.cycles);
   series.taken.push_back(slice.taken);
@@ -124,7 +125,7 @@ int forward(const ForwardOptions& wanted) {
   for (unsigned round = 0; round < options.rounds; ++round)
     for (ForwardPoint& point : points) {
       select(**bed, slices, point);
-      for (ForwardSeries& series : point.series) measure(series, slices, options.round_ms);
+      for (ForwardSeries& series : point.series) measure(**bed, series, slices, options.round_ms);
     }
   const ForwardReport report = {options, **bed, points, *verified};
   if (options.json != "-") print(report);

@@ -15,6 +15,7 @@
 #include "config/file/filters.hpp"
 #include "config/file/ipsec.hpp"
 #include "config/file/rules.hpp"
+#include "config/file/sflow.hpp"
 #include "lookup/prefix.hpp"
 
 namespace hecto::config {
@@ -226,6 +227,7 @@ struct Config {
   TablesConfig tables;
   OffloadConfig offload;
   IpsecConfig ipsec;
+  SflowConfig sflow;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::optional<HttpEndpoint> api_http;  // on loopback
   std::string api_http_token_file;

@@ -253,15 +253,20 @@ void diff_vrfs(const Config& running, const Config& wanted, Difference& out) {
 }
 
 void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
-  auto compare = [&](const Key<Config>& key, const std::string& name) {
+  auto compare_in = [&](const auto& key, const auto& was, const auto& is, const std::string& name) {
     if (!is_scalar(key, Change::kReload)) return;
-    const std::string before = shown(key, running), after = shown(key, wanted);
+    const std::string before = shown(key, was), after = shown(key, is);
     if (before != after) lines.push_back(fmt::format("~ {}: {} -> {}", name, before, after));
+  };
+  auto compare = [&](const Key<Config>& key, const std::string& name) {
+    compare_in(key, running, wanted, name);
   };
   for (const Key<Config>& key : file_keys.keys) compare(key, std::string(key.name));
   if (running.api_http_token_file == wanted.api_http_token_file &&
       running.api_http_token != wanted.api_http_token)
     lines.emplace_back("~ api.http_token_file: another token");
+  for (const Key<SflowConfig>& key : sflow_keys.keys)
+    compare_in(key, running.sflow, wanted.sflow, fmt::format("sflow.{}", key.name));
   for (const Section<Config>& section : {api_keys, log_keys, watchdog_keys})
     for (const Key<Config>& key : section.keys)
       compare(key, fmt::format("{}.{}", section.path, key.name));

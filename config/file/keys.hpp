@@ -34,6 +34,7 @@ extern const Section<UdpEncapsulation> encapsulation_keys;
 extern const Section<IpsecLifetime> lifetime_keys;
 extern const Section<IpsecPolicyConfig> policy_keys;
 extern const Section<IpsecTemplateConfig> template_keys;
+extern const Section<SflowConfig> sflow_keys;
 extern const Section<Config> api_keys;
 extern const Section<Config> log_keys;
 extern const Section<Config> watchdog_keys;

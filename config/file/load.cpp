@@ -22,6 +22,7 @@
 #include "config/file/load_routes.hpp"
 #include "config/file/load_rules.hpp"
 #include "config/file/load_sets.hpp"
+#include "config/file/load_sflow.hpp"
 
 namespace hecto::config {
 namespace {
@@ -258,6 +259,7 @@ void load_all(const Value& root, Loading& loading) {
              section("tables", load_tables),
              section("offload", load_offload),
              section("ipsec", load_ipsec),
+             section("sflow", load_sflow),
              section("memory", load_memory),
              section("api", load_api),
              section("log", load_log),

@@ -138,6 +138,10 @@ void write_ipsec(Out out, const Config& config) {
              [](const IpsecPolicyConfig& policy) { return to_string(policy); });
 }
 
+void write_sflow(Out out, const Config& config) {
+  fmt::format_to(out, "sflow: {}\n", flow_map(sflow_keys, config.sflow));
+}
+
 void write_api(Out out, const Config& config) {
   fmt::format_to(out, "api: {}\n", flow_map(api_keys, config));
 }
@@ -168,6 +172,7 @@ constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
                                      {"tables", write_tables},
                                      {"offload", write_offload},
                                      {"ipsec", write_ipsec},
+                                     {"sflow", write_sflow},
                                      {"api", write_api},
                                      {"log", write_log},
                                      {"watchdog", write_watchdog}};

@@ -50,6 +50,10 @@ const char* to_string(SpreadMode mode) noexcept {
   return "never";
 }
 
+const char* to_string(SflowFrom from) noexcept {
+  return from == SflowFrom::kHost ? "host" : "router";
+}
+
 const char* to_string(StuckWorker stuck_worker) noexcept {
   return stuck_worker == StuckWorker::kRestart ? "restart" : "report";
 }

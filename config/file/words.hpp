@@ -109,6 +109,10 @@ struct LegalValues<FragmentMatch> {
                                       FragmentMatch::kFirst, FragmentMatch::kLater,
                                       FragmentMatch::kFragment};
 };
+template <>
+struct LegalValues<SflowFrom> {
+  static constexpr std::array kAll = {SflowFrom::kRouter, SflowFrom::kHost};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 

@@ -51,6 +51,7 @@ enum class Noun : uint8_t {
   kIpsec,
   kDrops,
   kPunt,
+  kSflow,
   kPools,
   kConfig,
   kPlan,
@@ -66,8 +67,10 @@ inline constexpr Limits kLengthLimits{28, 9'216};  // IPv4; of IPv6 20 bytes mor
 inline constexpr Limits kWalkLimits{1, 10'000};    // prefixes of one answer
 inline constexpr Limits kTraceLimits{1, 1'000};    // packets
 inline constexpr Limits kTransportPortLimits{1, 65'535};
-inline constexpr Limits kSnaplenLimits{14, 65'535};   // bytes of a captured packet
-inline constexpr Limits kConfirmLimits{1, 86'400};    // seconds to confirm a reload in
+inline constexpr Limits kSnaplenLimits{14, 65'535};  // bytes of a captured packet
+inline constexpr Limits kConfirmLimits{1, 86'400};   // seconds to confirm a reload in
+inline constexpr Limits kFlowSecondsLimits{1, 30};
+inline constexpr Limits kFlowLimits{1, 1'000};        // flows of one answer
 inline constexpr Limits kCaptureMibLimits{1, 4'096};  // room for captured packets
 
 // Either `address` (explain it) or a walk.
@@ -118,7 +121,11 @@ struct SetChange {
   std::vector<lookup::IpPrefix> add, remove;
 };
 inline constexpr size_t kMostSetChanges = 10'000;  // of one request
-
+struct FlowsQuery {
+  uint32_t seconds = 5;  // of kFlowSecondsLimits
+  bool by_packets = false;
+  uint32_t limit = 20;  // of kFlowLimits
+};
 using SecretAnswer = tl::expected<std::shared_ptr<const SecretBytes>, ApiError>;
 
 class ApiBackend {
@@ -132,6 +139,8 @@ class ApiBackend {
   // Of all interfaces, and of the way to an address, of packets of `from` where it is given.
   virtual ApiResult mtu(const std::optional<lookup::IpAddress>& to,
                         const std::optional<lookup::IpAddress>& from) = 0;
+  // The largest of the last seconds, of samples, which are taken from the first question on.
+  virtual ApiResult top_flows(const FlowsQuery& query) = 0;
   // No file: the running one again. The path is absolute. With `confirm_s` the configuration before
   // it comes back unless confirm() comes within so many seconds.
   virtual ApiResult reload(const std::optional<std::string>& file,

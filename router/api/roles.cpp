@@ -60,7 +60,8 @@ Role AccessRules::of(const HttpPeer& peer) const {
 
 Role needed(const HttpRequest& request) {
   if (request.path == "/v1/capture/keys") return Role::kAdmin;
-  if (request.path.starts_with("/v1/trace") || request.path.starts_with("/v1/capture"))
+  if (request.path.starts_with("/v1/trace") || request.path.starts_with("/v1/capture") ||
+      request.path.starts_with("/v1/flows"))
     return Role::kOperate;
   return request.method == "GET" ? Role::kRead : Role::kAdmin;
 }

@@ -78,6 +78,19 @@ ApiResult get_mtu(ApiBackend& backend, const HttpRequest& request) {
   return backend.mtu(to, from);
 }
 
+ApiResult get_top_flows(ApiBackend& backend, const HttpRequest& request) {
+  const Parameters parameters(request, {"seconds", "by", "limit"});
+  FlowsQuery query;
+  query.seconds = parameters.number("seconds", kFlowSecondsLimits.low, kFlowSecondsLimits.high)
+                      .value_or(query.seconds);
+  query.limit = parameters.number("limit", kFlowLimits.low, kFlowLimits.high).value_or(query.limit);
+  const std::string by = parameters.text("by").value_or("bytes");
+  if (by != "bytes" && by != "packets")
+    throw Wrong{400, "by: " + quoted(by) + " is not known; use bytes or packets"};
+  query.by_packets = by == "packets";
+  return backend.top_flows(query);
+}
+
 ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
   bool persist = false;
@@ -272,6 +285,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/plan", Noun::kPlan},
     {"/v1/punt", Noun::kPunt},
     {"/v1/filters", Noun::kFilters},
+    {"/v1/sflow", Noun::kSflow},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
@@ -291,6 +305,10 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   if (path == "/v1/mtu") {
     if (method != "GET") throw no_such(request, "GET");
     return get_mtu(backend, request);
+  }
+  if (path == "/v1/flows/top") {
+    if (method != "GET") throw no_such(request, "GET");
+    return get_top_flows(backend, request);
   }
   if (path == "/v1/routes") {
     if (method == "GET") return get_routes(backend, request);

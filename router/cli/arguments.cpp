@@ -69,6 +69,8 @@ constexpr Noun kNouns[] = {
      {{{"", "losses and punts by reason, with an example, and the balance of all packets"}}}},
     {"punt",
      {{{"", "what goes to Linux by class: rates, what passed, what was dropped and where"}}}},
+    {"sflow",
+     {{{"", "collectors and what they got; packets sampled, by port, and what was lost"}}}},
     {"pools", {{{"", "mbufs in use and exhaustion, the fullest first"}}}},
     {"config", {{{"", "what runs, as a file that can be loaded"}}}},
     {"plan", {{{"", "who polls what from where, and the warnings"}}}},
@@ -205,6 +207,9 @@ void add_top(CLI::App& app, Arguments& a) {
       "h shows the keys, q ends. Without a terminal (a pipe, TERM=dumb) a picture behind the "
       "other.\n"
       "Where the router goes away it says so, marks what it shows as old, and tries again.");
+  add_option(top, "WHAT", a.object, " ",
+             "flows: the largest of the last seconds, by samples of packets")
+      ->check(CLI::IsMember(std::vector<std::string>{"flows"}));
   add_number(top, "--interval", a.interval_s, "S", 0.2, 3600.0, "again after so many seconds");
   top.add_flag("--once", a.once, "one picture, with the router's own rates, and the end");
 }

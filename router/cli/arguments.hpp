@@ -16,8 +16,9 @@ inline constexpr int kWrongUsage = 2;
 
 struct Arguments {
   std::string verb;
-  std::string object;  // show: the noun; check, plan, reload, diff, load-routes: the file
-  std::string filter;  // show: a name, prefix or address
+  std::string
+      object;  // show: the noun; top: flows; check, plan, reload, diff, load-routes: the file
+  std::string filter;              // show: a name, prefix or address
   std::vector<std::string> words;  // route: what follows
   bool json = false;
   std::string socket;

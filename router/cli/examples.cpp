@@ -29,6 +29,7 @@ Environment:
   hecto show ports --json | jq '.ports[].rx.missed')"},
     {"top", R"(Examples:
   hecto top                            q ends, h shows the other keys
+  hecto top flows                      who sends to whom, and how much
   hecto top --interval 10 >> top.log   a picture every 10 s)"},
     {"trace", R"(Examples:
   hecto trace --to 203.0.113.9 -n 3           the way of the next three packets to it

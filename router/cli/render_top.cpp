@@ -21,7 +21,7 @@ constexpr size_t kFewest = 2;  // rows that a pane is shown with: its headings a
 const Lines kHelp = {
     "hecto top: what the router does, again and again",
     "",
-    "0, 1 to 5   all; ports, workers, drops, egress, punt",
+    "0, 1 to 6   all; ports, workers, drops, egress, punt, flows",
     "Tab         the next of them",
     "up, down    rows of one of them (also k, j)",
     "p, b        sorted by packets, by bits",
@@ -33,6 +33,7 @@ const Lines kHelp = {
     "load: the wire's, of the fuller direction",
     "missed: lost before a worker saw them",
     "drops: the reasons that grow",
+    "flows: of samples, which are taken while they are shown",
 };
 
 // The words, two spaces apart, in as many lines as they need.
@@ -152,8 +153,10 @@ Lines all_panes(const Growth& growth, const TopView& view, size_t rows, Style st
 // Headings stay, rows move.
 Lines one_pane(const Growth& growth, const TopView& view, size_t rows, Style style) {
   Lines lines = top_pane(view.pane, growth, view.by_bits, style);
-  const size_t first = std::min(view.first, lines.size() > rows ? lines.size() - rows : 0);
+  const size_t first =
+      std::min(view.first, view.rows > 0 && lines.size() > rows ? lines.size() - rows : 0);
   if (first > 0) lines.erase(lines.begin() + 1, lines.begin() + 1 + static_cast<ptrdiff_t>(first));
+  if (view.rows == 0) return lines;
   return rows == 0 ? Lines() : cut(std::move(lines), rows, style);
 }
 
@@ -170,14 +173,14 @@ Lines render_top(const TopSample& now, const TopSample& before, const TopView& v
   const size_t used = lines.size() + (screen ? 1 : 0);
   const size_t left = view.rows > used ? view.rows - used : 0;
   if (!view.help && now.answers.is_object() && (left > 0 || !screen)) {
-    Lines body = view.pane == TopPane::kAll || !screen ? all_panes(growth, view, left, inner)
-                                                       : one_pane(growth, view, left, inner);
+    Lines body = view.pane == TopPane::kAll ? all_panes(growth, view, left, inner)
+                                            : one_pane(growth, view, left, inner);
     for (std::string& line : body)
       lines.push_back(old ? painted(line, Paint::kDim, style) : std::move(line));
   }
   if (!screen) return lines;
   lines.resize(view.rows - 1);
-  lines.push_back(painted("q quit  h help  space pause  0-5 panes  p/b sort  +/- interval",
+  lines.push_back(painted("q quit  h help  space pause  0-6 panes  p/b sort  +/- interval",
                           Paint::kDim, style));
   for (std::string& line : lines) line = shortened_line(line, style.width);
   return lines;

@@ -17,13 +17,16 @@ namespace hecto::cli {
 inline constexpr const char* kTopNouns[] = {"summary", "ports", "interfaces",
                                             "workers", "drops", "punt"};
 
+// Besides, where flows are looked at: the router takes samples while it is asked.
+inline constexpr const char* kTopFlows = "flows/top";
+
 struct TopSample {
   nlohmann::json answers;  // by noun; null: none came yet
   double at_s = 0;         // of a clock that never goes back
 };
 
-enum class TopPane : uint8_t { kAll, kPorts, kWorkers, kDrops, kEgress, kPunt };
-inline constexpr unsigned kTopPanes = 6;
+enum class TopPane : uint8_t { kAll, kPorts, kWorkers, kDrops, kEgress, kPunt, kFlows };
+inline constexpr unsigned kTopPanes = 7;
 
 struct TopView {
   TopPane pane = TopPane::kAll;

@@ -24,6 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 // Keys wait as long for a router that does not answer.
 constexpr std::chrono::milliseconds kPatience{1'000};
+// One picture of flows waits for so many whole seconds of them, and no longer than that.
+constexpr uint64_t kFlowSeconds = 3;
+constexpr int kFlowTries = 8;
 
 double seconds_of(Clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -36,10 +39,12 @@ std::string clock_now() {
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 
-Result<json> ask(const std::string& socket, const std::string& noun) {
+Result<json> ask(const std::string& socket, const std::string& noun,
+                 const std::map<std::string, std::string>& query = {}) {
   router::HttpRequest request;
   request.method = "GET";
   request.path = "/v1/" + noun;
+  request.query = query;
   const auto answer = router::http_request(socket, request, kPatience);
   if (!answer) return tl::unexpected<Error>(answer.error());
   json body = json::parse(answer->body, nullptr, false);
@@ -57,9 +62,18 @@ class Watch {
  public:
   explicit Watch(const std::string& socket) : socket_(socket) {}
 
-  void look() {
+  void look(const TopView& view) {
     TopSample next;
     next.at_s = seconds_of(Clock::now());
+    if (view.pane == TopPane::kFlows) {
+      auto answer =
+          ask(socket_, kTopFlows, {{"by", view.by_bits ? "bytes" : "packets"}, {"limit", "200"}});
+      if (!answer) {
+        trouble_ = answer.error().message;
+        return;
+      }
+      next.answers[kTopFlows] = std::move(*answer);
+    }
     for (const char* noun : kTopNouns) {
       auto answer = ask(socket_, noun);
       if (!answer) {
@@ -72,6 +86,8 @@ class Watch {
     before_ = std::exchange(now_, std::move(next));
   }
   const std::string& trouble() const { return trouble_; }
+  // Whole seconds that the flows are of.
+  uint64_t flow_seconds() const { return whole(at(now_.answers, kTopFlows), "seconds"); }
   std::vector<std::string> lines(TopView view, Style style) const {
     view.trouble = trouble_;
     view.age_s = seconds_of(Clock::now()) - now_.at_s;
@@ -95,13 +111,28 @@ Clock::duration step_of(const TopView& view) {
       std::chrono::duration<double>(view.interval_s));
 }
 
+TopView view_of(const Arguments& arguments) {
+  TopView view;
+  view.interval_s = arguments.interval_s;
+  if (arguments.object == "flows") {
+    view.pane = TopPane::kFlows;
+    view.by_bits = true;
+  }
+  return view;
+}
+
 int once(const Session& session) {
   Watch watch(session.arguments().socket);
-  watch.look();
+  TopView view = view_of(session.arguments());
+  watch.look(view);
+  // Samples begin with the question.
+  for (int tries = 0; view.pane == TopPane::kFlows && tries < kFlowTries; ++tries) {
+    if (!watch.trouble().empty() || watch.flow_seconds() >= kFlowSeconds) break;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    watch.look(view);
+  }
   if (!watch.trouble().empty()) return session.fail(watch.trouble());
-  TopView view;
   view.clock = clock_now();
-  view.interval_s = session.arguments().interval_s;
   session.out(joined_lines(watch.lines(view, session.style())));
   return kDone;
 }
@@ -109,12 +140,11 @@ int once(const Session& session) {
 // A picture behind the other; on standard error when the router goes, and when it is back.
 int without_screen(const Session& session) {
   Watch watch(session.arguments().socket);
-  TopView view;
-  view.interval_s = session.arguments().interval_s;
+  TopView view = view_of(session.arguments());
   std::string told;
   for (auto due = Clock::now();; due = std::max(due + step_of(view), Clock::now())) {
     std::this_thread::sleep_until(due);
-    watch.look();
+    watch.look(view);
     if (watch.trouble() != told && !watch.trouble().empty())
       session.fail(watch.trouble() + "; trying again");
     if (!told.empty() && watch.trouble().empty()) session.note("hecto: the router answers again");
@@ -128,11 +158,10 @@ int without_screen(const Session& session) {
 int on_screen(const Session& session) {
   Watch watch(session.arguments().socket);
   TopScreen screen;
-  TopView view;
-  view.interval_s = session.arguments().interval_s;
+  TopView view = view_of(session.arguments());
   for (auto looked = Clock::now() - step_of(view);;) {
     if (Clock::now() >= looked + step_of(view)) {
-      if (!view.paused) watch.look();
+      if (!view.paused) watch.look(view);
       view.clock = view.paused ? view.clock : clock_now();
       looked = Clock::now();
     }
@@ -143,7 +172,10 @@ int on_screen(const Session& session) {
     if (!screen.draw(watch.lines(view, style))) return 0;
     for (const TopEvent& event : screen.next(looked + step_of(view))) {
       if (event.key == TopKey::kEnd) return event.signal;
+      const TopPane before = view.pane;
       if (!apply_key(event, view)) return 0;
+      // What it shows has to be asked for.
+      if (view.pane == TopPane::kFlows && before != view.pane) looked = Clock::time_point{};
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "router/cli/fields.hpp"
+#include "router/cli/render.hpp"
 
 namespace hecto::cli {
 namespace {
@@ -24,16 +25,19 @@ Cell loss_cell(double pps, Paint paint = Paint::kWarn) {
   return pps > 0 ? Cell(packet_rate(pps), paint) : Cell("0");
 }
 
-std::vector<std::string> lines_of(const Table& table, Style style, const char* nothing) {
+std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> lines;
-  if (table.empty()) return {painted(nothing, Paint::kDim, style)};
-  const std::string text = table.text(style);
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
   return lines;
+}
+
+std::vector<std::string> lines_of(const Table& table, Style style, const char* nothing) {
+  if (table.empty()) return {painted(nothing, Paint::kDim, style)};
+  return split(table.text(style));
 }
 
 template <typename Row, typename Key>
@@ -194,6 +198,12 @@ std::vector<std::string> egress_pane(const Growth& growth, bool by_bits, Style s
   return lines_of(table, style, "egress: nothing is sent");
 }
 
+std::vector<std::string> flows_pane(const Growth& growth, Style style) {
+  const json& answer = growth.now(kTopFlows);
+  if (answer.is_null()) return {painted("flows: not asked for yet", Paint::kDim, style)};
+  return split(render_flows(answer, style));
+}
+
 struct PuntRow {
   const json* of;
   double passed = 0, dropped = 0;
@@ -277,6 +287,8 @@ std::vector<std::string> top_pane(TopPane pane, const Growth& growth, bool by_bi
       return egress_pane(growth, by_bits, style);
     case TopPane::kPunt:
       return punt_pane(growth, style);
+    case TopPane::kFlows:
+      return flows_pane(growth, style);
     case TopPane::kAll:
       break;
   }

@@ -221,6 +221,11 @@ void DpdkForwardingPlane::set_capture(std::shared_ptr<CaptureUse> capture) {
   dataplane_->settings().capture = std::move(capture);
 }
 
+void DpdkForwardingPlane::set_sampling(std::shared_ptr<const FlowSamplingUse> sampling) {
+  changed_ = true;
+  dataplane_->settings().sampling = std::move(sampling);
+}
+
 void DpdkForwardingPlane::publish() {
   changed_ = false;
   dataplane_->publish();

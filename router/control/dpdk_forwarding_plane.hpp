@@ -54,6 +54,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   void inherit(std::shared_ptr<const InheritedTables> tables);
   void set_trace(std::shared_ptr<TraceSession> trace) override;
   void set_capture(std::shared_ptr<CaptureUse> capture) override;
+  void set_sampling(std::shared_ptr<const FlowSamplingUse> sampling) override;
   void publish() override;
   void publish_changes() override;
   void reclaim() override;

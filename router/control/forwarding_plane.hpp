@@ -31,6 +31,7 @@ namespace hecto::router {
 struct BridgeViews;
 class CaptureUse;
 class FilterTables;
+struct FlowSamplingUse;
 class PuntSessions;
 class TraceSession;
 struct RuleTables;
@@ -141,8 +142,9 @@ class ForwardingPlane {
   virtual std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages
   virtual void close(bool closed) = 0;    // whether all that comes in is dropped as not_ready
-  virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;    // null: none
-  virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;  // null: none
+  virtual void set_trace(std::shared_ptr<TraceSession> trace) = 0;                 // null: none
+  virtual void set_capture(std::shared_ptr<CaptureUse> capture) = 0;               // null: none
+  virtual void set_sampling(std::shared_ptr<const FlowSamplingUse> sampling) = 0;  // null: none
   virtual void publish() = 0;
   virtual void
   publish_changes() = 0;       // only if interfaces, sessions, rules or IPsec's use have changed

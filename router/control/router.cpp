@@ -32,6 +32,7 @@
 #include "router/control/route_control.hpp"
 #include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
+#include "router/control/sample_control.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
@@ -222,6 +223,7 @@ void Router::housekeeping() {
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
   }
+  samples_->tick(running_->config, std::chrono::steady_clock::now());
   if (punt_) punt_->tick(running_->config);
   if (neighbors_) {
     if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();
@@ -301,6 +303,8 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());
   const std::vector<std::string> by_filters = filters_->lines();
   lines.insert(lines.end(), by_filters.begin(), by_filters.end());
+  const std::vector<std::string> by_samples = samples_->lines();
+  lines.insert(lines.end(), by_samples.begin(), by_samples.end());
   const std::vector<std::string> kept = persist_->lines();
   lines.insert(lines.end(), kept.begin(), kept.end());
   return lines;

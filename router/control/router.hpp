@@ -59,6 +59,7 @@ class ReorderWatch;
 class RestartControl;
 class RouteControl;
 class RuleControl;
+class SampleControl;
 class Routing;
 class Sampler;
 class SpreadControl;
@@ -106,6 +107,7 @@ class Router {
   RouteControl& routes() { return *routes_; }
   PersistControl& persist() { return *persist_; }
   CaptureControl& captures() { return *captures_; }
+  SampleControl& samples() { return *samples_; }
   IpsecControl& ipsec_control() { return *ipsec_; }
   Ipsec& ipsec();
   Tables& tables() { return *tables_; }
@@ -187,6 +189,7 @@ class Router {
   std::unique_ptr<FilterControl> filters_;
   std::unique_ptr<PersistControl> persist_;
   std::unique_ptr<CaptureControl> captures_;
+  std::unique_ptr<SampleControl> samples_;
   std::unique_ptr<LinuxEventFanOut> linux_events_;
   std::unique_ptr<LinuxNamespace> linux_;       // null: static mode
   std::unique_ptr<BridgeControl> bridges_;      // null: static mode

@@ -33,6 +33,7 @@
 #include "router/control/router.hpp"
 #include "router/control/rule_control.hpp"
 #include "router/control/running.hpp"
+#include "router/control/sample_control.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
 #include "router/control/xfrm_control.hpp"
@@ -178,6 +179,7 @@ void Router::start_interfaces() {
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
                                               *routes_, routing(), ipsec());
   captures_ = std::make_unique<CaptureControl>(*plane_);
+  samples_ = std::make_unique<SampleControl>(*plane_, interfaces_->table(), routing(), *sampler_);
   linux_events_ = std::make_unique<LinuxEventFanOut>(
       running_->config.linux_side, routing(),
       [this](const LinuxLink& link, bool removed) {
@@ -194,6 +196,7 @@ Result<void> Router::start_linux_side() {
   if (!linux_side) return tl::unexpected(linux_side.error());
   linux_ = std::move(*linux_side);
   interfaces_->attach(*linux_);
+  samples_->attach(linux_->space());
   routes_->attach(*linux_);
   watch(linux_->fd());
   bridges_ =

@@ -104,6 +104,9 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     observer_.received(chunk, static_cast<uint16_t>(options_.thread), queue.port, queue.queue);
     transmitter_.follow(active_observer());
   }
+  FlowSampler& samples = observer_.samples();
+  if (samples.on() && samples.take(chunk, queue.port)) [[unlikely]]
+    transmitter_.follow(&observer_);
   received_[queue.port](*this, chunk, snapshot_->ports[queue.port]);
   if (chunk.refused_count > 0 || !rejects_.empty()) hand_over(chunk);
   if (timer_.active() || observer_.tracing()) {
@@ -111,6 +114,11 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     timer_.end(TimedStage::kTransmit);
     timer_.stop();
     observer_.chunk_done();
+    transmitter_.follow(active_observer());
+  }
+  if (samples.following()) [[unlikely]] {
+    transmitter_.flush_all();
+    samples.finish();
     transmitter_.follow(active_observer());
   }
 }

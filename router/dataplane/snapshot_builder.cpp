@@ -193,6 +193,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->filters = settings.filters;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;
+  snapshot_->sampling = settings.sampling;
   snapshot_->observed = settings.trace || settings.capture;
   if (settings.ipsec) snapshot_->features |= kFeatureIpsec;
   return std::move(snapshot_);

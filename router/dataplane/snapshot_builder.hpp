@@ -50,6 +50,7 @@ struct SnapshotSettings {
   std::shared_ptr<const FilterTables> filters;  // null: none
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
+  std::shared_ptr<const FlowSamplingUse> sampling;
   bool ipsec = false;                                // there is an SA or a policy
   bool closed = false;                               // not all routes and policies are known
   std::shared_ptr<const InheritedTables> inherited;  // in the place of this process's own

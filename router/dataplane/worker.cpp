@@ -194,7 +194,7 @@ void Worker::take_refused(Chunk& chunk) noexcept {
       continue;
     } else if (wanted) {
       // Count and note before the slow path can own (and free) the packet.
-      if (observer.active()) [[unlikely]]
+      if (observer.follows()) [[unlikely]]
         observer.punted(refused.packet, refused.reason, refused.interface);
       punted = punt(refused, now);
     }
@@ -205,7 +205,7 @@ void Worker::take_refused(Chunk& chunk) noexcept {
     reasons.dropped[static_cast<size_t>(refused.reason)].add(1);
     dropped_at_.add(refused.reason, refused.interface);
     if (i % 32 == 0) keep_example(refused);
-    if (observer.active()) [[unlikely]]
+    if (observer.follows()) [[unlikely]]
       observer.dropped(refused.packet, refused.reason, refused.interface);
     dead[dead_count++] = refused.packet;
   }

@@ -60,6 +60,11 @@ std::vector<TableView> Routing::tables() const {
   return RoutingQueries(store_).tables();
 }
 
+std::optional<RouteMatch> Routing::match(const IpAddress& address, uint32_t table) const {
+  const RoutingTable* const found = store_.table(table);
+  return found == nullptr ? std::nullopt : RoutingQueries(store_).match(*found, address);
+}
+
 RoutePage Routing::routes(const std::optional<IpPrefix>& after, size_t limit,
                           const RouteFilter& filter) const {
   return RoutingQueries(store_).routes(after, limit, filter);

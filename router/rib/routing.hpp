@@ -150,6 +150,8 @@ class Routing final : public LinuxEvents {
   UrpfView urpf(int socket) const { return store_.urpf().view(socket); }
   UrpfInterfaces urpf_interfaces(GroupId group) const { return store_.urpf().get(group); }
 
+  // Without words; none: no prefix, or no such table.
+  std::optional<RouteMatch> match(const IpAddress& address, uint32_t table = kTableMain) const;
   Explanation explain(const IpAddress& address, uint32_t table = kTableMain) const;
   // Ascending, IPv4 before IPv6, beginning behind `after`; `limit` prefixes.
   RoutePage routes(const std::optional<IpPrefix>& after, size_t limit,

@@ -99,6 +99,32 @@ template RouteView RoutingQueries::view(const RoutingTable&, const lookup::Prefi
 template RouteView RoutingQueries::view(const RoutingTable&, const lookup::Prefix6&,
                                         const RibEntry<Ipv6Address>&, RouteId) const;
 
+template <typename Address>
+std::optional<RouteMatch> RoutingQueries::match_in(const RoutingTable& table,
+                                                   const Address& address) const {
+  const Rib<Address>& rib = table.rib<Address>();
+  std::optional<RouteMatch> found;
+  for (auto match = rib.longest_match(address); match; match = rib.parent(match->prefix)) {
+    const RibEntry<Address>& entry = *match->value;
+    if (!entry.tag.in_fib) continue;
+    const Candidate& best = rib.best(entry);
+    if (!found) found = RouteMatch{match->prefix.length, entry.tag.group, false};
+    if (origin_of(best) != RouteOrigin::kNeighbor) {
+      found->length = match->prefix.length;
+      const NextHopSets::Set& set = store_.sets().set(best.next_hop_set);
+      found->on_link = set.next_hops.size() == 1 && !set.next_hops[0].gateway;
+      break;
+    }
+  }
+  return found;
+}
+
+std::optional<RouteMatch> RoutingQueries::match(const RoutingTable& table,
+                                                const IpAddress& address) const {
+  return address.family == Family::kIpv4 ? match_in(table, address.v4())
+                                         : match_in(table, address.v6());
+}
+
 std::vector<TableView> RoutingQueries::tables() const {
   std::vector<TableView> views;
   for (const RoutingTable* table : store_.tables()) {

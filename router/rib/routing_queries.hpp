@@ -24,6 +24,7 @@ class RoutingQueries {
   RouteView view(const RoutingTable& table, const lookup::Prefix<Address>& prefix,
                  const RibEntry<Address>& entry, RouteId id) const;
   std::vector<TableView> tables() const;  // the first one first
+  std::optional<RouteMatch> match(const RoutingTable& table, const IpAddress& address) const;
 
  private:
   NextHopView next_hop_view(SetId single) const;
@@ -32,6 +33,8 @@ class RoutingQueries {
   GroupMemberView member_view(SetId single) const;
   GroupView view(SetId id) const;
   bool leads_by(SetId id, InterfaceId interface) const;
+  template <typename Address>
+  std::optional<RouteMatch> match_in(const RoutingTable& table, const Address& address) const;
   struct Walk {
     size_t shown = 0, looked_at = 0;  // prefixes
     std::optional<IpPrefix> last;     // that was looked at

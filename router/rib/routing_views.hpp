@@ -81,6 +81,13 @@ struct Explanation {
   std::optional<GroupView> group;
 };
 
+// The prefix that packets to an address go by; neighbors' own count as the one that they are on.
+struct RouteMatch {
+  uint8_t length = 0;
+  lookup::GroupId group = lookup::kNoRoute;
+  bool on_link = false;  // the address is a neighbor's, or would be
+};
+
 struct RouteFilter {
   uint32_t table = 254;  // local, main and default are one; nothing is in one that is not there
   std::optional<IpPrefix> within;  // it, and what it covers

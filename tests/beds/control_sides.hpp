@@ -123,6 +123,9 @@ class FakePlane final : public ForwardingPlane {
   void close(bool closes) override { closed = closes; }
   void set_trace(std::shared_ptr<TraceSession> session) override { trace = std::move(session); }
   void set_capture(std::shared_ptr<CaptureUse> use) override { capture = std::move(use); }
+  void set_sampling(std::shared_ptr<const FlowSamplingUse> use) override {
+    sampling = std::move(use);
+  }
   void publish() override {
     said_.push_back("publish");
     published = interfaces;
@@ -181,6 +184,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<const PuntSessions> sessions;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
+  std::shared_ptr<const FlowSamplingUse> sampling;
   unsigned feature_bits = 0;
   std::shared_ptr<const RuleTables> rules;
   std::shared_ptr<const FilterTables> filters;

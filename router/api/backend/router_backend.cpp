@@ -20,6 +20,7 @@
 #include "router/control/route_control.hpp"
 #include "router/control/router.hpp"
 #include "router/control/running.hpp"
+#include "router/control/sample_control.hpp"
 #include "router/dataplane/balance.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/dataplane.hpp"
@@ -126,6 +127,8 @@ json RouterBackend::answer(Noun noun) {
       return show_drops(r.plane(), interfaces, r.sampler(), read_balance(r.dataplane()));
     case Noun::kPunt:
       return show_punt(r.plane(), interfaces, r.sampler());
+    case Noun::kSflow:
+      return show_sflow(r.samples());
     case Noun::kPools:
       return show_pools(r.plane(), r.linux_side());
     case Noun::kConfig:
@@ -147,7 +150,7 @@ tl::expected<std::string, ApiError> RouterBackend::metrics(MetricsFormat format)
         {r.plane(), r.sampler(), r.interfaces().table(), r.interfaces().lost_ports(), r.routing(),
          table_use(r.tables()), r.placement().sockets.size(), r.linux_side(), r.ipsec(),
          &r.filters(), r.offload(), &r.dataplane(), r.times(), rte_get_tsc_hz(), uptime.count(),
-         r.warnings().size(), r.gate().open(), r.reloads().unconfirmed()},
+         r.warnings().size(), r.gate().open(), r.reloads().unconfirmed(), &r.samples()},
         format);
   });
   if (!text) return tl::unexpected(stopping().error());
@@ -191,6 +194,14 @@ ApiResult RouterBackend::mtu(const std::optional<lookup::IpAddress>& to,
     const PacketAnswer packet = router_.dataplane().explain({*to, from});
     const MtuPath path{explanation, packet};
     return show_mtu(sources, &path);
+  });
+}
+
+ApiResult RouterBackend::top_flows(const FlowsQuery& query) {
+  return on_control([this, query]() -> ApiResult {
+    SampleControl& samples = router_.samples();
+    samples.want_flows(SampleControl::Clock::now());
+    return show_top_flows(samples, query, router_.plane(), router_.interfaces().table());
   });
 }
 

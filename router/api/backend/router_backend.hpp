@@ -32,6 +32,7 @@ class RouterBackend final : public ApiBackend {
   ApiResult show(Noun noun) override;
   tl::expected<std::string, ApiError> metrics(MetricsFormat format) override;
   ApiResult routes(const RoutesQuery& query) override;
+  ApiResult top_flows(const FlowsQuery& query) override;
   ApiResult mtu(const std::optional<lookup::IpAddress>& to,
                 const std::optional<lookup::IpAddress>& from) override;
   ApiResult reload(const std::optional<std::string>& file,

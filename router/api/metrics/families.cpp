@@ -151,6 +151,12 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_offload_packets", kCounter, "packets", "kind", "That went to a device."},
   {"hecto_offload_batches", kCounter, "", "kind,outcome", "Batches by what became of them."},
 
+  {"hecto_sflow_samples", kCounter, "", "outcome",
+   "Packets that were sampled: exported, or dropped for want of room."},
+  {"hecto_sflow_datagrams", kCounter, "", "collector", "That left for it."},
+  {"hecto_sflow_failed_datagrams", kCounter, "", "collector", "That did not."},
+  {"hecto_sflow_refused", kCounter, "", "collector", "Answers that nobody listens there."},
+
   {"hecto_control_turn_seconds", kHistogram, "seconds", "",
    "Of control's turns: how long the next event waits at most."},
 };

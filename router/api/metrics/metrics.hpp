@@ -19,6 +19,7 @@ class Ipsec;
 class LinuxSide;
 class Offload;
 class Routing;
+class SampleControl;
 class Sampler;
 class TurnTimes;
 struct PortStatus;
@@ -42,6 +43,7 @@ struct MetricsSources {
   double uptime_s;
   size_t warnings;
   bool gate_open, unconfirmed;
+  const SampleControl* samples = nullptr;  // null: nobody takes any
 };
 
 std::string metrics_text(const MetricsSources& sources, MetricsFormat format);
@@ -55,6 +57,7 @@ void write_pools(MetricsWriter& out, const MetricsSources& s);
 void write_routes(MetricsWriter& out, const MetricsSources& s);
 void write_filters(MetricsWriter& out, const MetricsSources& s);
 void write_ipsec(MetricsWriter& out, const MetricsSources& s);
+void write_sflow(MetricsWriter& out, const MetricsSources& s);
 void write_offload(MetricsWriter& out, const MetricsSources& s);
 
 }  // namespace hecto::router

@@ -26,9 +26,11 @@ class OffloadWatch;
 class PersistControl;
 class ReorderWatch;
 class Routing;
+class SampleControl;
 class Sampler;
 class TraceSession;
 struct Explanation;
+struct FlowsQuery;
 struct PacketAnswer;
 struct RoutePage;
 struct PoolStatus;
@@ -81,6 +83,10 @@ nlohmann::json show_drops(const ForwardingPlane& plane, const InterfaceTable& in
 // punt.cpp
 nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& interfaces,
                          const Sampler& sampler);
+// samples.cpp
+nlohmann::json show_sflow(const SampleControl& samples);
+nlohmann::json show_top_flows(const SampleControl& samples, const FlowsQuery& query,
+                              const ForwardingPlane& plane, const InterfaceTable& interfaces);
 // routes.cpp
 nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_rules(const Routing& routing);

@@ -191,6 +191,7 @@ struct WorkerView {
 struct BridgeViews;
 class CaptureUse;
 class FilterTables;
+struct FlowSamplingUse;
 class InheritedTables;
 class PuntSessions;
 class TraceSession;
@@ -217,11 +218,12 @@ struct Snapshot {
   std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
-  std::shared_ptr<const BridgeViews> bridges;   // null: no port is one of a bridge
-  std::shared_ptr<const RuleTables> rules;      // null: Linux's usual ones
-  std::shared_ptr<const FilterTables> filters;  // null: none
-  std::shared_ptr<TraceSession> trace;          // null unless `hecto trace` is waiting
-  std::shared_ptr<CaptureUse> capture;          // null unless `hecto capture` runs
+  std::shared_ptr<const BridgeViews> bridges;       // null: no port is one of a bridge
+  std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones
+  std::shared_ptr<const FilterTables> filters;      // null: none
+  std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
+  std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
+  std::shared_ptr<const FlowSamplingUse> sampling;  // null: nobody wants samples
 };
 
 }  // namespace hecto::router

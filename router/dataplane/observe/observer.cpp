@@ -17,11 +17,13 @@ void Observer::chunk_done() noexcept {
 
 void Observer::dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept {
   traced_.refused(packet, reason, false, interface);
+  samples_.refused(packet, reason, SampleFate::kDropped);
   if (tap_ != nullptr) tap_->dropped(packet, reason, interface);
 }
 
 void Observer::not_sent(const rte_mbuf* packet, Reason reason, PortId port) noexcept {
   traced_.not_sent(packet, reason);
+  samples_.refused(packet, reason, SampleFate::kDropped);
   if (tap_ != nullptr) tap_->not_sent(packet, reason, port);
 }
 

@@ -1,11 +1,14 @@
-// Who looks on while packets pass: `hecto trace`, which follows a few through all stages, and
-// `hecto capture`, which copies what passes chosen points. The stages know one of these and not
-// what is behind it. While neither runs active() is false, and that is all a stage asks.
+// Who looks on while packets pass: `hecto trace`, which follows a few through all stages,
+// `hecto capture`, which copies what passes chosen points, and samples for sFlow, of which only the
+// end of their way is asked. The stages know one of these and not what is behind it. While neither
+// trace nor capture runs active() is false, and that is all a stage asks; follows() is true besides
+// while a chunk has samples.
 //
 // One for each worker, and one for the slow path. Not thread-safe.
 #pragma once
 
 #include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/observe/flow_samples.hpp"
 #include "router/dataplane/observe/session.hpp"
 #include "router/dataplane/observe/trace.hpp"
 
@@ -19,7 +22,10 @@ class Observer {
     tap_ = snapshot.capture ? &snapshot.capture->tap(thread) : nullptr;
     traced_.clear();
     active_ = tap_ != nullptr;
+    samples_.use(snapshot.sampling.get(), thread, rte_rdtsc() + thread);
   }
+  FlowSampler& samples() noexcept { return samples_; }
+  bool follows() const noexcept { return active_ || samples_.following(); }
   bool active() const noexcept { return active_; }
   bool tracing() const noexcept { return traced_.active(); }
 
@@ -52,11 +58,15 @@ class Observer {
   }
   void punted(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept {
     traced_.refused(packet, reason, true, interface);
+    samples_.refused(packet, reason, SampleFate::kPunted);
   }
   void dropped(const rte_mbuf* packet, Reason reason, InterfaceId interface) noexcept;
 
   // Frames for a port, on their way through its queue.
-  void queued(const rte_mbuf* packet, PortId port) noexcept { traced_.after_rewrite(packet, port); }
+  void queued(const rte_mbuf* packet, PortId port) noexcept {
+    traced_.after_rewrite(packet, port);
+    samples_.queued(packet, port);
+  }
   void offer(PortId port, rte_mbuf* const* packets, unsigned count) noexcept {
     if (tap_ != nullptr) tap_->offer(port, packets, count);
   }
@@ -67,8 +77,12 @@ class Observer {
   // A copy goes on in its place.
   void replaced(const rte_mbuf* packet, const rte_mbuf* copy) noexcept {
     traced_.replaced(packet, copy);
+    samples_.replaced(packet, copy);
   }
-  void sent(PortId port) noexcept { traced_.sent(port); }
+  void sent(PortId port) noexcept {
+    traced_.sent(port);
+    samples_.sent(port);
+  }
 
   // For packets that go on through the punt queue: the trace's number (0: none) and session.
   uint16_t trace_number(const rte_mbuf* packet) const noexcept { return traced_.number(packet); }
@@ -87,6 +101,7 @@ class Observer {
   TraceSession* trace_session_ = nullptr;
   CaptureTap* tap_ = nullptr;
   TracedPackets traced_;
+  FlowSampler samples_;
 };
 
 }  // namespace hecto::router

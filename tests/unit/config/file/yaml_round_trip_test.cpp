@@ -68,6 +68,17 @@ class RandomConfig {
       c.offload.deadline_us = 10 + below(1000);
       c.offload.batch = 256 + below(1000);
     }
+    if (flip()) {
+      c.sflow.collectors = {
+          {*IpAddress::parse("192.0.2.5"), 6343},
+          {*IpAddress::parse("2001:db8::5"), static_cast<uint16_t>(1 + below(65535))}};
+      if (flip()) c.sflow.agent = *IpAddress::parse("2001:db8::1");
+      c.sflow.from = flip() ? SflowFrom::kHost : SflowFrom::kRouter;
+      c.sflow.sampling = 1 + below(kMostSampling);
+      c.sflow.polling_s = below(86401);
+      c.sflow.header_bytes = static_cast<uint16_t>(14 + below(1011));
+      if (flip()) c.sflow.ports = {"p0"};
+    }
     if (flip()) c.api_socket = "/run/a b.sock";
     if (flip()) c.api_http = HttpEndpoint{*IpAddress::parse("::1"), 8080};
     if (flip()) c.api_read_group = "net watchers";

@@ -39,6 +39,11 @@ class FakeBackend : public ApiBackend {
     note("mtu" + (to ? " " + to->to_string() : "") + (from ? " from " + from->to_string() : ""));
     return nlohmann::json::object();
   }
+  ApiResult top_flows(const FlowsQuery& query) override {
+    note("flows of " + std::to_string(query.seconds) + " s by " +
+         (query.by_packets ? "packets" : "bytes") + ", " + std::to_string(query.limit));
+    return nlohmann::json::object();
+  }
   ApiResult reload(const std::optional<std::string>& file,
                    std::optional<uint32_t> confirm_s) override {
     note("reload " + file.value_or("-") +

@@ -39,7 +39,7 @@ TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
   const char* nouns[] = {"summary", "ports",  "bonds",    "bridges", "interfaces", "neighbors",
                          "rules",   "tables", "nexthops", "workers", "offload",    "ipsec",
-                         "drops",   "punt",   "config",   "filters"};
+                         "drops",   "punt",   "sflow",    "config",  "filters"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;
@@ -77,7 +77,17 @@ TEST(ApiServer, ChangesSets) {
   json many = {{"set", "b"}, {"add", std::vector<std::string>(kMostSetChanges + 1, "::1/128")}};
   EXPECT_EQ(ask(backend, "POST /v1/sets", many.dump()).status, 400);
 }
-
+TEST(ApiServer, AsksForTheLargestFlows) {
+  FakeBackend backend;
+  EXPECT_EQ(ask(backend, "GET /v1/flows/top").status, 200);
+  EXPECT_EQ(backend.asked(), "flows of 5 s by bytes, 20");
+  EXPECT_EQ(ask(backend, "GET /v1/flows/top?seconds=30&by=packets&limit=1000").status, 200);
+  EXPECT_EQ(backend.asked(), "flows of 30 s by packets, 1000");
+  EXPECT_EQ(ask(backend, "POST /v1/flows/top").status, 405);
+  EXPECT_EQ(ask(backend, "GET /v1/flows").status, 404);
+  for (const char* query : {"seconds=0", "seconds=31", "limit=0", "limit=1001", "by=size", "to=1"})
+    EXPECT_EQ(ask(backend, std::string("GET /v1/flows/top?") + query).status, 400) << query;
+}
 TEST(ApiServer, PassesTheBackendsErrorsOn) {
   FakeBackend backend;
   const HttpAnswer stopping = ask(backend, "GET /v1/plan");

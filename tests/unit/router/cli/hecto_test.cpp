@@ -11,9 +11,10 @@ namespace hecto::cli {
 namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
-  for (const std::string noun : {"summary", "ports", "bonds", "bridges", "interfaces", "neighbors",
-                                 "rules", "tables", "nexthops", "workers", "offload", "ipsec",
-                                 "drops", "punt", "pools", "config", "plan", "mtu", "filters"}) {
+  for (const std::string noun :
+       {"summary", "ports",    "bonds",   "bridges", "interfaces", "neighbors", "rules",
+        "tables",  "nexthops", "workers", "offload", "ipsec",      "drops",     "punt",
+        "sflow",   "pools",    "config",  "plan",    "mtu",        "filters"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

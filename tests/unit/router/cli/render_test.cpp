@@ -184,7 +184,37 @@ bogons         2
   EXPECT_NE(render_filters(answer, {}).find("1,200 more rules"), std::string::npos);
   EXPECT_EQ(render_filters({{"filters", json::array()}}, {}), "no filters\n");
 }
+TEST(Render, Sflow) {
+  EXPECT_EQ(render_sflow(documented("sflow"), {}),
+            R"(agent 192.0.2.1, by the routes of the router
+one packet in 1,000, 128 bytes of each; counters each 20 s
+samples: 18,204 taken, 18,190 exported in 2,599 datagrams, 14 waiting, 0 dropped
 
+collector           datagrams    bytes  refused  failed
+192.0.2.5:6343          2,599  3.3 MiB
+[2001:db8::5]:6343      2,580  3.3 MiB    2,580      19
+
+port  ifindex     packets  samples
+wan0       11  18,204,551   18,204
+! nobody listens at collector [2001:db8::5]:6343
+)");
+  EXPECT_EQ(render_sflow({{"on", false}}, {}), "sflow is off: the file names no collector\n");
+}
+
+TEST(Render, Flows) {
+  EXPECT_EQ(
+      render_flows(documented("flows/top"), {}),
+      R"(source            destination        protocol  in        out                rate        rate   error
+198.51.100.7:443  203.0.113.9:51514  tcp       wan0      lan0           6.9 Gb/s  924.0 kpps   ± 3 %
+-                 -                  0x0806    wan0.100  Linux (arp)  300.0 Mb/s   60.0 kpps  ± 12 %
+1,204 flows seen; all: 12.4 Gb/s, 1.8 Mpps; not shown: 5.2 Gb/s
+the last 5 s, of one packet in 1,000; error: of 100 such numbers 95 are within it
+)");
+  EXPECT_EQ(render_flows({{"seconds", 0}}, {}), "flows: samples are being taken\n");
+  json none = documented("flows/top");
+  none["flows"] = json::array();
+  EXPECT_EQ(render_flows(none, {}), "flows: nothing came in\n");
+}
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");
@@ -221,6 +251,8 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"drops", render_drops},
       {"pools", render_pools},
       {"punt", render_punt},
+      {"sflow", render_sflow},
+      {"flows/top", render_flows},
       {"config", render_config},
       {"plan", render_plan},
       {"mtu", render_mtu},

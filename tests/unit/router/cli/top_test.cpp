@@ -75,7 +75,7 @@ sessions     12 pps           0  20.0 kpps  of connections that Linux has
 
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -103,7 +103,7 @@ closed      200 pps  361.0 kpps
 sessions     12 pps           0
 
 
-q quit  h help  space pause  0-5 panes …
+q quit  h help  space pause  0-6 panes …
 )");
 }
 
@@ -132,7 +132,7 @@ punt: nothing goes to Linux
 
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -148,7 +148,7 @@ missed 0 pps
 port  link             rx         rx         tx         tx  load  missed
 wan0  100 Gb/s  18.2 Mpps  48.1 Gb/s  18.2 Mpps  48.1 Gb/s   52%       0
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- interval
+q quit  h help  space pause  0-6 panes  p/b sort  +/- interval
 )");
 }
 
@@ -160,7 +160,7 @@ dropped 3 pps  missed 0 pps
 port         rx         tx  load  missed
 wan0  18.2 Mpps  18.2 Mpps   52%       0
 
-q quit  h help  space pause  0-5 panes …
+q quit  h help  space pause  0-6 panes …
 )");
 }
 
@@ -171,7 +171,7 @@ TEST(Top, HasAPictureBeforeTheRouterEverAnswered) {
 ! trying again: no router answers
 
 
-q quit  h help  space pause  0-5 panes  p/b sort  +/- inter…
+q quit  h help  space pause  0-6 panes  p/b sort  +/- inter…
 )");
 }
 
@@ -203,6 +203,19 @@ sessions     12 pps           0  20.0 kpps  of connections that Linux has
 )");
 }
 
+TEST(Top, ShowsFlowsWhereTheyWereAskedFor) {
+  TopSample now = sample();
+  const std::string not_yet = screen(now, {}, on(24, TopPane::kFlows), 100);
+  EXPECT_NE(not_yet.find("flows: not asked for yet"), std::string::npos) << not_yet;
+  now.answers[kTopFlows] = documented("flows/top");
+  const std::string flows = screen(now, {}, on(24, TopPane::kFlows), 100);
+  EXPECT_NE(flows.find("198.51.100.7:443"), std::string::npos) << flows;
+  EXPECT_EQ(screen(now, {}, on(24), 100).find("198.51.100.7:443"), std::string::npos)
+      << "nobody has asked in a picture of all";
+  TopView printed = on(0, TopPane::kFlows);
+  EXPECT_NE(screen(now, {}, printed, 100).find("198.51.100.7:443"), std::string::npos);
+}
+
 TEST(Top, ScrollsOnePaneUnderItsHeadings) {
   TopSample many = sample();
   json& workers = many.answers["workers"]["workers"];
@@ -223,7 +236,7 @@ core  socket  load    Mpps  cycles/packet  burst  waits
    5       0   66%    18.2           58.1   41.7    <1%
    6       0   65%    18.2           58.1   41.7    <1%
 … 16 more
-q quit  h help  space pause  0-5 panes  p/b sort  +/- inter…
+q quit  h help  space pause  0-6 panes  p/b sort  +/- inter…
 )");
 }
 
@@ -337,7 +350,7 @@ TEST(TopKeys, DoWhatTheHelpSays) {
   EXPECT_TRUE(view.by_bits);
   EXPECT_TRUE(view.paused);
   EXPECT_EQ(view.interval_s, 2);
-  EXPECT_TRUE(press(view, " --p\t\t\t"));
+  EXPECT_TRUE(press(view, " --p\t\t\t\t"));
   EXPECT_FALSE(view.paused);
   EXPECT_EQ(view.interval_s, 0.5);
   EXPECT_FALSE(view.by_bits);

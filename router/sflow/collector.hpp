@@ -1,0 +1,55 @@
+// One collector: a UDP socket that is connected to it, so that its host's refusals are heard, and
+// what became of the datagrams. Never waits. Control thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/file_descriptor.hpp"
+#include "config/file/endpoint.hpp"
+
+namespace hecto::router {
+
+class NetworkNamespace;
+
+class Collector {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Counts {
+    uint64_t datagrams = 0, bytes = 0;  // that left
+    uint64_t refused = 0;               // answers that nobody is there
+    uint64_t failed = 0;                // datagrams that did not leave
+  };
+
+  // Null: in the namespace of the process. What does not work is tried again with a datagram, once a
+  // second at most.
+  Collector(const config::HttpEndpoint& endpoint, const NetworkNamespace* space);
+  Collector(Collector&&) noexcept = default;
+
+  // Tells the log when it begins to fail, and when it is well again.
+  void send(std::span<const std::byte> datagram, Clock::time_point now);
+
+  const config::HttpEndpoint& endpoint() const { return endpoint_; }
+  const Counts& counts() const { return counts_; }
+  // What is wrong, in words; empty: nothing for 30 seconds, or since the last failure was mended.
+  std::string trouble(Clock::time_point now) const;
+
+ private:
+  int open();
+  int connect();
+  void forget_answers();
+  int try_to_send(std::span<const std::byte> datagram);
+  void went_wrong(int error, Clock::time_point now);
+
+  config::HttpEndpoint endpoint_;
+  const NetworkNamespace* space_;
+  FileDescriptor socket_;
+  bool connected_ = false, told_ = false;
+  Counts counts_;
+  int error_ = 0;  // the last one
+  Clock::time_point failed_at_{}, tried_at_{};
+};
+
+}  // namespace hecto::router
