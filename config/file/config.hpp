@@ -13,6 +13,7 @@
 #include "base/net.hpp"
 #include "config/file/endpoint.hpp"
 #include "config/file/ipsec.hpp"
+#include "config/file/nat.hpp"
 #include "config/file/rules.hpp"
 #include "lookup/prefix.hpp"
 
@@ -224,6 +225,7 @@ struct Config {
   TablesConfig tables;
   OffloadConfig offload;
   IpsecConfig ipsec;
+  NatConfig nat;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::optional<HttpEndpoint> api_http;  // on loopback
   std::string api_http_token_file;

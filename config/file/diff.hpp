@@ -22,6 +22,7 @@ struct Difference {
   std::vector<IpsecSaConfig> ipsec_sas_added, ipsec_sas_removed;
   std::vector<IpsecPolicyConfig> ipsec_policies_added, ipsec_policies_removed;
   bool rules_changed = false;  // or VRFs
+  bool nat_changed = false;
   bool punt_changed = false;
   bool idle_changed = false;  // idle, idle_sleep_us
   bool burst_changed = false;

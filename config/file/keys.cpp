@@ -73,6 +73,8 @@ constexpr Key<Config> kFile[] = {
       kRestart, "Look-ups and ESP on a GPU, where that is measured to pay."),
   structure<Config>("ipsec", "map", "empty", {0, 0, kKeysBelow}, kReload,
       "Static SAs and policies, beside those of Linux."),
+  structure<Config>("nat", "map", "none", {0, 0, kKeysBelow}, kReload,
+      "Network address translation (nat.md): 1:1 by prefix, and pools of addresses that hosts share."),
   size<&Config::memory_bytes>("memory", {64 * kMiB, 1024 * kGiB}, kRestart,
       "Memory that DPDK takes at start. auto: what `hecto plan` computes.").or_auto(),
   structure<Config>("api", "map", "see below", {0, 0, "a map with the keys below"}, kRestart,
@@ -369,7 +371,7 @@ std::vector<KeyText> all_keys() {
   return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, inner_vlan_keys, linux_keys,
               route_keys, next_hop_keys, neighbor_keys, rule_keys, punt_keys, table_keys,
               offload_keys, ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys,
-              template_keys, api_keys, log_keys, watchdog_keys)
+              template_keys, nat_keys, nat_pool_keys, nat_rule_keys, api_keys, log_keys, watchdog_keys)
       .take();
 }
 

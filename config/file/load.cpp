@@ -16,6 +16,7 @@
 #include "config/file/keys.hpp"
 #include "config/file/load_api.hpp"
 #include "config/file/load_ipsec.hpp"
+#include "config/file/load_nat.hpp"
 #include "config/file/load_offload.hpp"
 #include "config/file/load_ports.hpp"
 #include "config/file/load_routes.hpp"
@@ -246,7 +247,7 @@ void load_all(const Value& root, Loading& loading) {
        section("routes", load_routes), section("route_files", load_route_files),
        section("neighbors", load_neighbors), section("punt", load_punt),
        section("tables", load_tables), section("offload", load_offload),
-       section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
+       section("ipsec", load_ipsec), section("nat", load_nat), section("memory", load_memory), section("api", load_api),
        section("log", load_log), section("watchdog", load_watchdog)});
 }
 

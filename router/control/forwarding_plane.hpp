@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ class MacTable;
 namespace hecto::router {
 
 struct BridgeViews;
+struct NatTables;
 class CaptureUse;
 class PuntSessions;
 class TraceSession;
@@ -132,6 +134,13 @@ class ForwardingPlane {
   virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
   // Linux's policy rules; null: its usual ones.
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
+  // NAT of the file. `interface`: its id by name, kNoInterface where it is not there. An error: as before.
+  virtual Result<void> set_nat(
+      const config::NatConfig&,
+      const std::function<InterfaceId(const std::string&)>& /*interface*/) {
+    return {};
+  }
+  virtual std::shared_ptr<const NatTables> nat() const { return nullptr; }  // null: none
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Null: there is no memory.

@@ -47,6 +47,7 @@ class LinuxEventFanOut;
 class LinuxNamespace;
 class Liveness;
 class MemifGuard;
+class NatControl;
 class NeighborControl;
 class Notes;
 class Offload;
@@ -155,6 +156,7 @@ class Router {
   std::unique_ptr<LateRouteFiles> late_files_;
   std::unique_ptr<OffloadWatch> offload_watch_;
   std::unique_ptr<ReorderWatch> reorder_watch_;
+  std::unique_ptr<NatControl> nat_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;

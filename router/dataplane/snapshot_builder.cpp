@@ -190,6 +190,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->punt_sessions = settings.punt_sessions;
   snapshot_->bridges = settings.bridges;
   snapshot_->rules = settings.rules;
+  snapshot_->nat = settings.nat;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;
   snapshot_->observed = settings.trace || settings.capture;
