@@ -54,6 +54,7 @@ enum class Noun : uint8_t {
   kPools,
   kConfig,
   kPlan,
+  kNat,
 };
 
 // Bounds of what a request may ask for; the API and the command refuse the rest.

@@ -23,6 +23,7 @@ Render renderer(const std::string& noun) {
       {"ports", render_ports},
       {"bonds", render_bonds},
       {"bridges", render_bridges},
+      {"nat", render_nat},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
       {"rules", render_rules},

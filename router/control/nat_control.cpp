@@ -53,6 +53,7 @@ std::vector<std::string> nat_losses(const config::NatConfig& nat, const Forwardi
 bool NatControl::tick(const config::NatConfig& nat, const InterfaceTable& interfaces,
                       ForwardingPlane& plane) {
   log_blocks(plane);
+  sample(plane);
   std::vector<uint16_t> ids;
   absent_.clear();
   for (const config::NatRuleConfig& rule : nat.rules) {
@@ -87,6 +88,28 @@ void NatControl::log_blocks(const ForwardingPlane& plane) {
     spdlog::warn("nat: {} blocks changed hands faster than the log takes lines: not told",
                  lost - lost_);
   lost_ = std::max(lost, lost_);
+}
+
+void NatControl::sample(const ForwardingPlane& plane) {
+  const auto tables = plane.nat();
+  if (!tables) return;
+  const auto now = std::chrono::steady_clock::now();
+  for (const nat::PoolUse& use : tables->pools) {
+    Opened& before = opened_[use.pool->config().name];
+    const std::chrono::duration<double> since = now - before.time;
+    if (since.count() < 1) continue;
+    uint64_t opened = 0;
+    for (unsigned worker = 0; worker < use.pool->workers(); ++worker)
+      opened += use.pool->share(worker).opened();
+    // One that is another now begins anew.
+    const uint64_t fresh = opened >= before.sessions ? opened - before.sessions : opened;
+    before = {now, opened, static_cast<double>(fresh) / since.count()};
+  }
+}
+
+double NatControl::opened_per_s(const std::string& pool) const {
+  const auto found = opened_.find(pool);
+  return found == opened_.end() ? 0 : found->second.per_s;
 }
 
 std::vector<std::string> NatControl::lines() const {

@@ -5,7 +5,9 @@
 // Control only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,14 +34,22 @@ class NatControl {
   bool tick(const config::NatConfig& nat, const InterfaceTable& interfaces, ForwardingPlane& plane);
   // For the operator.
   std::vector<std::string> lines() const;
+  double opened_per_s(const std::string& pool) const;  // sessions, by the last second
 
  private:
   void log_blocks(const ForwardingPlane& plane);
+  void sample(const ForwardingPlane& plane);
 
   std::vector<uint16_t> ids_;  // of the rules' interfaces, as compiled last
   std::vector<std::string> absent_;
   std::string trouble_;
   uint64_t lost_ = 0;  // lines of the log
+  struct Opened {
+    std::chrono::steady_clock::time_point time;
+    uint64_t sessions = 0;
+    double per_s = 0;
+  };
+  std::map<std::string, Opened> opened_;  // by pool
 };
 
 }  // namespace hecto::router

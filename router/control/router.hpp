@@ -116,6 +116,7 @@ class Router {
   const Sampler& sampler() const { return *sampler_; }
   const OffloadWatch& offload_watch() const { return *offload_watch_; }
   const ReorderWatch& reorder_watch() const { return *reorder_watch_; }
+  const NatControl& nat() const { return *nat_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
   const BridgeControl* bridges() const { return bridges_.get(); }

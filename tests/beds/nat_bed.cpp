@@ -13,10 +13,6 @@ using lookup::IpPrefix;
 
 constexpr uint8_t kIcmpProtocol = 1, kTcpProtocol = 6, kUdpProtocol = 17;
 
-void put_address(uint8_t* at, const char* text) {
-  std::memcpy(at, IpAddress::parse(text)->bytes.data(), 4);
-}
-
 uint64_t sum_bytes(const uint8_t* at, uint32_t bytes) {
   uint64_t sum = sum_words(at, bytes & ~1u);
   if (bytes % 2 == 1) sum += uint64_t{at[bytes - 1]} << 8;
@@ -37,7 +33,8 @@ unsigned checksum_at(uint8_t protocol) {
 bool packet_holds(const uint8_t* ip, uint32_t bytes, bool whole) {
   if (ipv4_checksum(ip, 20) != 0) return false;
   const bool fragment = (load16_be(ip + 6) & 0x3fff) != 0;
-  if (!whole || fragment) return true;
+  const bool known = ip[9] == kIcmpProtocol || ip[9] == kTcpProtocol || ip[9] == kUdpProtocol;
+  if (!whole || fragment || !known) return true;
   const uint32_t upper = bytes - 20;
   if (ip[9] == kUdpProtocol && load16_be(ip + 26) == 0) return true;
   return upper_sum(ip, upper) == 0xffff;
@@ -201,7 +198,7 @@ void NatBed::make_tables() {
     route.origin = RouteOrigin::kFile;
     NextHop hop;
     hop.gateway = *IpAddress::parse(via);
-    hop.interface = via[0] == '1' && via[1] == '0' ? 0 : 1;
+    hop.interface = via[1] == '0' ? InterfaceId(0) : InterfaceId(1);
     route.next_hops = {hop};
     ASSERT_TRUE(routing.add(route));
   }

@@ -21,7 +21,10 @@ inline constexpr uint32_t kNobody = UINT32_MAX;
 inline uint64_t mixed(uint64_t key, const uint64_t (&secret)[2]) noexcept {
   const auto product = static_cast<Wide>(key ^ secret[0]) * (secret[1] | uint64_t{1} << 63 | 1);
   const auto low = static_cast<uint64_t>(product), high = static_cast<uint64_t>(product >> 64);
-  return (low ^ high) * 0x9e3779b97f4a7c15u ^ (low ^ high) >> 32;
+  uint64_t hash = low ^ high;
+  hash ^= hash >> 32;
+  hash *= 0xd6e8feb86659fd93u;
+  return hash ^ hash >> 32;
 }
 
 class BucketIndex {

@@ -13,7 +13,7 @@ namespace {
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun : {"summary", "ports", "bonds", "bridges", "interfaces", "neighbors",
                                  "rules", "tables", "nexthops", "workers", "offload", "ipsec",
-                                 "drops", "punt", "pools", "config", "plan", "mtu"}) {
+                                 "drops", "punt", "pools", "config", "plan", "mtu", "nat"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

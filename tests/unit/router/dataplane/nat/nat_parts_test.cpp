@@ -90,13 +90,15 @@ uint16_t sum6(const uint8_t* address) {
 
 TEST(NatPrefix6, ChangesNoChecksumAndComesBack) {
   std::mt19937_64 random(test_seed());
-  for (const char* const(&pair)[2] :
-       {(const char* const[2]){"fd01:203:405::/48", "2001:db8:1::/48"},
-        (const char* const[2]){"fd01::/20", "2001::/20"},
-        (const char* const[2]){"fd01:203:405:7::/64", "2001:db8:1:9::/64"},
-        (const char* const[2]){"fd01:203:405:40::/58", "2001:db8:1:80::/58"}}) {
-    const Prefix6 prefix(*lookup::IpPrefix::parse(pair[0]), *lookup::IpPrefix::parse(pair[1]));
-    const auto inside = lookup::IpPrefix::parse(pair[0]);
+  constexpr std::pair<const char*, const char*> kPairs[] = {
+      {"fd01:203:405::/48", "2001:db8:1::/48"},
+      {"fd01::/20", "2001::/20"},
+      {"fd01:203:405:7::/64", "2001:db8:1:9::/64"},
+      {"fd01:203:405:40::/58", "2001:db8:1:80::/58"}};
+  for (const auto& pair : kPairs) {
+    const Prefix6 prefix(*lookup::IpPrefix::parse(pair.first),
+                         *lookup::IpPrefix::parse(pair.second));
+    const auto inside = lookup::IpPrefix::parse(pair.first);
     for (unsigned i = 0; i < 20'000; ++i) {
       uint8_t address[16], before[16];
       for (uint8_t& byte : address)

@@ -43,8 +43,9 @@ class Twin {
     ASSERT_TRUE(by_outside_.emplace(outside, inside).second) << "two have one outside port";
     by_inside_[inside] = {outside, now_s};
     for (const auto& [other, mapping] : by_inside_)
-      if (other.host == inside.host)
+      if (other.host == inside.host) {
         ASSERT_EQ(mapping.outside.address, outside.address) << "not paired";
+      }
   }
   const Inside* whose(const Outside& outside) const {
     const auto found = by_outside_.find(outside);
@@ -134,7 +135,9 @@ TEST_P(NatRandom, DoesAsTheTwinSays) {
     ASSERT_EQ(seen.source, "7.7.7.7");
   }
   EXPECT_EQ(mbufs_in_use(), before);
-  if (GetParam() > 1) EXPECT_GT(bed.handed(), 100U);
+  if (GetParam() > 1) {
+    EXPECT_GT(bed.handed(), 100U);
+  }
 }
 
 // Anything at all, of any length: each packet is sent or refused, none is lost, and none breaks a
@@ -167,8 +170,8 @@ TEST_P(NatRandom, SurvivesHostilePackets) {
         if (random() % 2 == 0) frame[kIp + 28 + random() % 28] ^= static_cast<uint8_t>(random());
       }
     }
-    const NatOutcome outcome =
-        bed.receive(static_cast<unsigned>(random() % GetParam()), out ? 0 : 1, frame);
+    const NatOutcome outcome = bed.receive(static_cast<unsigned>(random() % GetParam()),
+                                           out ? PortId(0) : PortId(1), frame);
     ASSERT_GE(outcome.sent[0].size() + outcome.sent[1].size() + outcome.refused.size(), 1U);
   }
   EXPECT_EQ(mbufs_in_use(), before);
