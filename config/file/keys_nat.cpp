@@ -26,6 +26,7 @@ constexpr Key<NatPoolConfig> kNatPools[] = {
   structure<NatPoolConfig>("addresses", "list", "none",
       {1, kMostNatPoolAddresses, "IPv4 addresses and prefixes, {low} to {high} addresses"}, kReload,
       "Outside addresses. The router's own may be among them: what has no mapping is Linux's.")
+      .needed("some, as addresses: [203.0.113.1]")
       .printed([](const NatPoolConfig& pool) { return addresses_text(pool.addresses); }),
   structure<NatPoolConfig>("ports", "text", "1024-65535",
       {kFirstNatPort, kLastNatPort, "a range, as 1024-65535"}, kReload,

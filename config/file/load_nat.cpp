@@ -60,10 +60,8 @@ class NatLoader {
     read_keys(fields, nat_pool_keys, pool,
               {{"addresses", [&](const Value& list) { read_addresses(list, pool); }},
                {"ports", [&](const Value& range) { read_ports(range, pool); }}});
-    const Value* addresses = fields.get("addresses");
-    if (addresses == nullptr)
-      entry.value.complain("addresses is missing; add some, as addresses: [203.0.113.1]");
-    else if (pool.addresses.empty())
+    if (const Value* addresses = fields.get("addresses");
+        addresses != nullptr && pool.addresses.empty() && loading_.report.empty())
       addresses->complain("no address; add some, as [203.0.113.1]");
     check_own(pool, fields.get("ports"), entry.value);
     if (pool.blocks_per_address() == 0)

@@ -52,6 +52,9 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(rule_keys, "RuleConfig", 0);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
+  expect_keys_for_members(nat_keys, "NatConfig", 0);
+  expect_keys_for_members(nat_pool_keys, "NatPoolConfig", 2);  // name; `ports` sets two
+  expect_keys_for_members(nat_rule_keys, "NatRuleConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);
   expect_keys_for_members(sa_keys, "IpsecSaConfig", 0);
   expect_keys_for_members(encapsulation_keys, "UdpEncapsulation", 0);
@@ -84,6 +87,7 @@ std::string file_with(const std::string& path, const std::string& value) {
       const std::string& of = names[depth - 1];
       text = of == "ports"   ? "{p: " + text + "}"
              : of == "vrfs"  ? "{r: " + text + "}"
+             : of == "pools" ? "{m: " + text + "}"
              : of == "vlans" ? "{7: " + text + "}"
                              : "[" + text + "]";
       continue;
@@ -103,7 +107,7 @@ TEST(Keys, EveryOneIsRead) {
     std::string at = key.path;  // as refusals have it
     for (const auto& [star, place] :
          {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"),
-          std::pair("vrfs.*", "vrfs.r"), std::pair(".*", "[0]")})
+          std::pair("vrfs.*", "vrfs.r"), std::pair("pools.*", "pools.m"), std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
     const bool told =
