@@ -49,6 +49,18 @@ rte_ring* ring(const char* what, unsigned entry) {
              : rte_ring_create_elem(name.c_str(), entry, kNatRing, SOCKET_ID_ANY, RING_F_SC_DEQ);
 }
 
+// One that takes nothing.
+rte_ring* full_ring() {
+  static rte_ring* const full = [] {
+    rte_ring* const made =
+        rte_ring_create_elem("natbed-full", sizeof(NatHanded), 2, SOCKET_ID_ANY, RING_F_SC_DEQ);
+    const NatHanded nothing{};
+    (void)rte_ring_mp_enqueue_elem(made, &nothing, sizeof nothing);
+    return made;
+  }();
+  return full;
+}
+
 MacAddress mac_of(unsigned port) {
   return {0x02, 0, 0, 0, static_cast<uint8_t>(port), 0x01};
 }
@@ -255,6 +267,7 @@ NatOutcome NatBed::receive(unsigned worker, PortId port, const std::vector<Frame
     made->port = port.value();
     chunk_->packets[chunk_->count++] = made;
   }
+  if (clogged_ < workers()) nat_->rings[clogged_].ring = full_ring();
   pipes_[worker]->received(*chunk_, {port, 0});
   for (bool more = true; more;) {
     more = false;

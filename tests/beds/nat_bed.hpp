@@ -64,7 +64,8 @@ class NatBed {
   Frame through(unsigned worker, PortId port, const Frame& frame);
   void reload(const config::NatConfig& nat);
   void set_time(uint32_t now_s);
-  void expire();  // all that is over
+  void expire();                                     // all that is over
+  void clog(unsigned worker) { clogged_ = worker; }  // nothing is handed over to it any more
   unsigned workers() const { return static_cast<unsigned>(pipes_.size()); }
   NatTables& tables() { return *nat_; }
   nat::Share& share(unsigned worker, unsigned pool = 0) {
@@ -91,6 +92,7 @@ class NatBed {
   std::vector<std::unique_ptr<Pipeline>> pipes_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
   uint64_t handed_ = 0;
+  unsigned clogged_ = UINT32_MAX;
   uint32_t now_s_ = 1000;
 };
 

@@ -28,7 +28,7 @@ TEST(NatConfig, IsReadAndPrinted) {
   const NatPoolConfig& pool = config->nat.pools[0];
   EXPECT_EQ(pool.address_count(), 5U);
   EXPECT_EQ(pool.blocks_per_address(), 226U);
-  EXPECT_EQ(to_string(config->nat.rules[0]), "{inside: \"10.1.0.0/24\", pool: homes, out: wan0}");
+  EXPECT_EQ(to_string(config->nat.rules[0]), "{inside: 10.1.0.0/24, pool: homes, out: wan0}");
   const auto again = parse(to_yaml(*config), "t.yaml");
   ASSERT_TRUE(again) << again.error()[0] << to_yaml(*config);
   EXPECT_EQ(again->nat, config->nat);

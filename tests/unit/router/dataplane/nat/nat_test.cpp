@@ -240,6 +240,40 @@ TEST(NatPool, EndsWhenAllItsBlocksAreTaken) {
   EXPECT_EQ(passed, 4U);
 }
 
+TEST(NatPool, EndsWhenItHasAsManySessionsAsItMay) {
+  config::NatConfig nat = NatBed::usual();
+  nat.pools[0].sessions = 64;
+  NatBed bed(1, nat);
+  unsigned passed = 0;
+  for (uint16_t port = 1; port <= 70; ++port) {
+    const NatOutcome outcome = bed.receive(0, 0, nat_frame({.source_port = port}));
+    passed += static_cast<unsigned>(outcome.sent[1].size());
+    if (port > 64) {
+      EXPECT_EQ(outcome.refused, std::vector{Reason::kNatFull});
+    }
+  }
+  EXPECT_EQ(passed, 64U);
+}
+
+// Nobody waits for a worker whose ring is full.
+TEST(NatPool, LosesByNameWhatAWorkerDoesNotTake) {
+  NatBed bed(2, NatBed::usual());
+  bed.clog(1);
+  unsigned lost = 0, passed = 0;
+  for (unsigned host = 1; host <= 40; ++host) {
+    const std::string source = fmt::format("10.0.0.{}", host);
+    const NatOutcome outcome = bed.receive(0, 0, nat_frame({.source = source.c_str()}));
+    passed += static_cast<unsigned>(outcome.sent[1].size());
+    for (const Reason reason : outcome.refused) {
+      EXPECT_EQ(reason, Reason::kNatHandover);
+      ++lost;
+    }
+  }
+  EXPECT_EQ(passed + lost, 40U);
+  EXPECT_GT(lost, 5U);
+  EXPECT_GT(passed, 5U);
+}
+
 TEST(NatPool, FiltersByAddressWhereItIsTold) {
   config::NatConfig nat = NatBed::usual();
   nat.pools[0].filtering = config::NatFiltering::kAddressDependent;
