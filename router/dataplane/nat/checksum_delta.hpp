@@ -11,16 +11,22 @@
 
 namespace hecto::router::nat {
 
+// Of a sum of a few words, without a branch, which would be hard to predict.
+inline uint16_t folded(uint32_t sum) noexcept {
+  sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(sum + (sum >> 16));
+}
+
 // Words as load16_native and load32_native give them.
 inline uint16_t delta16(uint16_t before, uint16_t after) noexcept {
-  return fold_sum(uint32_t{static_cast<uint16_t>(~before)} + after);
+  return folded(uint32_t{static_cast<uint16_t>(~before)} + after);
 }
 inline uint16_t delta32(uint32_t before, uint32_t after) noexcept {
   const uint32_t gone = ~before;
-  return fold_sum((gone & 0xffff) + (gone >> 16) + (after & 0xffff) + (after >> 16));
+  return folded((gone & 0xffff) + (gone >> 16) + (after & 0xffff) + (after >> 16));
 }
 inline uint16_t join_deltas(uint16_t a, uint16_t b) noexcept {
-  return fold_sum(uint32_t{a} + b);
+  return folded(uint32_t{a} + b);
 }
 inline uint16_t reverse_delta(uint16_t delta) noexcept {
   return static_cast<uint16_t>(~delta);

@@ -25,7 +25,7 @@ Kind icmp_kind(uint8_t type) noexcept {
 
 }  // namespace
 
-Ipv4Packet read_packet(const uint8_t* ip, uint32_t bytes) noexcept {
+Ipv4Packet read_any_packet(const uint8_t* ip, uint32_t bytes) noexcept {
   Ipv4Packet packet;
   if (ip[0] != 0x45) return packet;
   const uint16_t fragment = load16_be(ip + 6);
@@ -59,10 +59,7 @@ Ipv4Packet read_packet(const uint8_t* ip, uint32_t bytes) noexcept {
   return packet;
 }
 
-void rewrite_address(uint8_t* ip, uint32_t bytes, End end, uint32_t address,
-                     uint16_t address_delta) noexcept {
-  store32_native(ip + (end == End::kSource ? 12 : 16), address);
-  change_checksum(ip + 10, address_delta);
+void rewrite_upper_sum(uint8_t* ip, uint32_t bytes, uint16_t address_delta) noexcept {
   const uint32_t header = (ip[0] & 0xf) * 4u;
   if (header < kHeaderBytes || (load16_be(ip + 6) & 0x1fff) != 0) return;
   uint8_t* const upper = ip + header;

@@ -50,6 +50,7 @@ struct Layout {
   }
   // Of an address as load32_native gives it, inside, or of anything else that is to stay together.
   uint32_t worker_of_host(uint32_t address) const noexcept {
+    if (workers.divisor() == 1) return 0;
     uint64_t mixed = (uint64_t{address} ^ seed) * 0x9e3779b97f4a7c15u;
     mixed ^= mixed >> 32;
     mixed *= 0xd6e8feb86659fd93u;

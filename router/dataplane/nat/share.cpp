@@ -80,7 +80,9 @@ Reason Share::open(uint64_t hash, uint32_t address, uint16_t port, Kind kind, co
   session.inside_port = port;
   session.outside_port = outside_port;
   session.address_delta = delta32(address, outside);
-  session.port_delta = delta16(port, outside_port);
+  const uint16_t port_delta = delta16(port, outside_port);
+  session.upper_delta =
+      kind == Kind::kQuery ? port_delta : join_deltas(session.address_delta, port_delta);
   session.kind = kind;
   session.tcp = 0;
   session.used = true;

@@ -31,7 +31,7 @@ struct Limits {
 struct alignas(64) Session {
   uint32_t inside, outside;
   uint16_t inside_port, outside_port;
-  uint16_t address_delta, port_delta;  // outwards
+  uint16_t address_delta, upper_delta;  // outwards, as rewrite_end() takes them
   Kind kind;
   uint8_t tcp;  // TcpSeen bits
   bool used;

@@ -190,7 +190,8 @@ void NatStage::in_one_to_one(const Where4& packet, const nat::OutsideUse& use) n
   nat::rewrite_address(packet.ip, packet.bytes, End::kDestination, inside,
                        nat::reverse_delta(use.map.delta));
   set_destination(packet, inside);
-  if (is_inside(use.set, packet.ip)) [[unlikely]]
+  const InterfaceId ingress = packet.lane.ingress[packet.at].interface();
+  if (tables_->set_of[ingress] != use.set && is_inside(use.set, packet.ip)) [[unlikely]]
     hairpin(packet, use.set);
 }
 
@@ -297,11 +298,13 @@ void NatStage::in_fragment(const Where4& packet, const nat::Ipv4Packet& read,
 void NatStage::in_job(const Job& job, const Where4& packet) noexcept {
   nat::Share& mine = share(job.pool);
   nat::Session* session = nullptr;
-  const nat::OutsideUse use{false, job.pool, job.set, 0, {}};
+  const auto refused = [&](Reason reason) {
+    unmapped(packet, reason, {false, job.pool, job.set, 0, {}});
+  };
   if (job.kind == Kind::kLater) [[unlikely]] {
     session = mine.find_fragment(nat::fragment_key(packet.ip, kInwardFragment), now_s_);
     if (session == nullptr) {
-      unmapped(packet, Reason::kNatFragment, use);
+      refused(Reason::kNatFragment);
       return;
     }
     nat::rewrite_address(packet.ip, packet.bytes, End::kDestination, session->inside,
@@ -312,14 +315,14 @@ void NatStage::in_job(const Job& job, const Where4& packet) noexcept {
   session = mine.find_outside(job.hash, job.address, job.port, job.kind);
   if (session == nullptr || (!job.hairpin && !mine.received(*session, job.flags, job.peer)))
       [[unlikely]] {
-    unmapped(packet, Reason::kNatNoSession, use);
+    refused(Reason::kNatNoSession);
     return;
   }
   if (job.first_fragment) [[unlikely]]
     mine.remember(nat::fragment_key(packet.ip, kInwardFragment), *session, now_s_);
   nat::rewrite_end(packet.ip, End::kDestination, job.kind, session->inside, session->inside_port,
                    nat::reverse_delta(session->address_delta),
-                   nat::reverse_delta(session->port_delta));
+                   nat::reverse_delta(session->upper_delta));
   set_destination(packet, session->inside);
   if (job.hairpin) [[unlikely]]
     hairpin(packet, job.set);

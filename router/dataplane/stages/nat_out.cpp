@@ -134,7 +134,7 @@ Reason NatStage::translate_out(const Job& job, uint8_t* ip, uint32_t bytes) noex
   if (job.first_fragment) [[unlikely]]
     mine.remember(nat::fragment_key(ip, kOutwardFragment), *session, now_s_);
   nat::rewrite_end(ip, End::kSource, job.kind, session->outside, session->outside_port,
-                   session->address_delta, session->port_delta);
+                   session->address_delta, session->upper_delta);
   return Reason::kNone;
 }
 
