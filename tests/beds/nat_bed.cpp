@@ -54,7 +54,7 @@ rte_ring* full_ring() {
   static rte_ring* const full = [] {
     rte_ring* const made =
         rte_ring_create_elem("natbed-full", sizeof(NatHanded), 2, SOCKET_ID_ANY, RING_F_SC_DEQ);
-    const NatHanded nothing{};
+    NatHanded nothing{};
     (void)rte_ring_mp_enqueue_elem(made, &nothing, sizeof nothing);
     return made;
   }();
