@@ -55,6 +55,13 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"filter", Stage::kFilter, false, 0, "a filter's verdict: drop"},
     {"filter_rejected", Stage::kFilter, false, 0, "a filter's verdict: reject"},
     {"policed", Stage::kFilter, false, 0, "over the rate of a policer"},
+    {"nat_no_session", Stage::kNat, false, 0, "to an outside address of NAT, without a mapping"},
+    {"nat_no_port", Stage::kNat, false, 0, "no block of ports is left for its host"},
+    {"nat_limit", Stage::kNat, false, 0, "its host has as many sessions or blocks as it may"},
+    {"nat_full", Stage::kNat, false, 0, "the pool has as many sessions as it may"},
+    {"nat_fragment", Stage::kNat, false, 0, "a later fragment whose first one was not seen"},
+    {"nat_unknown", Stage::kNat, false, 0, "not TCP, UDP or ICMP as a pool translates them"},
+    {"nat_handover", Stage::kNat, false, 0, "the worker that has its mapping does not keep up"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
     {"esp_malformed", Stage::kDecap, false, 0,
      "ESP shorter than its headers, or not as its SA says"},
@@ -80,8 +87,9 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"not_ready", Stage::kReceive, false, 0, "before all routes and policies are known"},
 }};
 
-constexpr std::array<std::string_view, 9> kStages = {
-    "receive", "classify", "filter", "decap", "lookup", "encap", "rewrite", "transmit", "punt"};
+constexpr std::array<std::string_view, 10> kStages = {"receive", "classify", "filter",  "decap",
+                                                      "lookup",  "encap",    "rewrite", "transmit",
+                                                      "punt",    "nat"};
 
 }  // namespace
 

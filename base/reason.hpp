@@ -20,7 +20,8 @@ enum class Stage : uint8_t {
   kEncap,
   kRewrite,
   kTransmit,
-  kPunt
+  kPunt,
+  kNat
 };
 
 enum class Reason : uint8_t {
@@ -76,6 +77,14 @@ enum class Reason : uint8_t {
   kFilter,          // its verdict is drop
   kFilterRejected,  // its verdict is reject; the sender is told, but not too often
   kPoliced,         // over the rate of a policer
+  // Network address translation.
+  kNatNoSession,  // to an outside address, and no mapping lets it in
+  kNatNoPort,     // no block of ports is left for its host
+  kNatLimit,      // its host has as many sessions or blocks as it may
+  kNatFull,       // the pool has as many sessions as it may
+  kNatFragment,   // a later fragment whose first one was not seen
+  kNatUnknown,    // neither TCP, UDP nor ICMP that can be translated, or cut short
+  kNatHandover,   // the worker that has its mapping does not keep up
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

@@ -13,6 +13,7 @@
   COMMAND(generate)                   \
   COMMAND(ipsec)                      \
   COMMAND(lookup)                     \
+  COMMAND(nat)                        \
   COMMAND(offload)                    \
   COMMAND(restart)                    \
   COMMAND(run)                        \

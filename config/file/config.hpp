@@ -14,6 +14,7 @@
 #include "config/file/endpoint.hpp"
 #include "config/file/filters.hpp"
 #include "config/file/ipsec.hpp"
+#include "config/file/nat.hpp"
 #include "config/file/rules.hpp"
 #include "config/file/sflow.hpp"
 #include "lookup/prefix.hpp"
@@ -228,6 +229,7 @@ struct Config {
   OffloadConfig offload;
   IpsecConfig ipsec;
   SflowConfig sflow;
+  NatConfig nat;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::optional<HttpEndpoint> api_http;  // on loopback
   std::string api_http_token_file;

@@ -252,6 +252,21 @@ void diff_vrfs(const Config& running, const Config& wanted, Difference& out) {
       out.lines);
 }
 
+void diff_nat(const Config& running, const Config& wanted, Difference& out) {
+  std::vector<NatPoolConfig> pools_added, pools_removed;
+  diff_list(
+      running.nat.pools, wanted.nat.pools, [](const NatPoolConfig& pool) { return pool.name; },
+      [](const NatPoolConfig& pool) { return "nat pool " + to_string(pool); }, pools_added,
+      pools_removed, out.lines);
+  std::vector<NatRuleConfig> rules_added, rules_removed;
+  diff_list(
+      running.nat.rules, wanted.nat.rules,
+      [](const NatRuleConfig& rule) { return std::tuple(rule.out, rule.inside); },
+      [](const NatRuleConfig& rule) { return "nat rule " + to_string(rule); }, rules_added,
+      rules_removed, out.lines);
+  out.nat_changed = !(running.nat == wanted.nat);
+}
+
 void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
   auto compare_in = [&](const auto& key, const auto& was, const auto& is, const std::string& name) {
     if (!is_scalar(key, Change::kReload)) return;
@@ -308,6 +323,7 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       [](const IpsecPolicyConfig& policy) { return key_of(policy); },
       [](const IpsecPolicyConfig& policy) { return "ipsec policy " + to_string(policy); },
       out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
+  diff_nat(running, wanted, out);
   diff_punt(running, wanted, out);
   diff_scalars(running, wanted, out.lines);
   out.idle_changed = running.idle != wanted.idle || running.idle_by_core != wanted.idle_by_core ||

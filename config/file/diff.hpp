@@ -23,6 +23,7 @@ struct Difference {
   std::vector<IpsecPolicyConfig> ipsec_policies_added, ipsec_policies_removed;
   bool rules_changed = false;    // or VRFs
   bool filters_changed = false;  // or sets, or what stands in their files, or policers
+  bool nat_changed = false;
   bool punt_changed = false;
   bool idle_changed = false;  // idle, idle_sleep_us
   bool burst_changed = false;

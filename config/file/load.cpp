@@ -17,6 +17,7 @@
 #include "config/file/load_api.hpp"
 #include "config/file/load_filters.hpp"
 #include "config/file/load_ipsec.hpp"
+#include "config/file/load_nat.hpp"
 #include "config/file/load_offload.hpp"
 #include "config/file/load_ports.hpp"
 #include "config/file/load_routes.hpp"
@@ -260,6 +261,7 @@ void load_all(const Value& root, Loading& loading) {
              section("offload", load_offload),
              section("ipsec", load_ipsec),
              section("sflow", load_sflow),
+             section("nat", load_nat),
              section("memory", load_memory),
              section("api", load_api),
              section("log", load_log),

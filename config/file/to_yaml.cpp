@@ -141,7 +141,16 @@ void write_ipsec(Out out, const Config& config) {
 void write_sflow(Out out, const Config& config) {
   fmt::format_to(out, "sflow: {}\n", flow_map(sflow_keys, config.sflow));
 }
-
+void write_nat(Out out, const Config& config) {
+  const NatConfig& nat = config.nat;
+  if (nat.pools.empty() && nat.rules.empty()) {
+    fmt::format_to(out, "nat: {{}}\n");
+    return;
+  }
+  fmt::format_to(out, "nat:\n  pools:{}\n", nat.pools.empty() ? " {}" : "");
+  for (const NatPoolConfig& pool : nat.pools) fmt::format_to(out, "    {}\n", to_string(pool));
+  write_list(out, "  rules", nat.rules, [](const NatRuleConfig& rule) { return to_string(rule); });
+}
 void write_api(Out out, const Config& config) {
   fmt::format_to(out, "api: {}\n", flow_map(api_keys, config));
 }
@@ -173,6 +182,7 @@ constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
                                      {"offload", write_offload},
                                      {"ipsec", write_ipsec},
                                      {"sflow", write_sflow},
+                                     {"nat", write_nat},
                                      {"api", write_api},
                                      {"log", write_log},
                                      {"watchdog", write_watchdog}};

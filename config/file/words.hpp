@@ -86,6 +86,11 @@ struct LegalValues<PolicyAction> {
                                       PolicyAction::kDiscard};
 };
 template <>
+struct LegalValues<NatFiltering> {
+  static constexpr std::array kAll = {NatFiltering::kEndpointIndependent,
+                                      NatFiltering::kAddressDependent};
+};
+template <>
 struct LegalValues<StuckWorker> {
   static constexpr std::array kAll = {StuckWorker::kReport, StuckWorker::kRestart};
 };

@@ -56,6 +56,7 @@ enum class Noun : uint8_t {
   kConfig,
   kPlan,
   kFilters,
+  kNat,
 };
 
 // Bounds of what a request may ask for; the API and the command refuse the rest.

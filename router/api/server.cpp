@@ -271,6 +271,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/ports", Noun::kPorts},
     {"/v1/bonds", Noun::kBonds},
     {"/v1/bridges", Noun::kBridges},
+    {"/v1/nat", Noun::kNat},
     {"/v1/interfaces", Noun::kInterfaces},
     {"/v1/neighbors", Noun::kNeighbors},
     {"/v1/rules", Noun::kRules},

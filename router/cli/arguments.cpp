@@ -45,6 +45,7 @@ constexpr Noun kNouns[] = {
      {{{"[NAME]", "members, who is at their other end, packets, and what is wrong with them"}}}},
     {"bridges",
      {{{"", "Linux's bridges: ports, states, stations, and who switches: hecto or Linux"}}}},
+    {"nat", {{{"", "rules, and of each pool blocks, hosts, sessions and what was refused"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",

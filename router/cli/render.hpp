@@ -16,6 +16,7 @@ std::string render_summary(const json& answer, Style style);
 std::string render_ports(const json& answer, Style style);
 std::string render_bonds(const json& answer, Style style);
 std::string render_filters(const json& answer, Style style);
+std::string render_nat(const json& answer, Style style);
 std::string render_bridges(const json& answer, Style style);
 std::string render_interfaces(const json& answer, Style style);
 std::string render_neighbors(const json& answer, Style style);

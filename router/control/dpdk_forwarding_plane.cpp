@@ -188,7 +188,22 @@ void DpdkForwardingPlane::set_filters(std::shared_ptr<const FilterTables> filter
   changed_ |= dataplane_->settings().filters != filters;
   dataplane_->settings().filters = std::move(filters);
 }
+Result<void> DpdkForwardingPlane::set_nat(
+    const config::NatConfig& nat, const std::function<InterfaceId(const std::string&)>& interface) {
+  if (nat.empty()) {
+    changed_ |= dataplane_->settings().nat != nullptr;
+    return dataplane_->set_nat(nullptr);
+  }
+  auto made = make_nat_tables({nat, interface, dataplane_->worker_sockets(),
+                               dataplane_->settings().nat.get(), dataplane_->memory()});
+  if (!made) return tl::unexpected(made.error());
+  changed_ = true;
+  return dataplane_->set_nat(std::move(*made));
+}
 
+std::shared_ptr<const NatTables> DpdkForwardingPlane::nat() const {
+  return dataplane_->settings().nat;
+}
 void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
   changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
   dataplane_->settings().bridges = std::move(bridges);

@@ -46,6 +46,9 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) override;
   void set_rules(std::shared_ptr<const RuleTables> rules) override;
   void set_filters(std::shared_ptr<const FilterTables> filters) override;
+  Result<void> set_nat(const config::NatConfig& nat,
+                       const std::function<InterfaceId(const std::string&)>& interface) override;
+  std::shared_ptr<const NatTables> nat() const override;
   void set_bridges(std::shared_ptr<const BridgeViews> bridges) override;
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override;
   void use_ipsec(bool used) override;

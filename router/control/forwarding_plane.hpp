@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ class MacTable;
 namespace hecto::router {
 
 struct BridgeViews;
+struct NatTables;
 class CaptureUse;
 class FilterTables;
 struct FlowSamplingUse;
@@ -136,6 +138,13 @@ class ForwardingPlane {
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
   // The file's filters; null: none.
   virtual void set_filters(std::shared_ptr<const FilterTables> filters) = 0;
+  // NAT of the file. `interface`: its id by name, kNoInterface where it is not there. An error: as before.
+  virtual Result<void> set_nat(
+      const config::NatConfig&,
+      const std::function<InterfaceId(const std::string&)>& /*interface*/) {
+    return {};
+  }
+  virtual std::shared_ptr<const NatTables> nat() const { return nullptr; }  // null: none
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Null: there is no memory.

@@ -13,6 +13,7 @@
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
+#include "router/control/nat_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/rule_control.hpp"
@@ -141,6 +142,7 @@ class Application {
   Result<void> change_mtu(const config::PortConfig& wanted, const config::PortConfig& running);
   Result<void> change_rules();
   Result<void> change_filters();
+  Result<void> change_nat();
   Result<void> follow_rules(const config::Config& config);
   Result<void> add_routes();
   Result<void> load_files();
@@ -177,6 +179,7 @@ Result<void> Application::run() {
   for (const config::PortConfig& port : difference_.ports_changed)
     if (auto done = change_port(port); !done) return done;
   if (auto done = change_rules(); !done) return done;
+  if (auto done = change_nat(); !done) return done;
   // Policies before the routes that they are for.
   if (auto done = add_policies(); !done) return done;
   if (auto done = add_routes(); !done) return done;
@@ -273,7 +276,16 @@ Result<void> Application::change_filters() {
   });
   return parts_.filters.follow(wanted_);
 }
-
+Result<void> Application::change_nat() {
+  if (difference_.nat_changed)
+    if (auto done = begin("nat"); !done) return done;
+  if (wanted_.nat.empty() && parts_.running.config.nat.empty()) return {};
+  for (const std::string& line : nat_losses(wanted_.nat, parts_.plane)) spdlog::warn(line);
+  undo([this, before = parts_.running.config.nat] {
+    put_back(follow_nat(before, parts_.interfaces.table(), parts_.plane));
+  });
+  return follow_nat(wanted_.nat, parts_.interfaces.table(), parts_.plane);
+}
 // Rules where there is no Linux side, whose they would be, and filters. Behind each change of interfaces,
 // before it is published: what comes in by one that came into a VRF is never main's, nor passes unfiltered.
 Result<void> Application::follow_rules(const config::Config& config) {
@@ -355,6 +367,9 @@ void Application::finish() {
   if (!difference_.ports_removed.empty()) {
     settle_gateways();
     if (auto done = follow_rules(wanted_); !done) parts_.notes.add(done.error().message);
+    if (!wanted_.nat.empty())
+      if (auto done = follow_nat(wanted_.nat, parts_.interfaces.table(), parts_.plane); !done)
+        parts_.notes.add(done.error().message);
   }
   parts_.running.loaded_unix_s = std::time(nullptr);
   parts_.plane.configure(wanted_);

@@ -21,6 +21,7 @@
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
 #include "router/control/liveness.hpp"
+#include "router/control/nat_control.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/offload_watch.hpp"
@@ -225,6 +226,7 @@ void Router::housekeeping() {
   }
   samples_->tick(running_->config, std::chrono::steady_clock::now());
   if (punt_) punt_->tick(running_->config);
+  if (nat_->tick(running_->config.nat, interfaces_->table(), *plane_)) plane_->publish();
   if (neighbors_) {
     if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();
     if (ticks_ % kNeighborTicks == 0) neighbors_->watch();
@@ -305,6 +307,8 @@ std::vector<std::string> Router::warnings() const {
   lines.insert(lines.end(), by_filters.begin(), by_filters.end());
   const std::vector<std::string> by_samples = samples_->lines();
   lines.insert(lines.end(), by_samples.begin(), by_samples.end());
+  const std::vector<std::string> by_nat = nat_->lines();
+  lines.insert(lines.end(), by_nat.begin(), by_nat.end());
   const std::vector<std::string> kept = persist_->lines();
   lines.insert(lines.end(), kept.begin(), kept.end());
   return lines;

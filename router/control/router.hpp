@@ -48,6 +48,7 @@ class LinuxEventFanOut;
 class LinuxNamespace;
 class Liveness;
 class MemifGuard;
+class NatControl;
 class NeighborControl;
 class Notes;
 class Offload;
@@ -119,6 +120,7 @@ class Router {
   const Sampler& sampler() const { return *sampler_; }
   const OffloadWatch& offload_watch() const { return *offload_watch_; }
   const ReorderWatch& reorder_watch() const { return *reorder_watch_; }
+  const NatControl& nat() const { return *nat_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
   const BridgeControl* bridges() const { return bridges_.get(); }
@@ -159,6 +161,7 @@ class Router {
   std::unique_ptr<LateRouteFiles> late_files_;
   std::unique_ptr<OffloadWatch> offload_watch_;
   std::unique_ptr<ReorderWatch> reorder_watch_;
+  std::unique_ptr<NatControl> nat_;
   TurnTimes times_;
   std::atomic<bool> stop_{false};
   Commands commands_;

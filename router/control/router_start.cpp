@@ -21,6 +21,7 @@
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
 #include "router/control/liveness.hpp"
+#include "router/control/nat_control.hpp"
 #include "router/control/neighbor_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/offload_watch.hpp"
@@ -105,7 +106,8 @@ Router::Router(const config::Config& config, config::Topology topology, ServiceM
       gate_(std::make_unique<Gate>(Gate::Clock::now(), log_routing)),
       late_files_(std::make_unique<LateRouteFiles>()),
       offload_watch_(std::make_unique<OffloadWatch>()),
-      reorder_watch_(std::make_unique<ReorderWatch>()) {
+      reorder_watch_(std::make_unique<ReorderWatch>()),
+      nat_(std::make_unique<NatControl>()) {
   running_->config = config;
   running_->topology = std::move(topology);
   running_->loaded_unix_s = std::time(nullptr);

@@ -6,6 +6,7 @@
 #include "router/control/filter_control.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/interface_control.hpp"
+#include "router/control/nat_control.hpp"
 #include "router/control/notes.hpp"
 #include "router/control/route_control.hpp"
 #include "router/control/rule_control.hpp"
@@ -78,6 +79,9 @@ Result<void> bring_up(const Parts& parts, StartRouteFiles files) {
   if (auto done = parts.filters.follow(running.config); !done) return done;
   if (!parts.interfaces.with_linux())
     if (auto done = parts.rules.follow(running.config); !done) return done;
+  if (!running.config.nat.empty())
+    if (auto done = follow_nat(running.config.nat, parts.interfaces.table(), parts.plane); !done)
+      return done;
   if (auto done = apply_static_state(parts, files); !done) return done;
   parts.plane.publish();
   return {};

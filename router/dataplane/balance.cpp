@@ -53,7 +53,7 @@ std::vector<Hand> hands_of(const Dataplane& dataplane) {
     const WorkerView& view = dataplane.snapshot().workers[worker->options().id];
     hands.emplace_back(
         [&worker] { return worker->turns(); },
-        kChunkSize * (view.queues.size() + view.handoffs.size() + view.spreads.size() + 1));
+        kChunkSize * (view.queues.size() + view.handoffs.size() + view.spreads.size() + 2));
   }
   hands.emplace_back([&dataplane] { return dataplane.slow_path().turns(); },
                      kChunkSize * (dataplane.ports().size() + 1));

@@ -93,6 +93,7 @@ Dataplane::~Dataplane() {
   ports_.clear();
   for (auto& [name, handoffs] : handoffs_) (void)drop_handed(handoffs);
   for (auto& [name, spread] : spreads_) (void)spread.drop();
+  drop_nat_queued();
   PuntEntry entry;
   for (const RingPointer& ring : punt_rings_)
     while (rte_ring_sc_dequeue_elem(ring.get(), &entry, sizeof entry) == 0)
@@ -186,7 +187,9 @@ std::unique_ptr<Snapshot> Dataplane::build() const {
     builder.add_port(setup);
   }
   for (const auto& [id, interface] : interfaces_) builder.add_interface(interface);
-  return builder.finish(settings_, options_.linux_side, generation_ + 1);
+  std::unique_ptr<Snapshot> made = builder.finish(settings_, options_.linux_side, generation_ + 1);
+  for (size_t i = 0; i < nat_rings_.size(); ++i) made->workers[i].handed = nat_rings_[i].get();
+  return made;
 }
 
 // Ahead of the snapshot that has their interfaces.
@@ -258,6 +261,7 @@ unsigned Dataplane::in_flight() const {
   for (const auto& [name, handoffs] : handoffs_)
     for (const Handoff& handoff : handoffs) count += rte_ring_count(handoff.ring.get());
   for (const auto& [name, spread] : spreads_) count += spread.queued();
+  count += nat_queued();
   for (const auto& worker : workers_) {
     count += worker->held();
     if (worker->options().offload != nullptr) count += worker->options().offload->held();

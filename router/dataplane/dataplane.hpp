@@ -38,6 +38,7 @@ class MacTable;
 namespace hecto::router {
 
 class NicSessions;
+struct NatTables;
 class Offload;
 
 class Dataplane {
@@ -79,6 +80,10 @@ class Dataplane {
   // What the next snapshot will say of everything else.
   using Settings = SnapshotSettings;
   Settings& settings() { return settings_; }
+  // NAT of the next snapshot; null: none. Its rings are the data plane's.
+  Result<void> set_nat(std::shared_ptr<NatTables> tables);
+  std::vector<int> worker_sockets() const;
+  lookup::Memory& memory() { return tables_.memory(); }
   // For the stations of bridges; null: there is no memory. Its readers are the workers.
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries);
   void publish();
@@ -137,6 +142,9 @@ class Dataplane {
   void feed(const Port& port, const rte_mempool* pool);
   void free_unused_pools();
   std::unique_ptr<Snapshot> build() const;
+  unsigned nat_queued() const;
+  void drop_nat_queued();
+  void feed_all();
   void accept_macs();
   void install(std::unique_ptr<Snapshot> next);
   IpsecStages* make_ipsec(WorkerOffload* offload);
@@ -157,6 +165,7 @@ class Dataplane {
   const Port* paused_ = nullptr;   // nobody's for now
   std::map<InterfaceId, InterfaceSetup> interfaces_;
   std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> punt_rings_;
+  std::vector<std::unique_ptr<rte_ring, void (*)(rte_ring*)>> nat_rings_;  // by worker, once asked
   std::vector<std::unique_ptr<IpsecStages>> ipsec_;  // of the workers and the slow path; or none
   std::vector<SocketPointer<Worker>> workers_;
   std::unique_ptr<SlowPath> slow_path_;

@@ -167,6 +167,8 @@ void Dataplane::feed(const Port& port, const rte_mempool* pool) {
   for (const unsigned worker : spreads_.at(port.name()).takers())
     feeds_.add(worker, pool, port.gives_plain_mbufs());
   if (options_.linux_side) feeds_.add(workers_.size(), pool, true);
+  for (size_t worker = 0; worker < nat_rings_.size(); ++worker)  // handed over by any other
+    feeds_.add(worker, pool, port.gives_plain_mbufs());
   bool broken = false;
   for (const auto& [name, other] : ports_) {
     const std::vector<TransmitPath> paths = transmit_paths(*other);

@@ -135,6 +135,25 @@ void Pipeline::hand_over(Chunk& chunk) noexcept {
   if (chunk.refused_count > 0) refused_sink_.take_refused(chunk);
 }
 
+unsigned Pipeline::receive_handed(rte_ring* ring, Chunk& chunk) noexcept {
+  const unsigned count = nat_.take_handed(ring, snapshot_->burst, chunk, [&](rte_mbuf* packet) {
+    transmit(PortId(packet->port), packet);
+  });
+  if (count == 0) {
+    nat_.done_with_handed();
+    return 0;
+  }
+  complete(entries_.handed, chunk);
+  nat_.done_with_handed();
+  return count;
+}
+
+template <unsigned Features>
+inline void Pipeline::run_handed(Chunk& chunk) noexcept {
+  look_up_all<Features>(chunk);
+  run_after_lookup<Features>(chunk);
+}
+
 template <unsigned Features>
 inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept {
   // A device has tables of its own.
@@ -192,6 +211,8 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   }
   if (filter_.any() && !held_) [[unlikely]]
     filter_.out(chunk, options_.tables.next_hops, snapshot_->ecmp_seed);
+  if (nat_.on()) [[unlikely]]
+    nat_.out(chunk);
   if constexpr (Features & kFeatureIpsec) {
     IpsecStages& ipsec = *options_.ipsec;
     ipsec.policy_check.forwarded(chunk, options_.tables, rules_, ipsec.encap.batch());
@@ -208,6 +229,8 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
   if (kTells && !too_big_.empty()) [[unlikely]] {
     chunk.v4.count = chunk.v6.count = 0;
     too_big_.deliver(chunk, [](const rte_mbuf*, Ingress) { return true; });
+    if (nat_.on()) [[unlikely]]
+      nat_.out(chunk);  // what they are about
     rewrite_lanes(chunk, {});
   }
 }
@@ -309,6 +332,13 @@ inline void Pipeline::route(Chunk& chunk) noexcept {
     check_reverse_path(chunk.v4, chunk, options_.tables, *snapshot_, sa_flag, rules_);
     check_reverse_path(chunk.v6, chunk, options_.tables, *snapshot_, sa_flag, rules_);
   }
+  look_up_all<Features>(chunk);
+}
+
+template <unsigned Features>
+inline void Pipeline::look_up_all(Chunk& chunk) noexcept {
+  if (nat_.on()) [[unlikely]]
+    nat_.in(chunk);
   look_up<Features>(chunk.v4, options_.tables.fib4);
   look_up<Features>(chunk.v6, options_.tables.fib6);
 }
@@ -444,6 +474,7 @@ void Pipeline::use(const Snapshot& snapshot,
   transmitter_.use(&transmit);
   redirects_.configure(rte_get_tsc_hz(), snapshot.punt_pps[static_cast<size_t>(Reason::kRedirect)],
                        kRedirectPps, kRedirectBurst);
+  nat_.use(snapshot, options_.tables, options_.thread);
   too_big_.use(snapshot, options_.tables, kTooBigOfASource, IcmpAnswers::Others::kLeft);
   reordering_.configure(rte_get_tsc_hz());
   observer_.use(snapshot, options_.thread);
@@ -498,7 +529,10 @@ struct Pipeline::Compiled {
   static void after_encap(Pipeline& pipeline, Chunk& chunk) noexcept {
     pipeline.run_after_encap<Features>(chunk);
   }
-  static constexpr Entries kEntries{received, after_decap, after_lookup, after_encap};
+  static void handed(Pipeline& pipeline, Chunk& chunk) noexcept {
+    pipeline.run_handed<Features>(chunk);
+  }
+  static constexpr Entries kEntries{received, after_decap, after_lookup, after_encap, handed};
 };
 
 Pipeline::Entries Pipeline::entries_for(unsigned features) noexcept {

@@ -6,9 +6,11 @@
 //                     filter       the file's, of where it came in
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
+//                     [NAT]        outside address -> inside one
 //                     look-up      destination -> next-hop group
 //     after_lookup()  policy rules what Linux's rules send elsewhere, where there are some
 //                     filter       the file's, of where it leaves
+//                     [NAT]        inside address -> outside one
 //                     [policy check, encap]  what a policy protects goes on as ESP
 //     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
 //                     transmit     that port's buffer; flush() sends
@@ -41,6 +43,7 @@
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/filter.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/nat.hpp"
 #include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
 #include "router/dataplane/stages/transmit.hpp"
@@ -92,6 +95,8 @@ class Pipeline {
   // What another worker has spread to this one; from there on as if it had been received here.
   unsigned receive_spread(const SpreadQueue& queue, Chunk& chunk) noexcept;  // packets taken
   void received(Chunk& chunk, const ReceiveQueue& queue) noexcept;
+  // What other threads have handed over because its mapping is this worker's.
+  unsigned receive_handed(rte_ring* ring, Chunk& chunk) noexcept;  // packets taken
   void after_decap(Chunk& chunk) noexcept { complete(entries_.after_decap, chunk); }
   void after_lookup(Chunk& chunk) noexcept { complete(entries_.after_lookup, chunk); }
   void after_encap(Chunk& chunk) noexcept { complete(entries_.after_encap, chunk); }
@@ -129,6 +134,7 @@ class Pipeline {
   unsigned take_delivered() noexcept { return std::exchange(delivered_, 0); }  // packets, by polls
   void expire_fragments() noexcept;
 
+  NatStage& nat() noexcept { return nat_; }
   Observer& observer() noexcept { return observer_; }
   const IcmpAnswers& too_big_answers() const noexcept { return too_big_; }  // its count, to others
   const IcmpAnswers& rejects() const noexcept { return rejects_; }          // likewise
@@ -141,6 +147,7 @@ class Pipeline {
   struct Entries {
     ReceivedEntry received;
     Entry after_decap, after_lookup, after_encap;
+    Entry handed;  // to NAT of this worker
   };
   template <unsigned Features>
   struct Compiled;  // the entries of a set of features
@@ -160,6 +167,8 @@ class Pipeline {
   template <unsigned Features>
   void run_after_decap(Chunk& chunk) noexcept;
   template <unsigned Features>
+  void run_handed(Chunk& chunk) noexcept;
+  template <unsigned Features>
   void run_after_lookup(Chunk& chunk) noexcept;
   template <unsigned Features>
   void run_after_encap(Chunk& chunk) noexcept;
@@ -169,6 +178,8 @@ class Pipeline {
   void decap(Chunk& chunk, const PortView& port) noexcept;
   template <unsigned Features>
   void route(Chunk& chunk) noexcept;
+  template <unsigned Features>
+  void look_up_all(Chunk& chunk) noexcept;
   template <unsigned Features, typename Address, typename Fib>
   void look_up(Lane<Address>& lane, const Fib& fib) noexcept;
   template <typename Address, typename Fib>
@@ -193,6 +204,7 @@ class Pipeline {
   PipelineCounters counters_;
   AnswerLimit redirects_;
   IcmpAnswers too_big_;
+  NatStage nat_;
   Reordering reordering_;  // of bonds
   FilterStage filter_;
   IcmpAnswers rejects_;  // of filters

@@ -241,6 +241,21 @@ void SlowPath::send(Twin& twin, rte_mbuf* packet) {
       }
     }
   }
+  if (pipeline_.nat().on()) {
+    const FramedIp frame = find_ip(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
+    const InterfaceId tagged = by_tags(twin, packet);
+    const auto reason =
+        pipeline_.nat().from_linux(packet, frame, tagged == kNoInterface ? twin.interface : tagged);
+    if (!reason) {  // a worker has it
+      injected_handed_.add(1);
+      return;
+    }
+    if (*reason != Reason::kNone) {
+      drop(packet, *reason, twin.interface);
+      rte_pktmbuf_free(packet);
+      return;
+    }
+  }
   injected_handed_.add(1);
   if (snapshot_->interfaces[twin.interface].counters) {
     InterfaceCounters& counters = pipeline_.counters().interfaces[twin.interface];

@@ -191,6 +191,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->bridges = settings.bridges;
   snapshot_->rules = settings.rules;
   snapshot_->filters = settings.filters;
+  snapshot_->nat = settings.nat;
   snapshot_->trace = settings.trace;
   snapshot_->capture = settings.capture;
   snapshot_->sampling = settings.sampling;

@@ -59,6 +59,10 @@ unsigned Worker::poll_once() noexcept {
   for (const ReceiveQueue& queue : view_->queues) packets += pipeline_.receive(queue, chunk_);
   for (const SpreadQueue& queue : view_->spreads)
     packets += pipeline_.receive_spread(queue, chunk_);
+  if (view_->handed != nullptr) [[unlikely]]
+    packets += pipeline_.receive_handed(view_->handed, chunk_);
+  if (pipeline_.nat().on()) [[unlikely]]
+    pipeline_.nat().tick(rte_rdtsc());
   pipeline_.poll_offload();
   pipeline_.expire_fragments();
   pipeline_.flush();

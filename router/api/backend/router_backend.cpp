@@ -105,6 +105,8 @@ json RouterBackend::answer(Noun noun) {
                         r.interfaces().lost_ports());
     case Noun::kBonds:
       return show_bonds(r.plane(), r.reorder_watch());
+    case Noun::kNat:
+      return show_nat(r.plane(), r.config().nat, r.nat(), interfaces);
     case Noun::kBridges:
       return show_bridges(r.bridges());
     case Noun::kInterfaces:

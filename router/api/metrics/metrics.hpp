@@ -53,6 +53,7 @@ void write_process(MetricsWriter& out, const MetricsSources& s);
 void write_packets(MetricsWriter& out, const MetricsSources& s);
 void write_ports(MetricsWriter& out, const MetricsSources& s);  // and interfaces
 void write_workers(MetricsWriter& out, const MetricsSources& s);
+void write_nat(MetricsWriter& out, const MetricsSources& s);
 void write_pools(MetricsWriter& out, const MetricsSources& s);
 void write_routes(MetricsWriter& out, const MetricsSources& s);
 void write_filters(MetricsWriter& out, const MetricsSources& s);

@@ -4,6 +4,7 @@
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/linux_side.hpp"
+#include "router/dataplane/nat/tables.hpp"
 #include "router/dataplane/sampler.hpp"
 
 namespace hecto::router {
@@ -132,6 +133,27 @@ void write_ports(MetricsWriter& out, const MetricsSources& s) {
   write_bonds(out, s.plane.bonds());
   write_order(out, ports);
   write_interfaces(out, s);
+}
+
+void write_nat(MetricsWriter& out, const MetricsSources& s) {
+  const auto tables = s.plane.nat();
+  const auto each = [&](const char* family, auto number) {
+    out.family(family);
+    if (!tables) return;
+    for (const nat::PoolUse& use : tables->pools) {
+      uint64_t sum = 0;
+      for (unsigned worker = 0; worker < use.pool->workers(); ++worker)
+        sum += number(use.pool->share(worker));
+      out.add({use.pool->config().name}, sum);
+    }
+  };
+  using Share = const nat::Share&;
+  each("hecto_nat_sessions", [](Share share) { return share.sessions(); });
+  each("hecto_nat_sessions_limit", [](Share share) { return uint64_t{share.capacity()}; });
+  each("hecto_nat_sessions_opened", [](Share share) { return share.opened(); });
+  each("hecto_nat_blocks_used", [](Share share) { return share.blocks().used_blocks(); });
+  each("hecto_nat_blocks", [](Share share) { return uint64_t{share.blocks().blocks()}; });
+  each("hecto_nat_hosts", [](Share share) { return share.blocks().hosts(); });
 }
 
 void write_pools(MetricsWriter& out, const MetricsSources& s) {

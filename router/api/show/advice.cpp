@@ -107,6 +107,23 @@ std::string_view advice(Reason reason) noexcept {
       return "As configured: hecto show filters says which rule; its senders are told.";
     case Reason::kPoliced:
       return "More than a policer's rate: hecto show filters says how much of it.";
+    case Reason::kNatNoSession:
+      return "Nobody inside asked for it: scans, or answers that came too late (hecto show nat).";
+    case Reason::kNatNoPort:
+      return "The pool is used up: give it more addresses, or smaller blocks (hecto show nat).";
+    case Reason::kNatLimit:
+      return "A host opens very many flows: look at it, or raise blocks_per_host and "
+             "sessions_per_host.";
+    case Reason::kNatFull:
+      return "Raise sessions of the pool (hecto show nat), or shorten its timeouts.";
+    case Reason::kNatFragment:
+      return "Fragments out of order or without their first: lower the sender's MTU.";
+    case Reason::kNatUnknown:
+      return "Pools translate TCP, UDP and ICMP: give hosts that need more a 1:1 rule.";
+    case Reason::kNatHandover:
+      return "A worker is overloaded: see hecto show workers; more queues do not help, faster "
+             "cores "
+             "do.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

@@ -10,6 +10,10 @@
 
 #include "lookup/fib.hpp"
 
+namespace hecto::config {
+struct NatConfig;
+}
+
 namespace hecto::router {
 
 struct Balance;
@@ -17,6 +21,7 @@ class BridgeControl;
 class Dataplane;
 class FilterControl;
 class ForwardingPlane;
+class NatControl;
 class InterfaceTable;
 class Ipsec;
 class LinuxSide;
@@ -61,6 +66,9 @@ nlohmann::json show_plan(const Running& running);
 nlohmann::json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order);
 nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode
 nlohmann::json show_filters(const FilterControl& filters);  // filters.cpp
+// nat.cpp
+nlohmann::json show_nat(const ForwardingPlane& plane, const config::NatConfig& nat,
+                        const NatControl& control, const InterfaceTable& interfaces);
 // ports.cpp. `linux_side`: null in static mode.
 // `lost`: ports that do not run; they stand there with what keeps them from it.
 nlohmann::json show_ports(const ForwardingPlane& plane, const Sampler& sampler,

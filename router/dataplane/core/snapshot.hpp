@@ -183,6 +183,8 @@ struct WorkerView {
   std::vector<HandoffQueue> handoffs;
   std::vector<SpreadQueue> spreads;
   std::vector<LacpQueue> lacp;
+  rte_ring* handed =
+      nullptr;  // what others hand over because its mapping is here (NAT); null: none
   std::array<TransmitPath, kMaxPorts> transmit{};
   IdleMode idle = IdleMode::kSleep;
   bool can_wait = true;  // each of its queues says when something came
@@ -193,6 +195,7 @@ class CaptureUse;
 class FilterTables;
 struct FlowSamplingUse;
 class InheritedTables;
+struct NatTables;
 class PuntSessions;
 class TraceSession;
 struct RuleTables;
@@ -221,6 +224,7 @@ struct Snapshot {
   std::shared_ptr<const BridgeViews> bridges;       // null: no port is one of a bridge
   std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;      // null: none
+  std::shared_ptr<const NatTables> nat;             // null: nothing is translated
   std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
   std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
   std::shared_ptr<const FlowSamplingUse> sampling;  // null: nobody wants samples

@@ -57,6 +57,9 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(filter_rule_keys, "FilterRuleConfig", 2);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
+  expect_keys_for_members(nat_keys, "NatConfig", 0);
+  expect_keys_for_members(nat_pool_keys, "NatPoolConfig", 2);  // name; `ports` sets two
+  expect_keys_for_members(nat_rule_keys, "NatRuleConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);
   expect_keys_for_members(sa_keys, "IpsecSaConfig", 0);
   expect_keys_for_members(encapsulation_keys, "UdpEncapsulation", 0);
@@ -93,6 +96,7 @@ std::string file_with(const std::string& path, const std::string& value) {
              : of == "sets"     ? "{s: " + text + "}"
              : of == "policers" ? "{l: " + text + "}"
              : of == "filters"  ? "{f: " + text + "}"
+             : of == "pools"    ? "{m: " + text + "}"
              : of == "vlans"    ? "{7: " + text + "}"
                                 : "[" + text + "]";
       continue;
@@ -114,7 +118,7 @@ TEST(Keys, EveryOneIsRead) {
          {std::pair("vlans.*", "vlans.7"), std::pair("ports.*", "ports.p"),
           std::pair("vrfs.*", "vrfs.r"), std::pair("sets.*", "sets.s"),
           std::pair("policers.*", "policers.l"), std::pair("filters.*", "filters.f"),
-          std::pair(".*", "[0]")})
+          std::pair("pools.*", "pools.m"), std::pair(".*", "[0]")})
       for (size_t found; (found = at.find(star)) != std::string::npos;)
         at.replace(found, std::string_view(star).size(), place);
     const bool told =

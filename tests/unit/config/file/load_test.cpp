@@ -208,7 +208,7 @@ TEST(Load, SuggestsTheNearestKey) {
 }
 
 TEST(Load, RefusesKeysOfLaterVersions) {
-  EXPECT_NE(only(std::string(kPort) + "nat: []").find("unknown key"), std::string::npos);
+  EXPECT_NE(only(std::string(kPort) + "nat64: []").find("unknown key"), std::string::npos);
 }
 
 TEST(Load, TakesARateForEveryClassAndPeersThatAreKnown) {

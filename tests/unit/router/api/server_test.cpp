@@ -39,7 +39,7 @@ TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
   const char* nouns[] = {"summary", "ports",  "bonds",    "bridges", "interfaces", "neighbors",
                          "rules",   "tables", "nexthops", "workers", "offload",    "ipsec",
-                         "drops",   "punt",   "sflow",    "config",  "filters"};
+                         "drops",   "punt",   "sflow",    "config",  "filters",    "nat"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, 405) << noun;

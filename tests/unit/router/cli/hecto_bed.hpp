@@ -30,7 +30,7 @@ class DocumentedBackend : public router::test::FakeBackend {
     static const char* names[] = {"summary",   "ports",  "bonds",  "bridges",  "interfaces",
                                   "neighbors", "rules",  "tables", "nexthops", "workers",
                                   "offload",   "ipsec",  "drops",  "punt",     "sflow",
-                                  "pools",     "config", "plan",   "filters"};
+                                  "pools",     "config", "plan",   "filters",  "nat"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
   ApiResult mtu(const std::optional<lookup::IpAddress>& to,

@@ -148,6 +148,21 @@ TCP in, a sample: 9 of 48,210 segments out of order in the last minute (0.02 %)
   EXPECT_EQ(render_bonds({{"bonds", json::array()}}, {}), "no port is a bond\n");
 }
 
+TEST(Render, Nat) {
+  EXPECT_EQ(render_nat(documented("nat"), {}),
+            R"(inside       becomes               out
+10.1.0.0/24  203.0.113.0/24 (1:1)  wan0
+10.2.0.0/16  pool homes            wan0
+
+pool   addresses          blocks  hosts  sessions       of  new/s  refused
+homes  198.51.100.0/28  812/2016    640    41,210  131,072    310    1,207
+homes: 3 nat_limit
+homes: 1,204 nat_no_session
+)");
+  EXPECT_EQ(render_nat({{"rules", json::array()}}, {}),
+            "nothing is translated: the file has no nat\n");
+}
+
 TEST(Render, Bridges) {
   json answer = documented("bridges");
   EXPECT_EQ(render_bridges(answer, {}),
@@ -241,6 +256,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"ports", render_ports},
       {"bonds", render_bonds},
       {"filters", render_filters},
+      {"nat", render_nat},
       {"bridges", render_bridges},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
