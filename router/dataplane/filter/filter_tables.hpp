@@ -1,0 +1,87 @@
+// The filters of the file, compiled for workers. What a worker reads of them is a FilterViews.
+//
+//   sets      ─► classes (PrefixClasses) ─┐
+//   rules     ─► entries, one context a filter, family and socket (AclContext) ─► rule ─► action, slot
+//   policers  ─► one for all workers (Policer)
+//   interfaces, VRFs, local ─► which filter
+//
+// Immutable but for counters and policers, so thread-safe; in the snapshot, which keeps it till no
+// worker reads it any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/net.hpp"
+#include "base/result.hpp"
+#include "config/file/filters.hpp"
+
+namespace hecto::router {
+
+struct FilterViews;
+
+// What of interfaces, VRFs and threads filters ask for.
+struct FilterSurroundings {
+  std::function<InterfaceId(const std::string& name)>
+      interface;  // kNoInterface: there is none (now)
+  std::function<std::vector<InterfaceId>(const std::string& vrf)> members;
+  std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
+  unsigned threads = 1;            // workers, and the slow path behind them
+  uint64_t most_bytes = 0;         // of one context; 0: what there is
+};
+
+struct FilterCount {
+  uint64_t packets = 0, bytes = 0;  // of IP packets
+  bool operator==(const FilterCount&) const = default;
+};
+struct FilterRuleStatus {
+  std::string name;  // its own, or its number from 1
+  FilterCount count;
+};
+struct FilterStatus {
+  std::string name;
+  std::vector<FilterRuleStatus> rules;  // in the file's order
+  FilterCount otherwise;                // what none of them held for
+  // What is not as the file says, a sentence each: interfaces that are not there, rules that can
+  // never hold, what is not done yet.
+  std::vector<std::string> notes;
+  uint64_t bytes = 0;  // memory of its contexts, all sockets
+};
+struct PolicerStatus {
+  std::string name;
+  FilterCount green, yellow, red;
+};
+
+class FilterTables {
+ public:
+  // From any thread, one at a time with the same `before`; seconds for 100,000 rules. Of `before` goes
+  // on what is the same there: contexts of filters that say the same of the same interfaces and classes,
+  // counts of rules that say the same in a filter of the same name, tokens and counts of policers. A
+  // change of a set's prefixes alone builds no context, unless some address is in a mixture of sets
+  // that none was in before. Fails for want of memory; `before` stays as it was.
+  static Result<std::shared_ptr<const FilterTables>> compile(const config::FiltersConfig& config,
+                                                             const FilterSurroundings& around,
+                                                             const FilterTables* before = nullptr);
+  ~FilterTables();
+  FilterTables(const FilterTables&) = delete;
+  FilterTables& operator=(const FilterTables&) = delete;
+
+  std::vector<FilterStatus> status() const;  // in the file's order
+  std::vector<PolicerStatus> policers() const;
+  uint64_t bytes() const;     // memory of contexts, sets and counters
+  unsigned contexts() const;  // that were built for it, and not taken from `before`
+
+  // ---- For workers ----
+  const FilterViews& views(int socket) const noexcept;  // of an unknown socket: the first one's
+
+ private:
+  FilterTables();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hecto::router
