@@ -22,6 +22,7 @@
 
 namespace hecto::router {
 
+struct FilterState;
 struct FilterViews;
 
 // What of interfaces, VRFs and threads filters ask for.
@@ -32,6 +33,7 @@ struct FilterSurroundings {
   std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
   unsigned threads = 1;            // workers, and the slow path behind them
   uint64_t most_bytes = 0;         // of one context; 0: what there is
+  uint64_t free_bytes = 0;         // that building may have for a moment; 0: it is not known
 };
 
 struct FilterCount {
@@ -80,8 +82,7 @@ class FilterTables {
 
  private:
   FilterTables();
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<FilterState> state_;
 };
 
 }  // namespace hecto::router

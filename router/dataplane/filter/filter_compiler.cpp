@@ -1,0 +1,386 @@
+#include "router/dataplane/filter/filter_compiler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/filter/rule_words.hpp"
+
+namespace hecto::router {
+namespace {
+
+using config::FilterConfig;
+using config::FilterRuleConfig;
+using config::FiltersConfig;
+using lookup::Family;
+using Context = std::shared_ptr<const AclContext>;
+
+// All that a rule says, in a filter of that name.
+Fingerprint print_of(const std::string& filter, const FilterRuleConfig& rule) {
+  Fingerprint print;
+  print.add(filter);
+  print.add(rule.name);
+  print.add(static_cast<uint64_t>(rule.family));
+  for (const config::FilterEnd* end : {&rule.from, &rule.to}) {
+    print.add(end->set);
+    print.add(end->prefix ? end->prefix->length + 1u : 0u);
+    if (!end->prefix) continue;
+    const auto& bytes = end->prefix->address.bytes;
+    print.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    print.add(static_cast<uint64_t>(end->prefix->address.family));
+  }
+  print.add(rule.protocol);
+  for (const auto* ports : {&rule.sources, &rule.destinations}) {
+    print.add(ports->size());
+    for (const config::PortSpan& span : *ports) print.add(uint64_t{span.first} << 16 | span.last);
+  }
+  print.add(uint64_t{rule.tcp_mask} << 8 | rule.tcp_set);
+  for (const auto* span : {&rule.icmp_type, &rule.icmp_code, &rule.length})
+    print.add(*span ? (uint64_t{(*span)->first} << 32 | (*span)->last) + 1 : 0);
+  print.add(uint64_t{rule.icmp_both} << 8 | static_cast<uint64_t>(rule.fragments));
+  print.add(rule.iif);
+  for (const auto* word : {&rule.mark, &rule.set_mark}) print.add(*word ? **word + uint64_t{1} : 0);
+  for (const auto* dscp : {&rule.dscp, &rule.set_dscp}) print.add(*dscp ? **dscp + uint64_t{1} : 0);
+  print.add(static_cast<uint64_t>(rule.verdict));
+  print.add(rule.police);
+  print.add(rule.table);
+  print.add(rule.vrf);
+  print.add(rule.log);
+  print.add(rule.sample);
+  print.add(rule.mirror);
+  return print;
+}
+
+std::string called(const FilterRuleConfig& rule, size_t index) {
+  return rule.name.empty() ? std::to_string(index + 1) : rule.name;
+}
+
+// One compilation. Each step fails and leaves nothing behind.
+class FilterCompiler {
+ public:
+  FilterCompiler(const FiltersConfig& config, const FilterSurroundings& around,
+                 const FilterState* before, FilterState& out)
+      : config_(config), around_(around), before_(before), out_(out) {}
+
+  Result<void> run() {
+    out_.sockets = around_.sockets.empty() ? std::vector<int>{0} : around_.sockets;
+    out_.views.resize(out_.sockets.size());
+    const unsigned threads = std::max(around_.threads, 1u);
+    const bool same_threads = before_ != nullptr && before_->slots->threads() >= threads;
+    out_.slots = same_threads ? before_->slots : std::make_shared<CounterSlots>(threads);
+    out_.filters.resize(config_.filters.size());
+    for (FilterViews& views : out_.views) views.filters.resize(config_.filters.size());
+    using Step = Result<void> (FilterCompiler::*)();
+    for (const Step step : {&FilterCompiler::resolve_names, &FilterCompiler::take_policers,
+                            &FilterCompiler::take_slots, &FilterCompiler::read_actions,
+                            &FilterCompiler::build_contexts})
+      if (auto done = (this->*step)(); !done) return done;
+    for (size_t i = 0; i < config_.filters.size(); ++i) place(i);
+    for (FilterViews& views : out_.views)
+      for (unsigned thread = 0; thread < out_.slots->threads(); ++thread)
+        views.pages.push_back(out_.slots->pages(thread));
+    return {};
+  }
+
+ private:
+  Result<void> resolve_names() {
+    std::vector<config::PrefixSetConfig> named;
+    const auto name_set = [&](const std::string& set) {
+      if (set.empty() || names_.classes.contains(set)) return;
+      names_.classes[set];
+      const auto found = std::ranges::find(config_.sets, set, &config::PrefixSetConfig::name);
+      if (found != config_.sets.end()) named.push_back(*found);
+    };
+    const auto name_interface = [&](const std::string& interface) {
+      if (interface.empty() || names_.interfaces.contains(interface)) return;
+      std::vector<InterfaceId>& ids = names_.interfaces[interface];
+      const InterfaceId id = around_.interface ? around_.interface(interface) : kNoInterface;
+      if (id != kNoInterface)
+        ids = {id};
+      else if (around_.members)
+        ids = around_.members(interface);
+    };
+    for (const FilterConfig& filter : config_.filters)
+      for (const FilterRuleConfig& rule : filter.rules) {
+        name_set(rule.from.set);
+        name_set(rule.to.set);
+        name_interface(rule.iif);
+      }
+    std::ranges::sort(named, {}, &config::PrefixSetConfig::name);
+    if (names_.classes.empty()) return {};
+    auto built = PrefixClasses::build(std::move(named), out_.sockets,
+                                      before_ != nullptr ? before_->sets : nullptr);
+    if (!built) return tl::unexpected(built.error());
+    names_.sets = out_.sets = std::move(*built);
+    for (auto& entry : names_.classes) entry.second = out_.sets->ranges(entry.first);
+    for (size_t i = 0; i < out_.sockets.size(); ++i) {
+      out_.views[i].classes4 = out_.sets->view4(out_.sockets[i]);
+      out_.views[i].classes6 = out_.sets->view6(out_.sockets[i]);
+    }
+    return {};
+  }
+
+  // One that says the same goes on.
+  Result<void> take_policers() {
+    for (const config::PolicerConfig& config : config_.policers) {
+      std::shared_ptr<Policer> policer;
+      if (before_ != nullptr)
+        for (const auto& old : before_->policers)
+          if (old->config() == config) policer = old;
+      if (!policer) {
+        auto made = Policer::create(config, rte_get_tsc_hz());
+        if (!made) return tl::unexpected(made.error());
+        policer = std::move(*made);
+      }
+      for (FilterViews& views : out_.views) views.policers.push_back(policer.get());
+      out_.policers.push_back(std::move(policer));
+    }
+    return {};
+  }
+
+  // Of each rule that says the same the slot it had; where there are several such, in order.
+  Result<void> take_slots() {
+    std::unordered_map<Fingerprint, std::vector<uint32_t>, FingerprintHash> had;
+    if (before_ != nullptr)
+      for (const FilterState::Known& filter : before_->filters)
+        for (size_t i = filter.slots.size(); i-- > 0;)
+          had[filter.prints[i]].push_back(filter.slots[i]);
+    const bool same_pages = before_ != nullptr && before_->slots == out_.slots;
+    const auto take = [&](FilterState::Known& known, const Fingerprint& print) -> Result<void> {
+      const auto found = had.find(print);
+      const bool has = found != had.end() && !found->second.empty();
+      const uint32_t old = has ? found->second.back() : 0;
+      if (has) found->second.pop_back();
+      uint32_t slot = old;
+      if (has && same_pages) {
+        out_.slots->keep(slot);
+      } else {
+        auto taken = out_.slots->take();
+        if (!taken) return tl::unexpected(taken.error());
+        slot = *taken;
+        if (has) out_.slots->begin_with(slot, before_->slots->count(old));
+      }
+      known.slots.push_back(slot);
+      known.prints.push_back(print);
+      return {};
+    };
+    for (size_t i = 0; i < config_.filters.size(); ++i) {
+      const FilterConfig& filter = config_.filters[i];
+      FilterState::Known& known = out_.filters[i];
+      known.name = filter.name;
+      Fingerprint none;
+      none.add(filter.name);
+      if (auto taken = take(known, none); !taken) return taken;
+      for (const FilterRuleConfig& rule : filter.rules) {
+        if (auto taken = take(known, print_of(filter.name, rule)); !taken) return taken;
+        known.rules.push_back(rule.name);
+      }
+    }
+    return {};
+  }
+
+  Result<void> read_actions() {
+    bool marks = false;
+    for (size_t i = 0; i < config_.filters.size(); ++i) {
+      const FilterConfig& filter = config_.filters[i];
+      FilterState::Known& known = out_.filters[i];
+      FilterView view;
+      FilterAction otherwise;
+      otherwise.slot = known.slots[0];
+      otherwise.verdict = filter.otherwise;
+      view.actions.push_back(otherwise);
+      for (size_t r = 0; r < filter.rules.size(); ++r) {
+        const FilterRuleConfig& rule = filter.rules[r];
+        auto action = action_of(rule, filter.name, called(rule, r));
+        if (!action) return tl::unexpected(action.error());
+        action->slot = known.slots[r + 1];
+        marks |= rule.mark.has_value() || rule.set_mark.has_value();
+        view.actions.push_back(*action);
+        note_undone(rule, called(rule, r), known.notes);
+      }
+      view.plain = std::ranges::all_of(view.actions, &FilterAction::plain);
+      for (FilterViews& views : out_.views) views.filters[i] = view;
+    }
+    if (!marks) return {};
+    const auto mark = register_filter_mark();
+    if (!mark) return tl::unexpected(mark.error());
+    for (FilterViews& views : out_.views) views.mark = *mark;
+    return {};
+  }
+
+  Result<FilterAction> action_of(const FilterRuleConfig& rule, const std::string& filter,
+                                 const std::string& name) const {
+    FilterAction action;
+    action.verdict = rule.verdict;
+    const auto beside = [&](FilterAction::Beside bit) {
+      action.beside = static_cast<uint8_t>(action.beside | bit);
+    };
+    if (rule.set_mark) {
+      action.mark = *rule.set_mark;
+      beside(FilterAction::kMark);
+    }
+    if (rule.set_dscp) {
+      action.dscp = *rule.set_dscp;
+      beside(FilterAction::kDscp);
+    }
+    if (rule.police.empty()) return action;
+    const auto found =
+        std::ranges::find(config_.policers, rule.police, &config::PolicerConfig::name);
+    if (found == config_.policers.end())
+      return fail(
+          fmt::format("filter {}: rule {}: there is no policer {}", filter, name, rule.police));
+    action.policer = static_cast<uint16_t>(found - config_.policers.begin());
+    beside(FilterAction::kPolice);
+    return action;
+  }
+
+  static void note_undone(const FilterRuleConfig& rule, const std::string& name,
+                          std::vector<std::string>& notes) {
+    const auto note = [&](const char* what) {
+      notes.push_back(fmt::format("rule {}: {} is not done yet", name, what));
+    };
+    if (rule.sample != 0) note("sample");
+    if (!rule.mirror.empty()) note("mirror");
+    if (rule.log) note("log");
+    if (!rule.vrf.empty())
+      note("vrf");
+    else if (rule.table != 0)
+      note("table");
+  }
+
+  Result<void> build_contexts() {
+    for (size_t i = 0; i < config_.filters.size(); ++i) {
+      const FilterConfig& filter = config_.filters[i];
+      std::vector<RuleWords> words[2];
+      for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+        std::vector<RuleWords>& of = words[family == Family::kIpv6];
+        of.reserve(filter.rules.size());
+        for (const FilterRuleConfig& rule : filter.rules)
+          of.push_back(words_of(rule, family, names_));
+      }
+      note_never(filter, words, out_.filters[i].notes);
+      for (const Family family : {Family::kIpv4, Family::kIpv6})
+        if (auto built = build(i, family, words[family == Family::kIpv6]); !built) return built;
+    }
+    return {};
+  }
+
+  static void note_never(const FilterConfig& filter, const std::vector<RuleWords> (&words)[2],
+                         std::vector<std::string>& notes) {
+    for (size_t r = 0; r < filter.rules.size(); ++r) {
+      const RuleWords &four = words[0][r], &six = words[1][r];
+      if (four.entries() + six.entries() > 0) continue;
+      const std::string& why = four.by_family ? six.never : four.never;
+      const bool empty = four.by_family && six.by_family;
+      notes.push_back(fmt::format("rule {} never holds: {}", called(filter.rules[r], r),
+                                  empty ? "its sets have no prefixes of its family" : why));
+    }
+  }
+
+  Result<void> build(size_t filter, Family family, const std::vector<RuleWords>& words) {
+    Fingerprint print;
+    print.add(static_cast<uint64_t>(family));
+    bool some = false;
+    for (uint32_t r = 0; r < words.size(); ++r) {
+      if (words[r].entries() == 0) continue;
+      some = true;
+      print.add(r);
+      words[r].add_to(print);
+    }
+    if (!some) return {};
+    for (size_t s = 0; s < out_.sockets.size(); ++s) {
+      Context context = find(print, out_.sockets[s]);
+      if (!context) {
+        AclContext::Order order;
+        order.filter = config_.filters[filter].name;
+        order.family = family;
+        order.rules = words;
+        order.socket = out_.sockets[s];
+        order.print = print;
+        order.most_bytes = around_.most_bytes;
+        order.free_bytes = around_.free_bytes;
+        auto built = AclContext::build(order);
+        if (!built) return tl::unexpected(built.error());
+        context = std::move(*built);
+        ++out_.built;
+      }
+      FilterView& view = out_.views[s].filters[filter];
+      (family == Family::kIpv4 ? view.ipv4 : view.ipv6) = {context->get(), context->needs()};
+      out_.filters[filter].contexts.push_back(std::move(context));
+    }
+    return {};
+  }
+
+  Context find(const Fingerprint& print, int socket) const {
+    for (const FilterState* state : {before_, static_cast<const FilterState*>(&out_)}) {
+      if (state == nullptr) continue;
+      for (const FilterState::Known& filter : state->filters)
+        for (const Context& context : filter.contexts)
+          if (context->print() == print && context->socket() == socket) return context;
+    }
+    return nullptr;
+  }
+
+  // Where packets meet it. An interface has one filter for each way; the first keeps it.
+  void place(size_t index) {
+    const FilterConfig& filter = config_.filters[index];
+    FilterState::Known& known = out_.filters[index];
+    const auto number = static_cast<FilterNumber>(index + 1);
+    const auto put = [&](InterfaceId id, auto which, const std::string& where) {
+      if (id >= kMaxInterfaces) return false;
+      const FilterNumber there = (out_.views[0].*which)[id];
+      if (there != 0 && there != number) {
+        known.notes.push_back(
+            fmt::format("{} has filter {} already", where, out_.filters[there - 1u].name));
+        return true;
+      }
+      for (FilterViews& views : out_.views) (views.*which)[id] = number;
+      return true;
+    };
+    const auto put_interfaces = [&](const std::vector<std::string>& names, auto which,
+                                    const char* way) {
+      for (const std::string& name : names) {
+        const InterfaceId id = around_.interface ? around_.interface(name) : kNoInterface;
+        if (!put(id, which, fmt::format("{} of {}", way, name)))
+          known.notes.push_back(fmt::format("there is no interface {} (now)", name));
+      }
+    };
+    put_interfaces(filter.in, &FilterViews::in, "in");
+    put_interfaces(filter.out, &FilterViews::out, "out");
+    for (const std::string& vrf : filter.vrfs) {
+      const auto members = around_.members ? around_.members(vrf) : std::vector<InterfaceId>();
+      if (members.empty()) known.notes.push_back(fmt::format("VRF {} has no interface (now)", vrf));
+      for (const InterfaceId id : members) put(id, &FilterViews::vrf, fmt::format("VRF {}", vrf));
+    }
+    const bool second = filter.local && out_.views[0].local != 0;
+    if (second)
+      known.notes.push_back(
+          fmt::format("local has filter {} already", out_.filters[out_.views[0].local - 1u].name));
+    for (FilterViews& views : out_.views) {
+      if (filter.local && !second) views.local = number;
+      const auto some = [](const auto& table) {
+        return std::ranges::any_of(table, [](FilterNumber each) { return each != 0; });
+      };
+      views.has_in = some(views.in);
+      views.has_vrf = some(views.vrf);
+      views.has_out = some(views.out);
+    }
+  }
+
+  const FiltersConfig& config_;
+  const FilterSurroundings& around_;
+  const FilterState* const before_;
+  FilterState& out_;
+  FilterNames names_;
+};
+
+}  // namespace
+
+Result<void> compile_filters(const FiltersConfig& config, const FilterSurroundings& around,
+                             const FilterState* before, FilterState& out) {
+  return FilterCompiler(config, around, before, out).run();
+}
+
+}  // namespace hecto::router

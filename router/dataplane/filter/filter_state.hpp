@@ -1,0 +1,44 @@
+// What a FilterTables has: what workers read of it, and what it stands for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "router/dataplane/filter/acl_context.hpp"
+#include "router/dataplane/filter/counter_slots.hpp"
+#include "router/dataplane/filter/filter_views.hpp"
+#include "router/dataplane/filter/fingerprint.hpp"
+#include "router/dataplane/filter/policer.hpp"
+#include "router/dataplane/filter/prefix_classes.hpp"
+
+namespace hecto::router {
+
+struct FilterState {
+  // What is known of a filter beside what workers read.
+  struct Known {
+    std::string name;
+    std::vector<std::string> rules;   // by rule, its name; empty: it has its number's
+    std::vector<Fingerprint> prints;  // of no rule, and then by rule
+    std::vector<uint32_t> slots;      // likewise
+    std::vector<std::string> notes;
+    std::vector<std::shared_ptr<const AclContext>> contexts;
+  };
+
+  std::shared_ptr<CounterSlots> slots;
+  std::vector<Known> filters;
+  std::shared_ptr<const PrefixClasses> sets;  // null: none is named
+  std::vector<std::shared_ptr<Policer>> policers;
+  std::vector<int> sockets;
+  std::vector<FilterViews> views;  // by socket, as `sockets`
+  unsigned built = 0;
+
+  FilterState() = default;
+  FilterState(const FilterState&) = delete;
+  FilterState& operator=(const FilterState&) = delete;
+  ~FilterState() {
+    for (const Known& filter : filters) slots->give_back(filter.slots);
+  }
+};
+
+}  // namespace hecto::router

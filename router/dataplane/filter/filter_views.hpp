@@ -1,0 +1,69 @@
+// Filters as the workers of one socket read them. They hold as long as the FilterTables.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "config/file/filters.hpp"
+#include "lookup/fib.hpp"
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/filter/counter_slots.hpp"
+#include "router/dataplane/filter/mark.hpp"
+
+struct rte_acl_ctx;
+
+namespace hecto::router {
+
+class Policer;
+
+// What becomes of packets that a rule is the first to hold for.
+struct FilterAction {
+  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4 };
+
+  uint32_t slot = 0;     // of its counters
+  uint32_t mark = 0;     // where kMark
+  uint16_t policer = 0;  // where kPolice: its number
+  config::FilterVerdict verdict = config::FilterVerdict::kAccept;
+  uint8_t beside = 0;
+  uint8_t dscp = 0;  // where kDscp
+
+  bool plain() const noexcept { return verdict == config::FilterVerdict::kAccept && beside == 0; }
+};
+
+struct FilterContextView {
+  const rte_acl_ctx* context = nullptr;  // null: no rule holds for the family
+  uint32_t needs = 0;                    // KeyNeed
+};
+
+struct FilterView {
+  FilterContextView ipv4, ipv6;
+  std::vector<FilterAction> actions;  // of no rule, and then by rule
+  bool plain = true;                  // all of them are
+
+  const FilterContextView& of(uint32_t) const noexcept { return ipv4; }
+  const FilterContextView& of(const lookup::Ipv6Address&) const noexcept { return ipv6; }
+};
+
+// A filter's number and 1; 0: none.
+using FilterNumber = uint8_t;
+
+struct FilterViews {
+  std::vector<FilterView> filters;
+  std::array<FilterNumber, kMaxInterfaces> in{}, vrf{}, out{};  // by interface
+  FilterNumber local = 0;
+  bool has_in = false, has_vrf = false, has_out = false;
+  lookup::Fib4View classes4;
+  lookup::Fib6View classes6;
+  FilterMark mark;
+  std::vector<Policer*> policers;
+  std::vector<std::vector<CounterCell*>> pages;  // by thread, then page
+
+  const FilterView& filter(FilterNumber number) const noexcept { return filters[number - 1u]; }
+  CounterCell& cell(unsigned thread, uint32_t slot) const noexcept {
+    constexpr unsigned kMask = CounterSlots::kPageSlots - 1;
+    return pages[thread][slot >> CounterSlots::kPageBits][slot & kMask];
+  }
+};
+
+}  // namespace hecto::router
