@@ -55,6 +55,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"filter", Stage::kFilter, false, 0, "a filter's verdict: drop"},
     {"filter_rejected", Stage::kFilter, false, 0, "a filter's verdict: reject"},
     {"policed", Stage::kFilter, false, 0, "over the rate of a policer"},
+    {"flow", Stage::kFilter, false, 0, "the flow table says drop, by an entry or for want of one"},
+    {"flow_too_long", Stage::kFilter, false, 0, "longer than its flow's output takes"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
     {"esp_malformed", Stage::kDecap, false, 0,
      "ESP shorter than its headers, or not as its SA says"},

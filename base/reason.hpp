@@ -76,6 +76,9 @@ enum class Reason : uint8_t {
   kFilter,          // its verdict is drop
   kFilterRejected,  // its verdict is reject; the sender is told, but not too often
   kPoliced,         // over the rate of a policer
+  // The flow table.
+  kFlow,         // its entry's action is drop, or it has none and such are dropped
+  kFlowTooLong,  // longer than the interface takes that its entry sends it by
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

@@ -22,6 +22,7 @@ extern const Section<NeighborConfig> neighbor_keys;
 extern const Section<VrfConfig> vrf_keys;
 extern const Section<RuleConfig> rule_keys;
 extern const Section<Config> punt_keys;
+extern const Section<FlowsConfig> flow_keys;
 extern const Section<TablesConfig> table_keys;
 extern const Section<OffloadConfig> offload_keys;
 extern const Section<IpsecConfig> ipsec_keys;

@@ -15,6 +15,7 @@
 #include "config/file/interface_checks.hpp"
 #include "config/file/keys.hpp"
 #include "config/file/load_api.hpp"
+#include "config/file/load_flows.hpp"
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_offload.hpp"
 #include "config/file/load_ports.hpp"
@@ -239,15 +240,15 @@ void load_all(const Value& root, Loading& loading) {
   auto section = [&](std::string_view name, void (*load)(const Value&, Loading&)) {
     return ByHand{name, [load, &loading](const Value& value) { load(value, loading); }};
   };
-  read_keys(
-      fields, file_keys, loading.config,
-      {section("workers", load_workers), section("idle", load_idle), section("ports", load_ports),
-       section("vrfs", load_vrfs), section("rules", load_rules), section("linux", load_linux),
-       section("routes", load_routes), section("route_files", load_route_files),
-       section("neighbors", load_neighbors), section("punt", load_punt),
-       section("tables", load_tables), section("offload", load_offload),
-       section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
-       section("log", load_log), section("watchdog", load_watchdog)});
+  read_keys(fields, file_keys, loading.config,
+            {section("workers", load_workers), section("idle", load_idle),
+             section("ports", load_ports), section("vrfs", load_vrfs), section("rules", load_rules),
+             section("linux", load_linux), section("routes", load_routes),
+             section("route_files", load_route_files), section("neighbors", load_neighbors),
+             section("punt", load_punt), section("flows", load_flows),
+             section("tables", load_tables), section("offload", load_offload),
+             section("ipsec", load_ipsec), section("memory", load_memory), section("api", load_api),
+             section("log", load_log), section("watchdog", load_watchdog)});
 }
 
 FileDigest digest(std::string_view text) {

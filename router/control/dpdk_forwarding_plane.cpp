@@ -184,6 +184,15 @@ void DpdkForwardingPlane::set_rules(std::shared_ptr<const RuleTables> rules) {
   dataplane_->settings().rules = std::move(rules);
 }
 
+void DpdkForwardingPlane::set_flows(std::shared_ptr<const FlowView> flows) {
+  changed_ |= dataplane_->settings().flows != flows;
+  dataplane_->settings().flows = std::move(flows);
+}
+
+Result<std::shared_ptr<FlowTables>> DpdkForwardingPlane::make_flow_tables(uint32_t entries) {
+  return dataplane_->make_flow_tables(entries);
+}
+
 void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
   changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
   dataplane_->settings().bridges = std::move(bridges);

@@ -45,6 +45,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   void configure(const config::Config& config) override;
   void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) override;
   void set_rules(std::shared_ptr<const RuleTables> rules) override;
+  void set_flows(std::shared_ptr<const FlowView> flows) override;
+  Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) override;
   void set_bridges(std::shared_ptr<const BridgeViews> bridges) override;
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override;
   void use_ipsec(bool used) override;

@@ -30,8 +30,10 @@ namespace hecto::router {
 
 struct BridgeViews;
 class CaptureUse;
+class FlowTables;
 class PuntSessions;
 class TraceSession;
+struct FlowView;
 struct RuleTables;
 struct SpreadCosts;
 
@@ -132,6 +134,9 @@ class ForwardingPlane {
   virtual void set_punt_sessions(std::shared_ptr<const PuntSessions> sessions) = 0;
   // Linux's policy rules; null: its usual ones.
   virtual void set_rules(std::shared_ptr<const RuleTables> rules) = 0;
+  virtual void set_flows(std::shared_ptr<const FlowView> flows) = 0;  // null: the flow table is off
+  // Fails where there is no memory.
+  virtual Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) = 0;
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Null: there is no memory.

@@ -133,6 +133,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
     // Nothing may be in flight before packets that are observed: they go through at once.
     if (observer_.tracing() || (Features & kFeatureIpsec) != 0) drain();
   }
+  if (snapshot_->flows != nullptr) [[unlikely]]
+    flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
   timer_.end(TimedStage::kClassify);
 
   if constexpr (Features & kFeatureIpsec) decap(chunk, port);

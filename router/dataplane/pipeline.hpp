@@ -3,6 +3,7 @@
 //   receive()       a burst of one receive queue, or of what another worker has [spread] to this one
 //     received()      [bridge]     between stations of a bridge: on to transmit
 //                     classify     which interface, which family, is it fit to be forwarded
+//                     flows        by entries of the flow table, where it is on: on, out, or refused
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     look-up      destination -> next-hop group
@@ -36,6 +37,7 @@
 #include "router/dataplane/core/table_views.hpp"
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
+#include "router/dataplane/stages/flow_switch.hpp"
 #include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
 #include "router/dataplane/stages/too_big_answers.hpp"
@@ -183,6 +185,7 @@ class Pipeline {
   TooBigAnswers too_big_;
   Reordering reordering_;  // of bonds
   Spreader spreader_;
+  FlowSwitch flow_switch_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
   Observer observer_;

@@ -47,6 +47,7 @@ struct SnapshotSettings {
   std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<const BridgeViews> bridges;
   std::shared_ptr<const RuleTables> rules;  // null: Linux's usual ones
+  std::shared_ptr<const FlowView> flows;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
   bool ipsec = false;                                // there is an SA or a policy

@@ -107,6 +107,10 @@ std::string_view advice(Reason reason) noexcept {
       return "As configured: hecto show filters says which rule; its senders are told.";
     case Reason::kPoliced:
       return "More than a policer's rate: hecto show policers says how much of it.";
+    case Reason::kFlow:
+      return "As configured: hecto show flows says what the table has, and its misses.";
+    case Reason::kFlowTooLong:
+      return "A switch sends no ICMP: the same MTU on the flow's interfaces, or route it.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

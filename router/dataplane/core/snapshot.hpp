@@ -190,6 +190,7 @@ struct WorkerView {
 
 struct BridgeViews;
 class CaptureUse;
+struct FlowView;
 class InheritedTables;
 class PuntSessions;
 class TraceSession;
@@ -218,6 +219,7 @@ struct Snapshot {
   std::shared_ptr<const InheritedTables> inherited;
   std::shared_ptr<const BridgeViews> bridges;  // null: no port is one of a bridge
   std::shared_ptr<const RuleTables> rules;     // null: Linux's usual ones
+  std::shared_ptr<const FlowView> flows;       // null: no interface has the flow table on
   std::shared_ptr<TraceSession> trace;         // null unless `hecto trace` is waiting
   std::shared_ptr<CaptureUse> capture;         // null unless `hecto capture` runs
 };
