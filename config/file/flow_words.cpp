@@ -19,7 +19,7 @@ using Part = FlowReader::Part;
 
 constexpr uint8_t kTcp = 6, kUdp = 17, kDccp = 33, kSctp = 132, kUdpLite = 136, kIcmp = 1,
                   kIcmp6 = 58;
-constexpr uint32_t kMostSeconds = 1'000'000'000;
+constexpr uint32_t kMostFlowSeconds = 1'000'000'000;
 
 struct WordInfo {
   std::string_view key;
@@ -153,9 +153,10 @@ std::string FlowReader::known(Part part) {
 }
 
 FlowParsed<void> FlowReader::put(std::string_view key, std::string_view value) {
+  if (key == "priority") flow_.priority_given = true;
   if (key == "priority") return read_number(key, value, UINT32_MAX, flow_.priority);
-  if (key == "idle_s") return read_number(key, value, kMostSeconds, flow_.idle_s);
-  if (key == "hard_s") return read_number(key, value, kMostSeconds, flow_.hard_s);
+  if (key == "idle_s") return read_number(key, value, kMostFlowSeconds, flow_.idle_s);
+  if (key == "hard_s") return read_number(key, value, kMostFlowSeconds, flow_.hard_s);
   if (knows(key, Part::kMatch)) return put_match(key, value);
   if (knows(key, Part::kAction)) return put_action(key, value);
   std::vector<std::string_view> keys;

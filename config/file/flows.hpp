@@ -56,6 +56,7 @@ struct FlowActions {
 struct FlowConfig {
   FlowMatch match;
   uint32_t priority = 0;            // the highest wins
+  bool priority_given = false;      // of what is to be deleted: only with that one
   uint32_t idle_s = 0, hard_s = 0;  // it goes so long after its last packet, its begin; 0: it stays
   FlowActions actions;
   bool operator==(const FlowConfig&) const = default;

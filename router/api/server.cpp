@@ -12,6 +12,7 @@
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_ipsec_policies.hpp"
 #include "router/api/audit.hpp"
+#include "router/api/flow_body.hpp"
 #include "router/api/http/listener.hpp"
 #include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
@@ -223,28 +224,21 @@ struct NounPath {
   Noun noun;
 };
 constexpr NounPath kNouns[] = {
-    {"/v1/summary", Noun::kSummary},
-    {"/v1/ports", Noun::kPorts},
-    {"/v1/bonds", Noun::kBonds},
-    {"/v1/bridges", Noun::kBridges},
-    {"/v1/interfaces", Noun::kInterfaces},
-    {"/v1/neighbors", Noun::kNeighbors},
-    {"/v1/rules", Noun::kRules},
-    {"/v1/tables", Noun::kTables},
-    {"/v1/nexthops", Noun::kNextHops},
-    {"/v1/workers", Noun::kWorkers},
-    {"/v1/offload", Noun::kOffload},
-    {"/v1/ipsec", Noun::kIpsec},
-    {"/v1/drops", Noun::kDrops},
-    {"/v1/pools", Noun::kPools},
-    {"/v1/config", Noun::kConfig},
-    {"/v1/plan", Noun::kPlan},
-    {"/v1/punt", Noun::kPunt},
+    {"/v1/summary", Noun::kSummary},     {"/v1/ports", Noun::kPorts},
+    {"/v1/bonds", Noun::kBonds},         {"/v1/bridges", Noun::kBridges},
+    {"/v1/flows", Noun::kFlows},         {"/v1/interfaces", Noun::kInterfaces},
+    {"/v1/neighbors", Noun::kNeighbors}, {"/v1/rules", Noun::kRules},
+    {"/v1/tables", Noun::kTables},       {"/v1/nexthops", Noun::kNextHops},
+    {"/v1/workers", Noun::kWorkers},     {"/v1/offload", Noun::kOffload},
+    {"/v1/ipsec", Noun::kIpsec},         {"/v1/drops", Noun::kDrops},
+    {"/v1/pools", Noun::kPools},         {"/v1/config", Noun::kConfig},
+    {"/v1/plan", Noun::kPlan},           {"/v1/punt", Noun::kPunt},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   const std::string& path = request.path;
   const std::string& method = request.method;
+  if (auto flows = answer_flows(backend, request)) return std::move(*flows);
   for (const NounPath& entry : kNouns) {
     if (path != entry.path) continue;
     if (method != "GET") throw no_such(request, "GET");

@@ -23,10 +23,10 @@
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",    "reload",
-                                         "diff",        "confirm", "rollback", "trace",   "capture",
-                                         "load-routes", "route",   "clear",    "version", "doctor",
-                                         "bind",        "unbind",  "prepare"};
+const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
+                                         "diff",        "confirm", "rollback", "trace",  "capture",
+                                         "load-routes", "route",   "flow",     "clear",  "version",
+                                         "doctor",      "bind",    "unbind",   "prepare"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -45,6 +45,7 @@ constexpr Noun kNouns[] = {
      {{{"[NAME]", "members, who is at their other end, packets, and what is wrong with them"}}}},
     {"bridges",
      {{{"", "Linux's bridges: ports, states, stations, and who switches: hecto or Linux"}}}},
+    {"flows", {{{"", "the flow table: entries, what they ask for, hits and misses, the busiest"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",
@@ -327,7 +328,9 @@ void describe(CLI::App& app, Arguments& a) {
 
 // Not in the help: packages ask for it.
 Ending completion_for(const CLI::App& app, const std::string& shell) {
-  CompletionObjects objects{{"route", {{"add", "one route more"}, {"delete", "one less"}}}};
+  CompletionObjects objects{
+      {"route", {{"add", "one route more"}, {"delete", "one less"}}},
+      {"flow", {{"add", "an entry"}, {"delete", "one less"}, {"load", "those of a file"}}}};
   for (const Noun& noun : kNouns)
     objects["show"].push_back({std::string(noun.name), std::string(noun.lines[0].text)});
   const std::string script = completion(app, objects, shell);

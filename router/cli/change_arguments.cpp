@@ -25,6 +25,9 @@ void add_change_verbs(CLI::App& app, Arguments& a, AddVerb add_verb) {
   add_option(route, "WORDS", a.words, " ", "one of the forms below")->required();
   route.add_flag("--all", a.all, "deletes what `route add` and `load-routes` brought");
   route.add_flag("--persist", a.persist, "with add: the route is there again after a restart");
+  CLI::App& flow = add_verb(app, "flow", "add, delete, load: entries of the flow table", "");
+  add_option(flow, "WORDS", a.words, " ", "one of the forms below")->required();
+  flow.add_flag("--all", a.all, "deletes every entry");
   CLI::App& load = add_verb(
       app, "load-routes",
       "loads a whole table as one transaction: list of prefixes, bgpdump -m text, MRT", "");

@@ -14,6 +14,7 @@ int confirm(const Session& session);
 int rollback(const Session& session);
 int load_routes(const Session& session);
 int route(const Session& session);
+int flow(const Session& session);
 int trace(const Session& session);
 int capture(const Session& session);
 int clear(const Session& session);

@@ -44,11 +44,12 @@ int run(const Session& session) {
       {"plan", plan},         {"reload", reload},
       {"diff", diff},         {"confirm", confirm},
       {"rollback", rollback}, {"load-routes", load_routes},
-      {"route", route},       {"trace", trace},
-      {"capture", capture},   {"version", version},
-      {"clear", clear},       {"top", top},
-      {"doctor", doctor},     {"bind", bind},
-      {"unbind", unbind},     {"prepare", prepare},
+      {"route", route},       {"flow", flow},
+      {"trace", trace},       {"capture", capture},
+      {"version", version},   {"clear", clear},
+      {"top", top},           {"doctor", doctor},
+      {"bind", bind},         {"unbind", unbind},
+      {"prepare", prepare},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);

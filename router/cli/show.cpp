@@ -19,23 +19,15 @@ using Render = std::string (*)(const json&, Style);
 
 Render renderer(const std::string& noun) {
   static const std::pair<const char*, Render> table[] = {
-      {"summary", render_summary},
-      {"ports", render_ports},
-      {"bonds", render_bonds},
-      {"bridges", render_bridges},
-      {"interfaces", render_interfaces},
-      {"neighbors", render_neighbors},
-      {"rules", render_rules},
-      {"tables", render_tables},
-      {"nexthops", render_nexthops},
-      {"workers", render_workers},
-      {"offload", render_offload},
-      {"ipsec", render_ipsec},
-      {"drops", render_drops},
-      {"pools", render_pools},
-      {"config", render_config},
-      {"plan", render_plan},
-      {"punt", render_punt},
+      {"summary", render_summary},     {"ports", render_ports},
+      {"bonds", render_bonds},         {"bridges", render_bridges},
+      {"flows", render_flows},         {"interfaces", render_interfaces},
+      {"neighbors", render_neighbors}, {"rules", render_rules},
+      {"tables", render_tables},       {"nexthops", render_nexthops},
+      {"workers", render_workers},     {"offload", render_offload},
+      {"ipsec", render_ipsec},         {"drops", render_drops},
+      {"pools", render_pools},         {"config", render_config},
+      {"plan", render_plan},           {"punt", render_punt},
   };
   for (const auto& [name, render] : table) {
     if (noun == name) return render;

@@ -12,6 +12,7 @@
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
+#include "router/control/flow_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -149,6 +150,7 @@ void Router::turn(int timeout_ms) {
   late_files_->tick(parts());
   if (linux_ && linux_->mirror_known()) bridges_->tick();
   if (!linux_ || linux_->mirror_known()) rules_->tick();
+  flows_->follow(running_->config.flows);
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -219,6 +221,7 @@ void Router::housekeeping() {
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
   }
+  flows_->tick(static_cast<uint32_t>(uptime().count() + 1));
   if (punt_) punt_->tick(running_->config);
   if (neighbors_) {
     if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();

@@ -12,6 +12,7 @@
 #include "router/control/capture_control.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
+#include "router/control/flow_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -173,6 +174,7 @@ void Router::start_interfaces() {
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   rules_ = std::make_unique<RuleControl>(routing(), *plane_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
+  flows_ = std::make_unique<FlowControl>(interfaces_->table(), routing(), *plane_, *notes_);
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
                                               *routes_, routing(), ipsec());
   captures_ = std::make_unique<CaptureControl>(*plane_);

@@ -105,6 +105,8 @@ json RouterBackend::answer(Noun noun) {
       return show_bonds(r.plane(), r.reorder_watch());
     case Noun::kBridges:
       return show_bridges(r.bridges());
+    case Noun::kFlows:
+      return show_flows(r.flows());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:

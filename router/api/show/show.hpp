@@ -15,6 +15,7 @@ namespace hecto::router {
 struct Balance;
 class BridgeControl;
 class Dataplane;
+class FlowControl;
 class ForwardingPlane;
 class InterfaceTable;
 class Ipsec;
@@ -28,6 +29,7 @@ class Routing;
 class Sampler;
 class TraceSession;
 struct Explanation;
+struct FlowId;
 struct PacketAnswer;
 struct RoutePage;
 struct PoolStatus;
@@ -54,6 +56,9 @@ struct Summary {
 nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
+// flows.cpp
+nlohmann::json show_flows(FlowControl& control);
+nlohmann::json walk_flows(FlowControl& control, FlowId from, uint32_t limit);
 // bonds.cpp
 nlohmann::json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order);
 nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode

@@ -19,6 +19,28 @@ uint32_t flow_slots(uint32_t entries) {
   return entries + entries / 8 + 1024;
 }
 
+template <typename Key>
+std::string fields_of(const Key& mask) {
+  std::string out;
+  const auto add = [&](const std::string& word) { out += (out.empty() ? "" : " ") + word; };
+  const auto prefix = [&](const char* name, const auto& bytes) {
+    int length = 0;
+    for (const uint8_t byte : bytes) length += __builtin_popcount(byte);
+    if (length > 0) add(fmt::format("{}/{}", name, length));
+  };
+  if (mask.interface[0] != 0) add("interface");
+  prefix("from", mask.source);
+  prefix("to", mask.destination);
+  if (mask.protocol != 0) add("protocol");
+  if (mask.ports[0] != 0) add(mask.ports[1] != 0 ? "sport" : "type");
+  if (mask.ports[0] == 0 && mask.ports[1] != 0) add("code");
+  if (mask.ports[2] != 0) add("dport");
+  if (mask.tcp_flags != 0) add("tcp_flags");
+  if (mask.dscp != 0) add("dscp");
+  if (mask.mark[0] != 0) add("mark");
+  return out.empty() ? "any" : out;
+}
+
 }  // namespace
 
 FlowSeed random_flow_seed() {
@@ -334,7 +356,7 @@ std::vector<FlowMaskStatus> FlowTable<Key>::masks() const {
   for (size_t i = 0; i < masks_.size(); ++i)
     if (const auto& mask = masks_[i]; mask && mask->size > 0)
       all.push_back({static_cast<unsigned>(i), mask->size, mask->priorities.rbegin()->first,
-                     mask->block.bytes()});
+                     mask->block.bytes(), fields_of(mask->mask)});
   std::stable_sort(all.begin(), all.end(), [](const FlowMaskStatus& a, const FlowMaskStatus& b) {
     return a.highest > b.highest;
   });

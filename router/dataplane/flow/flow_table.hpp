@@ -30,6 +30,7 @@ struct FlowMaskStatus {
   unsigned number = 0;
   uint32_t entries = 0, highest = 0;  // priority
   uint64_t bytes = 0;                 // of lines
+  std::string fields;                 // "from/24 protocol dport"
 };
 
 template <typename Key>

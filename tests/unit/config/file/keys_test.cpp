@@ -50,6 +50,7 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(next_hop_keys, "NextHopConfig", 0);
   expect_keys_for_members(neighbor_keys, "NeighborConfig", 0);
   expect_keys_for_members(rule_keys, "RuleConfig", 0);
+  expect_keys_for_members(flow_keys, "FlowsConfig", 0);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
   expect_keys_for_members(ipsec_keys, "IpsecConfig", 0);

@@ -27,7 +27,7 @@ struct Outcome {
 class DocumentedBackend : public router::test::FakeBackend {
  public:
   ApiResult show(router::Noun noun) override {
-    static const char* names[] = {"summary",   "ports", "bonds",  "bridges",  "interfaces",
+    static const char* names[] = {"summary",   "ports", "bonds",  "bridges",  "flows", "interfaces",
                                   "neighbors", "rules", "tables", "nexthops", "workers",
                                   "offload",   "ipsec", "drops",  "punt",     "pools",
                                   "config",    "plan"};
