@@ -62,6 +62,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"nat_fragment", Stage::kNat, false, 0, "a later fragment whose first one was not seen"},
     {"nat_unknown", Stage::kNat, false, 0, "not TCP, UDP or ICMP as a pool translates them"},
     {"nat_handover", Stage::kNat, false, 0, "the worker that has its mapping does not keep up"},
+    {"flow", Stage::kFilter, false, 0, "the flow table says drop, by an entry or for want of one"},
+    {"flow_too_long", Stage::kFilter, false, 0, "longer than its flow's output takes"},
     {"esp_unknown_spi", Stage::kDecap, false, 0, "ESP to us, but there is no such SA"},
     {"esp_malformed", Stage::kDecap, false, 0,
      "ESP shorter than its headers, or not as its SA says"},

@@ -85,6 +85,9 @@ enum class Reason : uint8_t {
   kNatFragment,   // a later fragment whose first one was not seen
   kNatUnknown,    // neither TCP, UDP nor ICMP that can be translated, or cut short
   kNatHandover,   // the worker that has its mapping does not keep up
+  // The flow table.
+  kFlow,         // its entry's action is drop, or it has none and such are dropped
+  kFlowTooLong,  // longer than the interface takes that its entry sends it by
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

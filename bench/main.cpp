@@ -9,6 +9,7 @@
   COMMAND(calibrate)                  \
   COMMAND(compare)                    \
   COMMAND(compare_plan)               \
+  COMMAND(flow)                       \
   COMMAND(forward)                    \
   COMMAND(generate)                   \
   COMMAND(ipsec)                      \

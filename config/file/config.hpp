@@ -13,6 +13,7 @@
 #include "base/net.hpp"
 #include "config/file/endpoint.hpp"
 #include "config/file/filters.hpp"
+#include "config/file/flows.hpp"
 #include "config/file/ipsec.hpp"
 #include "config/file/nat.hpp"
 #include "config/file/rules.hpp"
@@ -224,7 +225,8 @@ struct Config {
   // By class, of one interface; absent: the class's default.
   std::map<std::string, uint32_t> punt_class_pps;
   std::vector<lookup::IpAddress> punt_peers;  // known to routing protocols before they connect
-  uint32_t spare_mbufs = 0;                   // per socket, for ports added later
+  FlowsConfig flows;
+  uint32_t spare_mbufs = 0;  // per socket, for ports added later
   TablesConfig tables;
   OffloadConfig offload;
   IpsecConfig ipsec;

@@ -234,6 +234,12 @@ void diff_punt(const Config& running, const Config& wanted, Difference& out) {
       fmt::format("~ punt peers: {} -> {}", running.punt_peers.size(), wanted.punt_peers.size()));
 }
 
+void diff_flows(const FlowsConfig& running, const FlowsConfig& wanted, Lines& lines) {
+  Changes changes;
+  changes.add_keys(flow_keys, running, wanted);
+  if (!changes.text().empty()) lines.push_back("~ flows: " + changes.text());
+}
+
 // In the order in which packets meet them.
 void diff_rules(const Config& running, const Config& wanted, Difference& out) {
   std::vector<RuleConfig> rules_added, rules_removed;
@@ -325,6 +331,7 @@ tl::expected<Difference, std::vector<std::string>> diff(const Config& running,
       out.ipsec_policies_added, out.ipsec_policies_removed, out.lines);
   diff_nat(running, wanted, out);
   diff_punt(running, wanted, out);
+  diff_flows(running.flows, wanted.flows, out.lines);
   diff_scalars(running, wanted, out.lines);
   out.idle_changed = running.idle != wanted.idle || running.idle_by_core != wanted.idle_by_core ||
                      running.idle_sleep_us != wanted.idle_sleep_us;

@@ -71,6 +71,8 @@ constexpr Key<Config> kFile[] = {
   structure<Config>("punt", "map", "see below",
       {0, 10'000'000, "0 to 10M packets a second by reason, as {arp: 2kpps}"}, kReload,
       "Packets a second that may go to Linux, by reason; and the keys below."),
+  structure<Config>("flows", "map", "off", {0, 0, kKeysBelow}, kReload,
+      "The flow table (docs/flows.md): what becomes of single flows, by entries that the API sets."),
   integer<&Config::spare_mbufs>("spare_mbufs", {0, 16777216}, kRestart,
       "Packet buffers per socket kept for ports that are added later."),
   structure<Config>("tables", "map", "auto", {0, 0, kKeysBelow}, kRestart,
@@ -378,9 +380,9 @@ class Walk {
 std::vector<KeyText> all_keys() {
   return Walk(file_keys, vrf_keys, port_keys, bond_keys, vlan_keys, inner_vlan_keys, linux_keys,
               route_keys, next_hop_keys, neighbor_keys, rule_keys, set_keys, policer_keys,
-              filter_keys, filter_rule_keys, punt_keys, table_keys, offload_keys, ipsec_keys,
-              sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys, sflow_keys,
-              nat_keys, nat_pool_keys, nat_rule_keys, api_keys, log_keys, watchdog_keys)
+              filter_keys, filter_rule_keys, punt_keys, flow_keys, table_keys, offload_keys,
+              ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys,
+              sflow_keys, nat_keys, nat_pool_keys, nat_rule_keys, api_keys, log_keys, watchdog_keys)
       .take();
 }
 

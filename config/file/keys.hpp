@@ -26,6 +26,7 @@ extern const Section<PolicerConfig> policer_keys;
 extern const Section<FilterConfig> filter_keys;
 extern const Section<FilterRuleConfig> filter_rule_keys;
 extern const Section<Config> punt_keys;
+extern const Section<FlowsConfig> flow_keys;
 extern const Section<TablesConfig> table_keys;
 extern const Section<OffloadConfig> offload_keys;
 extern const Section<IpsecConfig> ipsec_keys;

@@ -16,6 +16,7 @@
 #include "config/file/keys.hpp"
 #include "config/file/load_api.hpp"
 #include "config/file/load_filters.hpp"
+#include "config/file/load_flows.hpp"
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_nat.hpp"
 #include "config/file/load_offload.hpp"
@@ -257,6 +258,7 @@ void load_all(const Value& root, Loading& loading) {
              section("route_files", load_route_files),
              section("neighbors", load_neighbors),
              section("punt", load_punt),
+             section("flows", load_flows),
              section("tables", load_tables),
              section("offload", load_offload),
              section("ipsec", load_ipsec),

@@ -121,6 +121,11 @@ void write_punt(Out out, const Config& config) {
                [](const lookup::IpAddress& peer) { return quoted(peer.to_string()); });
 }
 
+void write_flows(Out out, const Config& config) {
+  if (config.flows != FlowsConfig{})
+    fmt::format_to(out, "flows: {}\n", flow_map(flow_keys, config.flows));
+}
+
 void write_tables(Out out, const Config& config) {
   fmt::format_to(out, "tables: {}\n", flow_map(table_keys, config.tables));
 }
@@ -178,6 +183,7 @@ constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
                                      {"route_files", write_route_files},
                                      {"neighbors", write_neighbors},
                                      {"punt", write_punt},
+                                     {"flows", write_flows},
                                      {"tables", write_tables},
                                      {"offload", write_offload},
                                      {"ipsec", write_ipsec},

@@ -107,6 +107,10 @@ std::optional<std::string> change_in(const HttpRequest& request) {
     return fmt::format("load-routes of {} bytes{}", request.body.size(), shown_query(request));
   if (path == "/v1/routes")
     return (add ? "route add" : "route delete") + shown_query(request) + shown_body(request);
+  if (path == "/v1/flows/load")
+    return fmt::format("flow load of {} bytes{}", request.body.size(), shown_query(request));
+  if (path == "/v1/flows")
+    return (add ? "flow add" : "flow delete") + shown_query(request) + shown_body(request);
   if (path == "/v1/ipsec/sas")
     return add ? "SA add" + shown_sa(request) : "SA delete" + shown_query(request);
   if (path == "/v1/ipsec/policies")

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "base/byte_budget.hpp"
 #include "base/secret_memory.hpp"
 #include "config/file/config.hpp"
+#include "config/file/flows.hpp"
 #include "config/file/loading.hpp"
 #include "lookup/prefix.hpp"
 #include "router/api/metrics_format.hpp"
@@ -41,6 +43,7 @@ enum class Noun : uint8_t {
   kPorts,
   kBonds,
   kBridges,
+  kFlows,
   kInterfaces,
   kNeighbors,
   kRules,
@@ -127,6 +130,8 @@ struct FlowsQuery {
   bool by_packets = false;
   uint32_t limit = 20;  // of kFlowLimits
 };
+// Of a list of entries: what an error says before its line.
+using FlowNamer = std::function<std::string(size_t place)>;
 using SecretAnswer = tl::expected<std::shared_ptr<const SecretBytes>, ApiError>;
 
 class ApiBackend {
@@ -167,6 +172,14 @@ class ApiBackend {
   virtual ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) = 0;
   virtual ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) = 0;
   virtual ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) = 0;
+  // Entries of the flow table, all or none; an entry of the same match goes.
+  virtual ApiResult add_flows(const std::vector<config::FlowConfig>& flows,
+                              const FlowNamer& name) = 0;
+  virtual ApiResult delete_flows(const std::vector<config::FlowConfig>& flows,
+                                 const FlowNamer& name) = 0;
+  virtual ApiResult delete_all_flows() = 0;
+  // A walk; `after`: `next` of the answer before, or empty.
+  virtual ApiResult flows(const std::string& after, uint32_t limit) = 0;
   virtual ApiResult start_trace(const TraceFilter& filter) = 0;
   virtual ApiResult read_trace(uint32_t id, uint32_t after) = 0;
   virtual ApiResult stop_trace(uint32_t id) = 0;

@@ -12,6 +12,7 @@
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_ipsec_policies.hpp"
 #include "router/api/audit.hpp"
+#include "router/api/flow_body.hpp"
 #include "router/api/http/listener.hpp"
 #include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
@@ -272,6 +273,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/bonds", Noun::kBonds},
     {"/v1/bridges", Noun::kBridges},
     {"/v1/nat", Noun::kNat},
+    {"/v1/flows", Noun::kFlows},
     {"/v1/interfaces", Noun::kInterfaces},
     {"/v1/neighbors", Noun::kNeighbors},
     {"/v1/rules", Noun::kRules},
@@ -292,6 +294,7 @@ constexpr NounPath kNouns[] = {
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   const std::string& path = request.path;
   const std::string& method = request.method;
+  if (auto flows = answer_flows(backend, request)) return std::move(*flows);
   for (const NounPath& entry : kNouns) {
     if (path != entry.path) continue;
     if (method != "GET") throw no_such(request, "GET");

@@ -25,8 +25,8 @@ namespace {
 
 const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
                                          "diff",        "confirm", "rollback", "trace",  "capture",
-                                         "load-routes", "route",   "set",      "clear",  "version",
-                                         "doctor",      "bind",    "unbind",   "prepare"};
+                                         "load-routes", "route",   "set",      "flow",   "clear",
+                                         "version",     "doctor",  "bind",     "unbind", "prepare"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -46,6 +46,7 @@ constexpr Noun kNouns[] = {
     {"bridges",
      {{{"", "Linux's bridges: ports, states, stations, and who switches: hecto or Linux"}}}},
     {"nat", {{{"", "rules, and of each pool blocks, hosts, sessions and what was refused"}}}},
+    {"flows", {{{"", "the flow table: entries, what they ask for, hits and misses, the busiest"}}}},
     {"interfaces",
      {{{"[NAME]", "addresses, MTU, state, uRPF, the Linux side; counters where they are on"}}}},
     {"routes",
@@ -335,7 +336,9 @@ void describe(CLI::App& app, Arguments& a) {
 
 // Not in the help: packages ask for it.
 Ending completion_for(const CLI::App& app, const std::string& shell) {
-  CompletionObjects objects{{"route", {{"add", "one route more"}, {"delete", "one less"}}}};
+  CompletionObjects objects{
+      {"route", {{"add", "one route more"}, {"delete", "one less"}}},
+      {"flow", {{"add", "an entry"}, {"delete", "one less"}, {"load", "those of a file"}}}};
   for (const Noun& noun : kNouns)
     objects["show"].push_back({std::string(noun.name), std::string(noun.lines[0].text)});
   const std::string script = completion(app, objects, shell);

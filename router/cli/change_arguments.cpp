@@ -28,6 +28,9 @@ void add_change_verbs(CLI::App& app, Arguments& a, AddVerb add_verb) {
   CLI::App& set =
       add_verb(app, "set", "add, delete: prefixes of a set that filters name, at once", "");
   add_option(set, "WORDS", a.words, " ", "one of the forms below")->required();
+  CLI::App& flow = add_verb(app, "flow", "add, delete, load: entries of the flow table", "");
+  add_option(flow, "WORDS", a.words, " ", "one of the forms below")->required();
+  flow.add_flag("--all", a.all, "deletes every entry");
   CLI::App& load = add_verb(
       app, "load-routes",
       "loads a whole table as one transaction: list of prefixes, bgpdump -m text, MRT", "");

@@ -152,7 +152,9 @@ bool send_file(const Session& session, const std::string& file, HttpRequest& req
   if (const char* packed = other_compression(*body)) {
     session.fail(fmt::format("{}: is packed with {}; unpack it: {} -dc FILE | hecto {} -", file,
                              packed, packed,
-                             request.method == "POST" ? "load-routes" : "route delete file"));
+                             request.path == "/v1/flows/load" ? "flow load"
+                             : request.method == "POST"       ? "load-routes"
+                                                              : "route delete file"));
     return false;
   }
   request.body = std::move(*body);
@@ -181,6 +183,35 @@ int delete_route(const Session& session) {
 }
 
 }  // namespace
+
+// The words as they are: the router reads them.
+int flow(const Session& session) {
+  const Arguments& arguments = session.arguments();
+  const std::vector<std::string>& words = arguments.words;
+  const std::string verb = words.empty() ? std::string() : words[0];
+  const bool add = verb == "add", load = verb == "load";
+  if (!add && !load && verb != "delete" && verb != "del")
+    return session.wrong_usage("\"" + verb + "\" is not known; use add, delete or load");
+  if (arguments.all && (add || load || words.size() > 1))
+    return session.wrong_usage("--all goes with delete, alone");
+  HttpRequest made = change_request(add || load ? "POST" : "DELETE", "/v1/flows");
+  if (load) {
+    if (words.size() != 2) return session.wrong_usage("load: use load FILE; - is standard input");
+    made.path = "/v1/flows/load";
+    if (!send_file(session, words[1], made)) return kFailed;
+  } else if (arguments.all) {
+    made.query["all"] = "1";
+  } else {
+    if (words.size() < 2) return session.wrong_usage(verb + ": which entry?");
+    std::string line;
+    for (size_t i = 1; i < words.size(); ++i) line += (i == 1 ? "" : " ") + words[i];
+    made.body = json(line).dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return session.show(session.ask(made, kLoadTime), [](const json& answer, Style) {
+    return fmt::format("{} changed, {} entries now\n", count(whole(answer, "changed")),
+                       count(whole(answer, "flows")));
+  });
+}
 
 int load_routes(const Session& session) {
   const Arguments& arguments = session.arguments();

@@ -15,6 +15,7 @@ int rollback(const Session& session);
 int load_routes(const Session& session);
 int route(const Session& session);
 int set(const Session& session);
+int flow(const Session& session);
 int trace(const Session& session);
 int capture(const Session& session);
 int clear(const Session& session);

@@ -44,6 +44,23 @@ Environment:
     {"reload", R"(Examples:
   hecto reload                          the running file, as it is now
   hecto reload /etc/hecto/new.yaml      another one)"},
+    {"flow", R"(Forms:
+  hecto flow add MATCH... [priority N] [idle_s N] [hard_s N] ACTION...
+  hecto flow delete MATCH... [priority N]
+  hecto flow delete --all
+  hecto flow load FILE              a line an entry, the same words; - is standard input
+
+MATCH: interface IF, family ipv4|ipv6, from PREFIX, to PREFIX, protocol P, sport N, dport N,
+  icmp_type N, icmp_code N, tcp_flags syn,!ack, dscp N, mark N
+ACTION: accept, drop or output IF [mac MAC] [ttl decrement]; and set_from A, set_to A, set_sport N,
+  set_dport N, set_dscp N, set_mark N
+
+The highest priority wins. An entry of the same match is replaced.
+
+Examples:
+  hecto flow add from 10.0.0.1 to 10.0.0.2 protocol tcp dport 80 output lan0 mac 02:00:00:00:00:09
+  hecto flow add family ipv4 protocol udp dport 53 priority 5 idle_s 60 drop
+  hecto flow delete family ipv4 protocol udp dport 53)"},
     {"route", R"(Forms:
   hecto route add PREFIX via GW[,GW...] [dev IF] [metric N] [--persist]
   hecto route add blackhole|unreachable|prohibit PREFIX [metric N] [--persist]

@@ -45,11 +45,11 @@ int run(const Session& session) {
       {"diff", diff},         {"confirm", confirm},
       {"rollback", rollback}, {"load-routes", load_routes},
       {"route", route},       {"set", set},
-      {"trace", trace},       {"capture", capture},
-      {"version", version},   {"clear", clear},
-      {"top", top},           {"doctor", doctor},
-      {"bind", bind},         {"unbind", unbind},
-      {"prepare", prepare},
+      {"flow", flow},         {"trace", trace},
+      {"capture", capture},   {"version", version},
+      {"clear", clear},       {"top", top},
+      {"doctor", doctor},     {"bind", bind},
+      {"unbind", unbind},     {"prepare", prepare},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);

@@ -18,6 +18,7 @@ std::string render_bonds(const json& answer, Style style);
 std::string render_filters(const json& answer, Style style);
 std::string render_nat(const json& answer, Style style);
 std::string render_bridges(const json& answer, Style style);
+std::string render_flows(const json& answer, Style style);
 std::string render_interfaces(const json& answer, Style style);
 std::string render_neighbors(const json& answer, Style style);
 std::string render_rules(const json& answer, Style style);

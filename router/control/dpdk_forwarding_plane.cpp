@@ -204,6 +204,14 @@ Result<void> DpdkForwardingPlane::set_nat(
 std::shared_ptr<const NatTables> DpdkForwardingPlane::nat() const {
   return dataplane_->settings().nat;
 }
+void DpdkForwardingPlane::set_flows(std::shared_ptr<const FlowView> flows) {
+  changed_ |= dataplane_->settings().flows != flows;
+  dataplane_->settings().flows = std::move(flows);
+}
+
+Result<std::shared_ptr<FlowTables>> DpdkForwardingPlane::make_flow_tables(uint32_t entries) {
+  return dataplane_->make_flow_tables(entries);
+}
 void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
   changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
   dataplane_->settings().bridges = std::move(bridges);

@@ -49,6 +49,8 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   Result<void> set_nat(const config::NatConfig& nat,
                        const std::function<InterfaceId(const std::string&)>& interface) override;
   std::shared_ptr<const NatTables> nat() const override;
+  void set_flows(std::shared_ptr<const FlowView> flows) override;
+  Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) override;
   void set_bridges(std::shared_ptr<const BridgeViews> bridges) override;
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override;
   void use_ipsec(bool used) override;

@@ -34,8 +34,10 @@ struct NatTables;
 class CaptureUse;
 class FilterTables;
 struct FlowSamplingUse;
+class FlowTables;
 class PuntSessions;
 class TraceSession;
+struct FlowView;
 struct RuleTables;
 struct SpreadCosts;
 
@@ -145,6 +147,9 @@ class ForwardingPlane {
     return {};
   }
   virtual std::shared_ptr<const NatTables> nat() const { return nullptr; }  // null: none
+  virtual void set_flows(std::shared_ptr<const FlowView> flows) = 0;  // null: the flow table is off
+  // Fails where there is no memory.
+  virtual Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) = 0;
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Null: there is no memory.

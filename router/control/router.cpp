@@ -13,6 +13,7 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
 #include "router/control/filter_control.hpp"
+#include "router/control/flow_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -153,6 +154,7 @@ void Router::turn(int timeout_ms) {
   if (linux_ && linux_->mirror_known()) bridges_->tick();
   if (!linux_ || linux_->mirror_known()) rules_->tick();
   filters_->tick();
+  flows_->follow(running_->config.flows);
   routes_->continue_loads();
   routing().commit();
   times_.committed();
@@ -225,6 +227,7 @@ void Router::housekeeping() {
     persist_->tick();
   }
   samples_->tick(running_->config, std::chrono::steady_clock::now());
+  flows_->tick(static_cast<uint32_t>(uptime().count() + 1));
   if (punt_) punt_->tick(running_->config);
   if (nat_->tick(running_->config.nat, interfaces_->table(), *plane_)) plane_->publish();
   if (neighbors_) {

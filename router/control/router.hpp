@@ -36,6 +36,7 @@ class CaptureControl;
 class CarrierNews;
 class Dataplane;
 class DpdkForwardingPlane;
+class FlowControl;
 class Eal;
 class FilterControl;
 class Gate;
@@ -123,6 +124,7 @@ class Router {
   const NatControl& nat() const { return *nat_; }
   const Offload* offload() const { return offload_.get(); }
   const std::string& offload_found() const { return offload_found_; }
+  FlowControl& flows() { return *flows_; }
   const BridgeControl* bridges() const { return bridges_.get(); }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
 
@@ -190,6 +192,7 @@ class Router {
   std::unique_ptr<RouteControl> routes_;
   std::unique_ptr<RuleControl> rules_;
   std::unique_ptr<FilterControl> filters_;
+  std::unique_ptr<FlowControl> flows_;
   std::unique_ptr<PersistControl> persist_;
   std::unique_ptr<CaptureControl> captures_;
   std::unique_ptr<SampleControl> samples_;

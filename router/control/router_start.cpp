@@ -13,6 +13,7 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/environment.hpp"
 #include "router/control/filter_control.hpp"
+#include "router/control/flow_control.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
@@ -178,6 +179,7 @@ void Router::start_interfaces() {
   rules_ = std::make_unique<RuleControl>(routing(), *plane_);
   filters_ = std::make_unique<FilterControl>(*running_, routing(), *plane_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
+  flows_ = std::make_unique<FlowControl>(interfaces_->table(), routing(), *plane_, *notes_);
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,
                                               *routes_, routing(), ipsec());
   captures_ = std::make_unique<CaptureControl>(*plane_);

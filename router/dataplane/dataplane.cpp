@@ -216,6 +216,12 @@ std::shared_ptr<lookup::MacTable> Dataplane::make_station_table(size_t entries) 
   return table->room() == 0 ? nullptr : table;
 }
 
+Result<std::shared_ptr<FlowTables>> Dataplane::make_flow_tables(uint32_t entries) {
+  const auto threads = static_cast<unsigned>(workers_.size() + 1);
+  return FlowTables::create({entries, threads, options_.workers.front().socket, random_flow_seed()},
+                            tables_.memory(), tables_.qsbr());
+}
+
 void Dataplane::publish() {
   accept_macs();
   install(build());

@@ -86,6 +86,7 @@ class Dataplane {
   lookup::Memory& memory() { return tables_.memory(); }
   // For the stations of bridges; null: there is no memory. Its readers are the workers.
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries);
+  Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries);  // likewise
   void publish();
   void reclaim();  // frees snapshots that nobody reads any more, and pools that nobody needs
 

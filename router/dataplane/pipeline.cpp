@@ -174,6 +174,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
   }
   if (filter_.any()) [[unlikely]]
     filter_.in(chunk);
+  if (snapshot_->flows != nullptr) [[unlikely]]
+    flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
   timer_.end(TimedStage::kClassify);
 
   if constexpr (Features & kFeatureIpsec) decap(chunk, port);

@@ -4,6 +4,7 @@
 //     received()      [bridge]     between stations of a bridge: on to transmit
 //                     classify     which interface, which family, is it fit to be forwarded
 //                     filter       the file's, of where it came in
+//                     flows        by entries of the flow table, where it is on: on, out, or refused
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     [NAT]        outside address -> inside one
@@ -42,6 +43,7 @@
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/filter.hpp"
+#include "router/dataplane/stages/flow_switch.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
 #include "router/dataplane/stages/nat.hpp"
 #include "router/dataplane/stages/reordering.hpp"
@@ -210,6 +212,7 @@ class Pipeline {
   IcmpAnswers rejects_;  // of filters
   bool held_ = false;    // what passes has been held
   Spreader spreader_;
+  FlowSwitch flow_switch_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
   Observer observer_;

@@ -189,6 +189,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->punt_class_pps = settings.punt_class_pps;
   snapshot_->punt_sessions = settings.punt_sessions;
   snapshot_->bridges = settings.bridges;
+  snapshot_->flows = settings.flows;
   snapshot_->rules = settings.rules;
   snapshot_->filters = settings.filters;
   snapshot_->nat = settings.nat;

@@ -49,6 +49,7 @@ struct SnapshotSettings {
   std::shared_ptr<const RuleTables> rules;      // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;  // null: none
   std::shared_ptr<const NatTables> nat;         // null: nothing is translated
+  std::shared_ptr<const FlowView> flows;
   std::shared_ptr<TraceSession> trace;
   std::shared_ptr<CaptureUse> capture;
   std::shared_ptr<const FlowSamplingUse> sampling;

@@ -15,6 +15,7 @@
 #include "router/control/interface_table.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/dataplane/core/bridge_views.hpp"
+#include "router/dataplane/flow/flow_tables.hpp"
 #include "router/dataplane/port_spread.hpp"
 
 namespace hecto::router::test {
@@ -113,6 +114,11 @@ class FakePlane final : public ForwardingPlane {
     said_.push_back(now ? "filters" : "no filters");
     filters = std::move(now);
   }
+  void set_flows(std::shared_ptr<const FlowView> now) override { flows = std::move(now); }
+  Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) override {
+    return FlowTables::create({entries, 1, 0, random_flow_seed()}, lookup::Memory::system(),
+                              lookup::Reclaimer::none());
+  }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
     if (no_station_table) return nullptr;
@@ -189,6 +195,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<const RuleTables> rules;
   std::shared_ptr<const FilterTables> filters;
   std::shared_ptr<const BridgeViews> bridges;
+  std::shared_ptr<const FlowView> flows;
   bool no_station_table = false;
   bool ipsec = false;
   bool closed = false;

@@ -109,6 +109,8 @@ json RouterBackend::answer(Noun noun) {
       return show_nat(r.plane(), r.config().nat, r.nat(), interfaces);
     case Noun::kBridges:
       return show_bridges(r.bridges());
+    case Noun::kFlows:
+      return show_flows(r.flows());
     case Noun::kInterfaces:
       return show_interfaces(interfaces, r.routing(), r.plane(), r.sampler(), r.linux_side());
     case Noun::kNeighbors:

@@ -53,6 +53,11 @@ class RouterBackend final : public ApiBackend {
   ApiResult delete_ipsec_sa(const lookup::IpAddress& destination, Spi spi) override;
   ApiResult add_ipsec_policy(const config::IpsecPolicyConfig& policy, bool persist) override;
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override;
+  ApiResult add_flows(const std::vector<config::FlowConfig>& flows, const FlowNamer& name) override;
+  ApiResult delete_flows(const std::vector<config::FlowConfig>& flows,
+                         const FlowNamer& name) override;
+  ApiResult delete_all_flows() override;
+  ApiResult flows(const std::string& after, uint32_t limit) override;
   bool is_http_token(std::string_view text) override;
   ApiResult start_trace(const TraceFilter& filter) override;
   ApiResult read_trace(uint32_t id, uint32_t after) override;

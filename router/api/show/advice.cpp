@@ -124,6 +124,10 @@ std::string_view advice(Reason reason) noexcept {
       return "A worker is overloaded: see hecto show workers; more queues do not help, faster "
              "cores "
              "do.";
+    case Reason::kFlow:
+      return "As configured: hecto show flows says what the table has, and its misses.";
+    case Reason::kFlowTooLong:
+      return "A switch sends no ICMP: the same MTU on the flow's interfaces, or route it.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

@@ -20,6 +20,7 @@ struct Balance;
 class BridgeControl;
 class Dataplane;
 class FilterControl;
+class FlowControl;
 class ForwardingPlane;
 class NatControl;
 class InterfaceTable;
@@ -36,6 +37,7 @@ class Sampler;
 class TraceSession;
 struct Explanation;
 struct FlowsQuery;
+struct FlowId;
 struct PacketAnswer;
 struct RoutePage;
 struct PoolStatus;
@@ -62,6 +64,9 @@ struct Summary {
 nlohmann::json show_summary(const Summary& summary);
 nlohmann::json show_config(const Running& running, const ForwardingPlane& plane);
 nlohmann::json show_plan(const Running& running);
+// flows.cpp
+nlohmann::json show_flows(FlowControl& control);
+nlohmann::json walk_flows(FlowControl& control, FlowId from, uint32_t limit);
 // bonds.cpp
 nlohmann::json show_bonds(const ForwardingPlane& plane, const ReorderWatch& order);
 nlohmann::json show_bridges(const BridgeControl* bridges);  // null: static mode

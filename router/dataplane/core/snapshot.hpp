@@ -194,6 +194,7 @@ struct BridgeViews;
 class CaptureUse;
 class FilterTables;
 struct FlowSamplingUse;
+struct FlowView;
 class InheritedTables;
 struct NatTables;
 class PuntSessions;
@@ -225,6 +226,7 @@ struct Snapshot {
   std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;      // null: none
   std::shared_ptr<const NatTables> nat;             // null: nothing is translated
+  std::shared_ptr<const FlowView> flows;            // null: no interface has the flow table on
   std::shared_ptr<TraceSession> trace;              // null unless `hecto trace` is waiting
   std::shared_ptr<CaptureUse> capture;              // null unless `hecto capture` runs
   std::shared_ptr<const FlowSamplingUse> sampling;  // null: nobody wants samples

@@ -131,6 +131,14 @@ TEST(Diff, FindsNeighborsRouteFilesAndSettings) {
              "~ log.level: info -> debug", "~ watchdog.stuck_worker: report -> restart"}));
 }
 
+TEST(Diff, FindsTheFlowTable) {
+  const auto d = applied(
+      kRunning, std::string(kRunning) + "flows: {interfaces: [wan0], entries: 5, miss: drop}\n");
+  EXPECT_EQ(d.lines,
+            Lines{"~ flows: interfaces [] -> [wan0], entries 1048576 -> 5, miss route -> drop"});
+  EXPECT_TRUE(applied(kRunning, std::string(kRunning) + "flows: {miss: route}\n").empty());
+}
+
 TEST(Diff, FindsTheIdleModeOfOneCore) {
   const auto d = applied(kRunning, std::string(kRunning) + "idle: {2: poll}\n");
   EXPECT_TRUE(d.idle_changed);

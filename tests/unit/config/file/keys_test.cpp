@@ -55,6 +55,7 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(filter_keys, "FilterConfig", 1);    // name
   // `tcp_flags` sets two, and so does `icmp_type`
   expect_keys_for_members(filter_rule_keys, "FilterRuleConfig", 2);
+  expect_keys_for_members(flow_keys, "FlowsConfig", 0);
   expect_keys_for_members(table_keys, "TablesConfig", 0);
   expect_keys_for_members(offload_keys, "OffloadConfig", 0);
   expect_keys_for_members(nat_keys, "NatConfig", 0);

@@ -53,6 +53,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"memory: 99999999999GiB",
              "memory: 99999999999GiB is out of range; use 64MiB to "
              "1024GiB"},
+        Case{"flows: on", "flows: on where a map is needed; use a map, as {interfaces: [wan0]}"},
+        Case{"flows: {interfaces: [nowhere]}",
+             "flows.interfaces[0]: nowhere is no interface; use a port, PORT.ID or PORT.OUTER.ID"},
+        Case{"flows: {entries: 0}", "flows.entries: 0 is out of range; use 1 to 16777216"},
+        Case{"flows: {miss: forward}",
+             "flows.miss: forward is neither route nor drop, nor an interface; use one of these"},
         Case{"punt: {arp: fast}",
              "punt.arp: fast is not a rate; use 0 to 10Mpps, as 500, 2kpps "
              "or 1Mpps"},

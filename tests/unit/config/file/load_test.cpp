@@ -223,6 +223,18 @@ TEST(Load, TakesARateForEveryClassAndPeersThatAreKnown) {
   EXPECT_EQ(config->punt_peers.size(), 2u);
 }
 
+TEST(Load, TakesTheFlowTable) {
+  const auto off = parse(kPort, "t");
+  ASSERT_TRUE(off);
+  EXPECT_FALSE(off->flows.on());
+  const auto config = parse(
+      "ports: {a: {device: e, vlans: {7: {}}}, b: {device: f}}\n"
+      "flows: {interfaces: [a, a.7], entries: 5000, miss: b}\n",
+      "t");
+  ASSERT_TRUE(config) << config.error()[0];
+  EXPECT_EQ(config->flows, (FlowsConfig{{"a", "a.7"}, 5000, "b"}));
+}
+
 TEST(Load, TakesARateForEveryReasonToPuntAndNoOther) {
   for (size_t i = 0; i < kReasonCount; ++i) {
     const ReasonInfo& reason = info(static_cast<Reason>(i));

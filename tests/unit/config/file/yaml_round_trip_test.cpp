@@ -54,6 +54,8 @@ class RandomConfig {
     if (flip()) c.punt_pps = {{"arp", below(10000001)}, {"too_big", 0}};
     if (flip()) c.punt_class_pps = {{"sessions", below(10000001)}, {"closed", 0}};
     if (flip()) c.punt_peers = {*IpAddress::parse("192.0.2.1"), *IpAddress::parse("fe80::1")};
+    if (flip())
+      c.flows = {{"p0"}, 1 + below(kMostFlows), flip() ? kMissDrop : flip() ? "p0" : kMissRoute};
     c.spare_mbufs = below(1000);
     if (flip())
       c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),

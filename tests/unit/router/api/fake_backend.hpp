@@ -4,6 +4,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "config/file/flow_words.hpp"
 #include "router/api/backend.hpp"
 
 namespace hecto::router::test {
@@ -128,6 +129,32 @@ class FakeBackend : public ApiBackend {
   ApiResult delete_ipsec_policy(const config::IpsecPolicyConfig& policy) override {
     note("delete policy " + config::to_string(policy));
     return nlohmann::json{{"changed", 1}};
+  }
+  ApiResult add_flows(const std::vector<config::FlowConfig>& flows,
+                      const FlowNamer& name) override {
+    std::string text = "add flows";
+    if (flows.size() > 5) text += " " + std::to_string(flows.size());
+    if (flows.size() <= 5)
+      for (const auto& flow : flows) text += " | " + config::to_string(flow);
+    note(text);
+    for (size_t i = 0; i < flows.size(); ++i)
+      if (flows[i].actions.output == "gone") return api_fail(409, name(i) + "there is no gone");
+    return nlohmann::json{{"changed", flows.size()}, {"flows", 7}};
+  }
+  ApiResult delete_flows(const std::vector<config::FlowConfig>& flows, const FlowNamer&) override {
+    std::string text = "delete flows";
+    for (const auto& flow : flows)
+      text += " | " + config::to_string(flow) + (flow.priority_given ? " only" : "");
+    note(text);
+    return nlohmann::json{{"changed", flows.size()}, {"flows", 7}};
+  }
+  ApiResult delete_all_flows() override {
+    note("delete all flows");
+    return nlohmann::json{{"changed", 7}, {"flows", 0}};
+  }
+  ApiResult flows(const std::string& after, uint32_t limit) override {
+    note("flows after " + after + " limit " + std::to_string(limit));
+    return nlohmann::json{{"flows", nlohmann::json::array()}};
   }
   ApiResult start_trace(const TraceFilter& filter) override {
     note("trace" + (filter.from ? " from " + filter.from->to_string() : "") +

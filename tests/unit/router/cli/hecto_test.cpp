@@ -12,9 +12,9 @@ namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun :
-       {"summary", "ports",    "bonds",   "bridges", "interfaces", "neighbors", "rules",
-        "tables",  "nexthops", "workers", "offload", "ipsec",      "drops",     "punt",
-        "sflow",   "pools",    "config",  "plan",    "mtu",        "filters",   "nat"}) {
+       {"summary", "ports",    "bonds",   "bridges", "flows",   "interfaces", "neighbors", "rules",
+        "tables",  "nexthops", "workers", "offload", "ipsec",   "drops",      "punt",      "sflow",
+        "pools",   "config",   "plan",    "mtu",     "filters", "nat"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;
@@ -174,6 +174,7 @@ TEST_F(HectoTest, HelpNamesEverythingInLinesOf100Columns) {
       {"trace", {"--from A", "-n,--count N", "1 to 1000 (default 10)", "One trace runs"}},
       {"capture", {"-w,--write FILE", "inner, outer", "14 to 65535", "wireshark -k", "mode 0600"}},
       {"route", {"blackhole|unreachable|prohibit PREFIX", "GW%IF", "--all"}},
+      {"flow", {"MATCH: interface IF", "ACTION: accept", "flow delete --all"}},
       {"load-routes", {"TABLE_DUMP_V2", "--skip-bad", "(default 0)", "standard input"}},
       {"plan", {"--box FILE", "9000, imix", "ipv4, ipv6, ipsec (default ipv4)", "--explain"}},
       {"check", {"FILE", "file, line, key"}},

@@ -230,6 +230,22 @@ the last 5 s, of one packet in 1,000; error: of 100 such numbers 95 are within i
   none["flows"] = json::array();
   EXPECT_EQ(render_flows(none, {}), "flows: nothing came in\n");
 }
+TEST(Render, Flows) {
+  EXPECT_EQ(render_flows(documented("flows"), {}),
+            R"(on wan0; 2 of 1,048,576 entries (IPv4 1, IPv6 1), 0.3 MB; without one: route
+1,250 packets by an entry, 17 without; 3 entries gone by their time
+
+family  fields                            entries  priority
+ipv4    from/32 to/32 protocol sport dport        1        10
+ipv6    protocol dport                            1         5
+
+       packets  by the busiest
+         1,250  dport 2 from 10.0.0.1 protocol udp sport 1 to 10.0.0.2 priority 10: mac
+                02:00:00:00:00:09 output lan0
+)");
+  EXPECT_EQ(render_flows({{"on", false}}, {}),
+            "the flow table is off: the file's `flows` names no interface\n");
+}
 TEST(Render, PlanAsItIs) {
   EXPECT_EQ(render_plan({{"text", "a → b\n! short"}}, {}), "a → b\n! short\n");
   EXPECT_EQ(render_plan({{"text", "! short"}}, Style{true}), "\033[33m! short\033[0m\n");
@@ -258,6 +274,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"filters", render_filters},
       {"nat", render_nat},
       {"bridges", render_bridges},
+      {"flows", render_flows},
       {"interfaces", render_interfaces},
       {"neighbors", render_neighbors},
       {"rules", render_rules},
