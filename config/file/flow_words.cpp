@@ -18,7 +18,7 @@ using lookup::IpPrefix;
 using Part = FlowReader::Part;
 
 constexpr uint8_t kTcp = 6, kUdp = 17, kDccp = 33, kSctp = 132, kUdpLite = 136, kIcmp = 1,
-                  kIcmp6 = 58;
+                  kFlowIcmp6 = 58;
 constexpr uint32_t kMostFlowSeconds = 1'000'000'000;
 
 struct WordInfo {
@@ -105,7 +105,7 @@ FlowParsed<void> check_flow(const FlowConfig& flow) {
   const FlowMatch& match = flow.match;
   const FlowActions& actions = flow.actions;
   const bool ipv4 = match.family == Family::kIpv4;
-  const bool icmp = match.protocol == (ipv4 ? kIcmp : kIcmp6);
+  const bool icmp = match.protocol == (ipv4 ? kIcmp : kFlowIcmp6);
   const bool ports = has_rewritable_ports(match.protocol) || match.protocol == kSctp;
   if ((match.sport || match.dport) && !ports)
     return flow_wrong("sport, dport: go with protocol tcp, udp, sctp, dccp or udplite");
@@ -264,7 +264,7 @@ FlowParsed<void> FlowReader::put_action(std::string_view key, std::string_view v
 
 FlowParsed<FlowConfig> FlowReader::finish(bool needs_action) {
   FlowMatch& match = flow_.match;
-  if (!has_family_ && match.protocol == kIcmp6) {
+  if (!has_family_ && match.protocol == kFlowIcmp6) {
     match.family = Family::kIpv6;
     has_family_ = true;
   }

@@ -23,21 +23,28 @@ class alignas(64) Policer {
                                                  uint64_t ticks_per_second);
 
   const config::PolicerConfig& config() const noexcept { return config_; }
-  // Between them meter(); the clock is read behind lock(), so that it runs one way.
+  // Between them meter() and count(); the clock is read behind lock(), so that it runs one way.
   void lock() noexcept { rte_spinlock_lock(&lock_); }
   void unlock() noexcept { rte_spinlock_unlock(&lock_); }
   Colour meter(uint64_t now, uint32_t bytes) noexcept {
-    Colour colour;
-    if (now > now_) {  // sockets' clocks may differ
-      now_ = now;
-      colour = colour_of(now << kPartsShift, bytes);
-    } else {
-      colour = colour_at_once(bytes);
+    if (now <= now_) return colour_at_once(bytes);  // sockets' clocks may differ
+    now_ = now;
+    return colour_of(now << kPartsShift, bytes);
+  }
+  // What meter() said of a burst, by colour.
+  struct Tally {
+    uint64_t packets[3] = {}, bytes[3] = {};
+    void add(Colour colour, uint32_t more) noexcept {
+      ++packets[static_cast<size_t>(colour)];
+      bytes[static_cast<size_t>(colour)] += more;
     }
-    Count& count = counts_[static_cast<size_t>(colour)];
-    count.packets.add(1);
-    count.bytes.add(bytes);
-    return colour;
+  };
+  void count(const Tally& tally) noexcept {
+    for (unsigned i = 0; i < 3; ++i) {
+      if (tally.packets[i] == 0) continue;
+      counts_[i].packets.add(tally.packets[i]);
+      counts_[i].bytes.add(tally.bytes[i]);
+    }
   }
   PolicerStatus status() const;  // from any thread
 

@@ -369,6 +369,7 @@ void FilterStage::police(const FilterView& filter, rte_mbuf* const* packets, con
     const config::PolicerConfig& config = policer.config();
     const unsigned most = round < kRounds ? count : 1;
     unsigned left = 0;
+    Policer::Tally tally;
     policer.lock();
     const uint64_t now = rte_rdtsc();
     for (unsigned k = 0; k < count; ++k) {
@@ -377,7 +378,9 @@ void FilterStage::police(const FilterView& filter, rte_mbuf* const* packets, con
         policed_[left++] = i;
         continue;
       }
-      const Colour colour = policer.meter(now, packets[i]->pkt_len - ingress[i].l2_length());
+      const uint32_t bytes = packets[i]->pkt_len - ingress[i].l2_length();
+      const Colour colour = policer.meter(now, bytes);
+      tally.add(colour, bytes);
       if (colour == Colour::kGreen) continue;
       if (colour == Colour::kRed || config.drops_yellow)
         reasons[i] = Reason::kPoliced;
@@ -385,6 +388,7 @@ void FilterStage::police(const FilterView& filter, rte_mbuf* const* packets, con
         write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
                    *config.yellow_dscp);
     }
+    policer.count(tally);
     policer.unlock();
     count = left;
   }

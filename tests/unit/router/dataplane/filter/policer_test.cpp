@@ -132,7 +132,9 @@ TEST(Policer, ManyWorkersHaveOneRate) {
   const auto work = [&] {
     for (int burst = 0; burst < 1000; ++burst) {
       policer->lock();
-      for (int i = 0; i < 32; ++i) policer->meter(1000, 100);
+      Policer::Tally tally;
+      for (int i = 0; i < 32; ++i) tally.add(policer->meter(1000, 100), 100);
+      policer->count(tally);
       policer->unlock();
     }
   };
