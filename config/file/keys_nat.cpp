@@ -40,7 +40,7 @@ constexpr Key<NatPoolConfig> kNatPools[] = {
   integer<&NatPoolConfig::sessions_per_host>("sessions_per_host", {1, 1'000'000}, kReload,
       "Sessions that one host may have."),
   integer<&NatPoolConfig::sessions>("sessions", {64, kMostNatSessions}, kReload,
-      "Sessions of the pool; memory for all is taken at once, about 110 bytes each."),
+      "Sessions of the pool; memory for all is taken at once, 100 to 160 bytes each."),
   word<&NatPoolConfig::filtering>("filtering", kReload,
       "Who may send to a mapping from outside: anybody, or only addresses that it has sent to."),
   integer<&NatPoolConfig::udp_timeout_s>("udp_timeout_s", {120, 86400}, kReload,

@@ -59,13 +59,6 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_queue_transmit_packets", kCounter, "packets", "port,queue", "Likewise."},
   {"hecto_queue_transmit_bytes", kCounter, "bytes", "port,queue", "Likewise."},
 
-  {"hecto_nat_sessions", kGauge, "", "pool", "That are open."},
-  {"hecto_nat_sessions_limit", kGauge, "", "pool", "As many as there may be."},
-  {"hecto_nat_sessions_opened", kCounter, "", "pool", "Since the pool is as it is."},
-  {"hecto_nat_blocks_used", kGauge, "", "pool", "Blocks of ports that hosts have."},
-  {"hecto_nat_blocks", kGauge, "", "pool", "Those that there are."},
-  {"hecto_nat_hosts", kGauge, "", "pool", "That have a block."},
-
   {"hecto_bond_member_active", kGauge, "", "port,member",
    "1: it carries packets of the bond; of LACP, it distributes."},
   {"hecto_bond_member_changes", kCounter, "", "port,member", "Times it came or went."},
@@ -105,6 +98,13 @@ constexpr MetricFamily kFamilies[] = {
    "Of its thread, as the kernel counts: running, or waiting for its core."},
   {"hecto_burst_limit_packets", kGauge, "packets", "", "Most packets of a burst."},
   {"hecto_tsc_hertz", kGauge, "hertz", "", "What a second has of cycles."},
+
+  {"hecto_nat_sessions", kGauge, "", "pool", "That are open."},
+  {"hecto_nat_sessions_limit", kGauge, "", "pool", "As many as there may be."},
+  {"hecto_nat_sessions_opened", kCounter, "", "pool", "Since the pool is as it is."},
+  {"hecto_nat_blocks_used", kGauge, "", "pool", "Blocks of ports that hosts have."},
+  {"hecto_nat_blocks", kGauge, "", "pool", "Those that there are."},
+  {"hecto_nat_hosts", kGauge, "", "pool", "That have a block."},
 
   {"hecto_pool_size_mbufs", kGauge, "mbufs", "pool,socket", "Packet buffers of the pool."},
   {"hecto_pool_used_mbufs", kGauge, "mbufs", "pool,socket", "Of them in use."},

@@ -394,29 +394,4 @@ void NatStage::in_error(const Where4& packet, const nat::OutsideUse& use) noexce
   set_destination(packet, inside);
 }
 
-void NatStage::in(Lane6& lane, Chunk& chunk) noexcept {
-  if (lane.count == 0 || tables_->prefixes.empty()) return;
-  begin(lane.count);
-  for (unsigned i = 0; i < lane.count; ++i) {
-    const unsigned l2 = lane.ingress[i].l2_length();
-    uint8_t* const ip = rte_pktmbuf_mtod_offset(lane.packets[i], uint8_t*, l2);
-    const nat::Prefix6* found = nullptr;
-    for (const nat::Prefix6& prefix : tables_->prefixes)
-      if (prefix.is_outside(ip + 24)) found = &prefix;
-    if (found == nullptr) continue;
-    const VrfTables tables(*views_, snapshot_->rules.get());
-    if (tables.is_own(lane.ingress[i].interface(), lookup::Family::kIpv6, ip + 24)) continue;
-    uint8_t* const embedded = nat::find_embedded6(ip, lane.packets[i]->data_len - l2);
-    if (!found->to_inside(ip + 24) || (embedded != nullptr && found->is_outside(embedded + 8) &&
-                                       !found->to_inside(embedded + 8))) {
-      refuse(i, Reason::kNatUnknown);
-      continue;
-    }
-    // §4.2: what came from inside goes back with its outside address.
-    if (found->is_inside(ip + 8) && !found->to_outside(ip + 8)) refuse(i, Reason::kNatUnknown);
-    std::memcpy(&lane.destinations[i], ip + 24, 16);
-  }
-  finish(lane, chunk);
-}
-
 }  // namespace hecto::router

@@ -199,37 +199,6 @@ void NatStage::out_error(const Where4& packet, const nat::InsideSet& set) noexce
     refuse(packet.at, reason);
 }
 
-void NatStage::out(Lane6& lane, Chunk& chunk) noexcept {
-  if (lane.count == 0 || tables_->prefixes.empty()) return;
-  begin(lane.count);
-  for (unsigned i = 0; i < lane.count; ++i) {
-    const NextHopRecord* record = &views_->next_hops.record(lane.groups[i]);
-    const unsigned l2 = lane.ingress[i].l2_length();
-    uint8_t* const ip = rte_pktmbuf_mtod_offset(lane.packets[i], uint8_t*, l2);
-    const uint32_t bytes = lane.packets[i]->data_len - l2;
-    if (record->kind == RecordKind::kMultipath) {
-      const uint32_t hash = flow_hash6(lane.packets[i], ip, bytes, snapshot_->ecmp_seed);
-      const lookup::NextHopView& hops = views_->next_hops;
-      lookup::GroupId group;
-      __atomic_load(&hops.buckets[record->bucket_offset + (hash & record->bucket_mask)], &group,
-                    __ATOMIC_ACQUIRE);
-      record = &hops.record(group);
-      if (record->kind == RecordKind::kForward) lane.groups[i] = group;
-    }
-    if (record->kind != RecordKind::kForward || tables_->set_of[record->interface] == 0) continue;
-    if (ip[7] <= 1 || lane.packets[i]->pkt_len - l2 > record->mtu) continue;
-    for (const nat::Prefix6& prefix :
-         tables_->sets[tables_->set_of[record->interface] - 1u].prefixes) {
-      uint8_t* const embedded = nat::find_embedded6(ip, bytes);
-      if (embedded != nullptr && prefix.is_inside(embedded + 24) &&
-          !prefix.to_outside(embedded + 24))
-        refuse(i, Reason::kNatUnknown);
-      if (prefix.is_inside(ip + 8) && !prefix.to_outside(ip + 8)) refuse(i, Reason::kNatUnknown);
-    }
-  }
-  finish(lane, chunk);
-}
-
 // ---- What Linux forwards or says ----
 
 Reason NatStage::leave_for_linux(uint8_t* ip, const NatHanded& handed) noexcept {
