@@ -73,7 +73,7 @@ std::string render_sflow(const json& answer, Style style) {
   return out;
 }
 
-std::string render_flows(const json& answer, Style style) {
+std::string render_top_flows(const json& answer, Style style) {
   const bool by_bits = text(answer, "by") != "packets";
   const json &total = at(answer, "total"), &others = at(answer, "others");
   if (whole(answer, "seconds") == 0) return "flows: samples are being taken\n";

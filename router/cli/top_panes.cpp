@@ -201,7 +201,7 @@ std::vector<std::string> egress_pane(const Growth& growth, bool by_bits, Style s
 std::vector<std::string> flows_pane(const Growth& growth, Style style) {
   const json& answer = growth.now(kTopFlows);
   if (answer.is_null()) return {painted("flows: not asked for yet", Paint::kDim, style)};
-  return split(render_flows(answer, style));
+  return split(render_top_flows(answer, style));
 }
 
 struct PuntRow {

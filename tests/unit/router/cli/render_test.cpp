@@ -218,17 +218,17 @@ wan0       11  18,204,551   18,204
 
 TEST(Render, Flows) {
   EXPECT_EQ(
-      render_flows(documented("flows/top"), {}),
+      render_top_flows(documented("flows/top"), {}),
       R"(source            destination        protocol  in        out                rate        rate   error
 198.51.100.7:443  203.0.113.9:51514  tcp       wan0      lan0           6.9 Gb/s  924.0 kpps   ± 3 %
 -                 -                  0x0806    wan0.100  Linux (arp)  300.0 Mb/s   60.0 kpps  ± 12 %
 1,204 flows seen; all: 12.4 Gb/s, 1.8 Mpps; not shown: 5.2 Gb/s
 the last 5 s, of one packet in 1,000; error: of 100 such numbers 95 are within it
 )");
-  EXPECT_EQ(render_flows({{"seconds", 0}}, {}), "flows: samples are being taken\n");
+  EXPECT_EQ(render_top_flows({{"seconds", 0}}, {}), "flows: samples are being taken\n");
   json none = documented("flows/top");
   none["flows"] = json::array();
-  EXPECT_EQ(render_flows(none, {}), "flows: nothing came in\n");
+  EXPECT_EQ(render_top_flows(none, {}), "flows: nothing came in\n");
 }
 TEST(Render, Flows) {
   EXPECT_EQ(render_flows(documented("flows"), {}),
@@ -285,7 +285,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"pools", render_pools},
       {"punt", render_punt},
       {"sflow", render_sflow},
-      {"flows/top", render_flows},
+      {"flows/top", render_top_flows},
       {"config", render_config},
       {"plan", render_plan},
       {"mtu", render_mtu},
