@@ -17,7 +17,7 @@ Config with_sflow(const std::string& sflow) {
   return config ? *config : Config{};
 }
 
-std::string refusal(const std::string& sflow) {
+std::string sflow_refusal(const std::string& sflow) {
   const std::string line = only(std::string(kPort) + "sflow: " + sflow);
   const std::string head = "t.yaml:2: sflow";
   return line.starts_with(head) ? line.substr(head.size()) : line;
@@ -102,11 +102,11 @@ TEST(SflowConfig, SaysWhatIsWrong) {
       {"{ports: wan0}",
        ".ports: wan0 where a list is needed; use all, or a list of names under ports"},
   };
-  for (const auto& [text, problem] : cases) EXPECT_EQ(refusal(text), problem) << text;
-  EXPECT_NE(refusal("{agent: wan0}").find(".agent: wan0 is"), std::string::npos);
+  for (const auto& [text, problem] : cases) EXPECT_EQ(sflow_refusal(text), problem) << text;
+  EXPECT_NE(sflow_refusal("{agent: wan0}").find(".agent: wan0 is"), std::string::npos);
   std::string many = "{collectors: [";
   for (int i = 1; i < 10; ++i) many += "192.0.2." + std::to_string(i) + ", ";
-  EXPECT_NE(refusal(many + "]}").find(".collectors: "), std::string::npos);
+  EXPECT_NE(sflow_refusal(many + "]}").find(".collectors: "), std::string::npos);
 }
 
 TEST(SflowConfig, IsChangedWhileRunning) {

@@ -216,7 +216,7 @@ wan0       11  18,204,551   18,204
   EXPECT_EQ(render_sflow({{"on", false}}, {}), "sflow is off: the file names no collector\n");
 }
 
-TEST(Render, Flows) {
+TEST(Render, TopFlows) {
   EXPECT_EQ(
       render_top_flows(documented("flows/top"), {}),
       R"(source            destination        protocol  in        out                rate        rate   error
