@@ -78,8 +78,25 @@ FlowParsed<FlowConfig> parse_one(const json& body, bool needs_action) {
   return reader.finish(needs_action);
 }
 
+// Any JSON: an entry may be a text, and many are a list.
+json flow_json_in(const HttpRequest& request) {
+  constexpr int kDeepest = 16;  // bounds the parser's recursion; what strings hold counts, too
+  if (request.body.empty()) throw Wrong{400, "the body is empty; send an entry, or a list of them"};
+  if (request.body.size() > kLargestJson)
+    throw Wrong{413, "the body is too large for this path; use /v1/flows/load"};
+  int depth = 0;
+  for (const char c : request.body) {
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    if (depth > kDeepest) throw Wrong{400, "the body nests too deep"};
+  }
+  reserve_for_parser(request, kJsonBytesPerByte);
+  json body = json::parse(request.body, nullptr, false);
+  if (body.is_discarded()) throw Wrong{400, "the body is no JSON"};
+  return body;
+}
+
 std::vector<FlowConfig> flows_in(const HttpRequest& request, bool needs_action) {
-  auto flows = parse_flows(body_json(request), needs_action);
+  auto flows = parse_flows(flow_json_in(request), needs_action);
   if (!flows) throw Wrong{400, flows.error()};
   return std::move(*flows);
 }

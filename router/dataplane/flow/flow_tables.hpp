@@ -34,7 +34,7 @@ struct FlowOrder {
 };
 
 // Numbers of a thread's own.
-struct FlowThread {
+struct alignas(64) FlowThread {
   Counter hits, misses;  // packets
   FlowCell* cells4 = nullptr;
   FlowCell* cells6 = nullptr;

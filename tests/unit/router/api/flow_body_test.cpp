@@ -96,6 +96,21 @@ TEST(FlowBody, SaysInOneLineWhatIsWrong) {
   }
 }
 
+TEST(FlowBody, IsJsonOfAFewLevels) {
+  EXPECT_EQ(ask_flows("POST", "/v1/flows", "").error,
+            "the body is empty; send an entry, or a list of them");
+  EXPECT_EQ(ask_flows("POST", "/v1/flows", "{").error, "the body is no JSON");
+  EXPECT_EQ(ask_flows("POST", "/v1/flows", std::string(100'000, '[')).error,
+            "the body nests too deep");
+  EXPECT_EQ(ask_flows("POST", "/v1/flows", std::string(2 << 20, ' ')).status, 413);
+  json many = json::array();
+  for (unsigned i = 0; i < kMostFlowsARequest; ++i)
+    many.push_back({{"match", {{"from", "10.0.0.1"}}}, {"actions", {{"drop", true}}}});
+  EXPECT_EQ(post(many).asked, "add flows 4096");
+  many.push_back("from 10.0.0.1 drop");
+  EXPECT_EQ(post(many).error, "a list of 4097 entries; use 1 to 4096, or /v1/flows/load");
+}
+
 TEST(FlowBody, DeletesByMatchAndAll) {
   EXPECT_EQ(ask_flows("DELETE", "/v1/flows", "\"from 10.0.0.1\"").asked,
             "delete flows | from 10.0.0.1 accept");

@@ -235,7 +235,7 @@ TEST(Render, Flows) {
             R"(on wan0; 2 of 1,048,576 entries (IPv4 1, IPv6 1), 0.3 MB; without one: route
 1,250 packets by an entry, 17 without; 3 entries gone by their time
 
-family  fields                            entries  priority
+family  fields                              entries  priority
 ipv4    from/32 to/32 protocol sport dport        1        10
 ipv6    protocol dport                            1         5
 

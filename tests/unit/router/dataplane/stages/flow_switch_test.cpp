@@ -103,8 +103,9 @@ class FlowSwitchTest : public testing::Test {
       };
       if (v4 ? stay(chunk_->v4) : stay(chunk_->v6)) {
         out[i].stays = true;
-        if (v4)
+        if (v4) {
           EXPECT_EQ(chunk_->v4.destinations[stays], load32_be(bytes_of(mine).data() + kIp + 16));
+        }
         ++stays;
       }
       for (unsigned r = 0; r < chunk_->refused_count; ++r)
@@ -287,12 +288,13 @@ TEST_F(FlowSwitchTest, WholeChunksOfManyFlows) {
   const auto out = run(frames);
   for (unsigned i = 0; i < 48; ++i) {
     const unsigned flow = i * 7 % 48;
-    if (flow >= 40 || flow % 3 == 2)
+    if (flow >= 40 || flow % 3 == 2) {
       EXPECT_TRUE(out[i].stays) << i;
-    else if (flow % 3 == 0)
+    } else if (flow % 3 == 0) {
       EXPECT_EQ(out[i].reason, Reason::kFlow) << i;
-    else
+    } else {
       EXPECT_EQ(out[i].sent, frames[i]) << i;
+    }
   }
 }
 
