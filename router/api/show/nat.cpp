@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "router/api/show/show.hpp"
 #include "router/control/forwarding_plane.hpp"
