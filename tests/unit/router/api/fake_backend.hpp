@@ -129,8 +129,7 @@ class FakeBackend : public ApiBackend {
       if (flows[i].actions.output == "gone") return api_fail(409, name(i) + "there is no gone");
     return nlohmann::json{{"changed", flows.size()}, {"flows", 7}};
   }
-  ApiResult delete_flows(const std::vector<config::FlowConfig>& flows,
-                         const FlowNamer&) override {
+  ApiResult delete_flows(const std::vector<config::FlowConfig>& flows, const FlowNamer&) override {
     std::string text = "delete flows";
     for (const auto& flow : flows)
       text += " | " + config::to_string(flow) + (flow.priority_given ? " only" : "");

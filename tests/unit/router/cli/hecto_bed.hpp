@@ -27,10 +27,10 @@ struct Outcome {
 class DocumentedBackend : public router::test::FakeBackend {
  public:
   ApiResult show(router::Noun noun) override {
-    static const char* names[] = {"summary",   "ports", "bonds",  "bridges",  "flows", "interfaces",
-                                  "neighbors", "rules", "tables", "nexthops", "workers",
-                                  "offload",   "ipsec", "drops",  "punt",     "pools",
-                                  "config",    "plan"};
+    static const char* names[] = {"summary",    "ports",     "bonds", "bridges", "flows",
+                                  "interfaces", "neighbors", "rules", "tables",  "nexthops",
+                                  "workers",    "offload",   "ipsec", "drops",   "punt",
+                                  "pools",      "config",    "plan"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
   ApiResult mtu(const std::optional<lookup::IpAddress>& to,

@@ -11,9 +11,9 @@ namespace hecto::cli {
 namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
-  for (const std::string noun : {"summary", "ports", "bonds", "bridges", "flows", "interfaces", "neighbors",
-                                 "rules", "tables", "nexthops", "workers", "offload", "ipsec",
-                                 "drops", "punt", "pools", "config", "plan", "mtu"}) {
+  for (const std::string noun : {"summary", "ports", "bonds", "bridges", "flows", "interfaces",
+                                 "neighbors", "rules", "tables", "nexthops", "workers", "offload",
+                                 "ipsec", "drops", "punt", "pools", "config", "plan", "mtu"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;
