@@ -96,11 +96,11 @@ int measure_flow_packets(const FlowBenchOptions& options) {
   const double off = median(ways[0].cycles);
   for (const FlowWay& way : ways) {
     const double middle = median(way.cycles);
-    rows.push_back({fmt::format("{}", bed_options.destinations), way.name,
-                    fmt::format("{:.1f}", middle), fmt::format("{:.1f}", middle - off),
-                    fmt::format("{:.0f}", quartile_spread(way.cycles) * 100),
-                    fmt::format("{:.1f}", mhz / middle),
-                    fmt::format("{:.1f}", mhz / middle * 84 * 8 / 1000)});
+    rows.push_back(
+        {fmt::format("{}", bed_options.destinations), way.name, fmt::format("{:.1f}", middle),
+         fmt::format("{:.1f}", middle - median(floor)), fmt::format("{:.1f}", middle - off),
+         fmt::format("{:.0f}", quartile_spread(way.cycles) * 100),
+         fmt::format("{:.1f}", mhz / middle), fmt::format("{:.1f}", mhz / middle * 84 * 8 / 1000)});
   }
   fmt::print("{}", align_columns(rows, 2));
   return bed.all_forwarded() ? 0 : 1;

@@ -317,7 +317,7 @@ FilterRuleConfig read_filter_rule(const Value& value, const FilterNames& names, 
     FilterRuleConfig& rule;
   } r{names, rule};
   const auto known = [](const Value& v, const auto& all, std::string_view what,
-                          std::string_view none, std::string& name) {
+                        std::string_view none, std::string& name) {
     const auto text = v.text(fmt::format("the name of one {}", what));
     if (text && all.find(*text) == all.end()) return refuse_name(v, all, what, none);
     if (text) name = *text;

@@ -7,12 +7,12 @@
 namespace hecto::router::test {
 namespace {
 
-constexpr const char* kTwoPorts =
+constexpr const char* kFlowPorts =
     "linux: off\nports: {a0: {device: e, mtu: 1400, addresses: [10.1.0.254/24]}, b0: {device: f, "
     "vlans: {7: {}}}}\n";
 
 struct FlowControlBed : ControlBed {
-  FlowControlBed() : ControlBed(kTwoPorts) { EXPECT_TRUE(start()); }
+  FlowControlBed() : ControlBed(kFlowPorts) { EXPECT_TRUE(start()); }
 
   FlowControl control{interfaces.table(), routing, plane, notes};
   config::FlowsConfig wanted{{"a0"}, 16, "route"};
