@@ -181,6 +181,21 @@ void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes
   notes.end("names of interfaces that are not in this file");
 }
 
+// What the router does not do yet is said before it runs, too.
+void note_undone(const FilterConfig& filter, Notes& notes) {
+  for (size_t i = 0; i < filter.rules.size(); ++i) {
+    const FilterRuleConfig& rule = filter.rules[i];
+    const std::pair<bool, const char*> undone[] = {{rule.log, "log"},
+                                                   {rule.sample != 0, "sample"},
+                                                   {!rule.mirror.empty(), "mirror"},
+                                                   {!rule.vrf.empty(), "vrf"},
+                                                   {rule.vrf.empty() && rule.table != 0, "table"}};
+    for (const auto& [asked, key] : undone)
+      if (asked) notes.add(fmt::format("{}: {} is not done yet", rule_words(filter, i), key));
+  }
+  notes.end("keys that are not done yet");
+}
+
 void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Config& config,
                  std::vector<std::string>& lines) {
   Notes notes(lines, "filters." + filter.name);
@@ -193,6 +208,7 @@ void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Co
   note_interfaces(filter, notes);
   note_tables(filter, notes);
   note_fragments(filter, notes);
+  note_undone(filter, notes);
 }
 
 }  // namespace

@@ -192,18 +192,18 @@ constexpr Key<FilterRuleConfig> kFilterRules[] = {
       .printed([](const FilterRuleConfig& r) { return optional_dscp_text(r.set_dscp); }),
   structure<FilterRuleConfig>("table", "integer", "none",
       {1, kMost32, "main, or {low} to {high} but 253 and 255"}, kReload,
-      "It is looked up in this table.")
+      "It is looked up in this table; not done yet.")
       .printed([](const FilterRuleConfig& r) {
         return r.table == 0 || !r.vrf.empty() ? std::string() : table_words(r.table);
       }),
   text<&FilterRuleConfig::vrf>("vrf", {0, 0, "a VRF's name"}, kReload,
-      "The same, in the VRF's table.").otherwise("none"),
+      "The same, in the VRF's table; not done yet.").otherwise("none"),
   boolean<&FilterRuleConfig::log>("log", kReload,
-      "Told in the log, so many a second.").if_changed(),
+      "Told in the log, so many a second; not done yet.").if_changed(),
   integer<&FilterRuleConfig::sample>("sample", {1, 16'777'216}, kReload,
-      "One in so many goes to sFlow.").otherwise("none").if_changed(),
+      "One in so many goes to sFlow; not done yet.").otherwise("none").if_changed(),
   text<&FilterRuleConfig::mirror>("mirror", {0, 0, "a name under ports"}, kReload,
-      "A port that gets a copy.").otherwise("none"),
+      "A port that gets a copy; not done yet.").otherwise("none"),
 };
 // clang-format on
 

@@ -162,7 +162,7 @@ def passes(router, mac, a, b, packets, run):
     return {int(bytes(f).split(mark)[1][:6]) for f in seen} - {999999}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_same_verdicts_as_nftables(lab, seed):
     dice = random.Random(seed)
     rules = [random_rule(dice) for _ in range(25)]
@@ -170,7 +170,7 @@ def test_the_same_verdicts_as_nftables(lab, seed):
     config = {"sets": SETS, "filters": {"f": {"in": ["a0"], "otherwise": otherwise, "rules": [rule for rule, _ in rules]}}}
     bed, linux = Bed(lab, config), Linux(lab)
     script = linux.script([lines for _, lines in rules], otherwise)
-    packets = [random_packet(dice) for _ in range(300)]
+    packets = [random_packet(dice) for _ in range(200)]
     ours = passes(bed.router, bed.mac["a0"], bed.a, bed.b, packets, f"h{seed}")
     theirs = passes(linux, linux.mac, linux.a, linux.b, packets, f"n{seed}")
     # What a busy machine has lost tells nothing: it is sent again.
