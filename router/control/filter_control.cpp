@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_set>
 #include <utility>
 
 #include "router/control/forwarding_plane.hpp"
@@ -82,9 +83,9 @@ Result<void> FilterControl::follow(const config::Config& config) {
     tick();
     return trouble_.empty() ? Result<void>{} : fail(trouble_);
   }
-  // One that was compiled beside others than those that run would count from 0.
+  // Interfaces that came meanwhile are bound below; slots of rules are shared, so none counts anew.
   std::shared_ptr<Job> job = offered;
-  if (job == nullptr || !(job->wanted_ == config.filters) || job->before_ != state_.tables) {
+  if (job == nullptr || !(job->wanted_ == config.filters)) {
     job = make_job(config.filters);
     job->run();
   }
@@ -123,19 +124,30 @@ Result<size_t> FilterControl::change_set(const SetChange& change) {
     return fail(fmt::format("set {}: there are no filters that could name it", change.set));
   static const std::vector<lookup::IpPrefix> kNone;
   const std::vector<lookup::IpPrefix>& of_file = found->of_file ? *found->of_file : kNone;
-  const auto stands_in = [](const auto& list, const lookup::IpPrefix& prefix) {
-    return std::find(list.begin(), list.end(), prefix) != list.end();
-  };
-  for (const lookup::IpPrefix& prefix : change.add)
-    if (!stands_in(of_file, prefix) && !stands_in(found->prefixes, prefix))
-      found->prefixes.push_back(prefix);
-  for (const lookup::IpPrefix& prefix : change.remove) {
-    if (stands_in(of_file, prefix))
-      return fail(fmt::format("set {}: {} stands in {}: take it out there and reload", change.set,
-                              prefix.to_string(), found->file));
-    if (std::erase(found->prefixes, prefix) == 0)
-      return fail(fmt::format("set {}: {} is not in it", change.set, prefix.to_string()), ENOENT);
+  // By their words: sets are long and changes may be, and control does not wait for their product.
+  std::unordered_set<std::string> asked, in_file, in;
+  for (const auto* list : {&change.add, &change.remove})
+    for (const lookup::IpPrefix& prefix : *list) asked.insert(prefix.to_string());
+  for (const lookup::IpPrefix& prefix : of_file)
+    if (std::string words = prefix.to_string(); asked.contains(words)) in_file.insert(words);
+  for (const lookup::IpPrefix& prefix : found->prefixes) in.insert(prefix.to_string());
+  for (const lookup::IpPrefix& prefix : change.add) {
+    const std::string words = prefix.to_string();
+    if (!in_file.contains(words) && in.insert(words).second) found->prefixes.push_back(prefix);
   }
+  std::unordered_set<std::string> gone;
+  for (const lookup::IpPrefix& prefix : change.remove) {
+    const std::string words = prefix.to_string();
+    if (in_file.contains(words))
+      return fail(fmt::format("set {}: {} stands in {}: take it out there and reload", change.set,
+                              words, found->file));
+    if (in.erase(words) == 0)
+      return fail(fmt::format("set {}: {} is not in it", change.set, words), ENOENT);
+    gone.insert(words);
+  }
+  std::erase_if(found->prefixes, [&gone](const lookup::IpPrefix& prefix) {
+    return !gone.empty() && gone.contains(prefix.to_string());
+  });
   const size_t size = of_file.size() + found->prefixes.size();
   const std::shared_ptr<Job> job = make_job(wanted);
   job->run();

@@ -129,6 +129,31 @@ TEST_F(FilterControlTest, SetsAreChangedWholeOrNotAtAll) {
   EXPECT_EQ(filters().change_set(change("bad", {"203.0.113.0/24"})).value(), 1u);
 }
 
+TEST_F(FilterControlTest, AJobHoldsThoughInterfacesCameMeanwhile) {
+  std::string other = file(std::string(kWan) + kLan, kRoute + kFilters);
+  ASSERT_TRUE(reload(bed_->parts(), read(other)));
+  other.replace(other.find("action: drop"), 12, "action: reject");
+  const auto job = filters().job(read(other).filters);
+  ASSERT_TRUE(job);
+  job->run();
+  ASSERT_TRUE(filters().change_set(change("bad", {"198.51.100.0/24"})));  // other tables run now
+  filters().offer(job);
+  ASSERT_TRUE(reload(bed_->parts(), read(other)));
+  EXPECT_EQ(in("lan0"), 1);
+  EXPECT_EQ(filters().config(), read(other).filters);
+}
+
+TEST_F(FilterControlTest, ALongChangeOfALongSet) {
+  FilterControl::SetChange many{"bad", {}, {}};
+  for (int i = 0; i < 10'000; ++i)
+    many.add.push_back(net(fmt::format("100.64.{}.{}/32", i >> 8, i & 255)));
+  EXPECT_EQ(filters().change_set(many).value(), 10'001u);
+  std::swap(many.add, many.remove);
+  EXPECT_EQ(filters().change_set(many).value(), 1u);
+  EXPECT_FALSE(filters().change_set(change("bad", {}, {"203.0.113.0/24", "203.0.113.0/24"})))
+      << "it is there once";
+}
+
 TEST_F(FilterControlTest, RatesNeedTwoSamples) {
   const auto now = std::chrono::steady_clock::now();
   filters().sampled(now);
