@@ -14,8 +14,17 @@
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
+namespace {
+
+constexpr size_t kToldRules = 10'000;
+
+}  // namespace
 
 void FilterControl::Job::run() {
+  size_t rules = 0;
+  for (const config::FilterConfig& filter : wanted_.filters) rules += filter.rules.size();
+  if (rules >= kToldRules && !same_rules_)
+    spdlog::info("filters: {} rules are compiled; that takes from a second to minutes", rules);
   FilterSurroundings surroundings;
   surroundings.interface = [this](const std::string& name) {
     const auto found = names_.interfaces.find(name);
@@ -49,6 +58,7 @@ std::shared_ptr<FilterControl::Job> FilterControl::make_job(
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
+  job->same_rules_ = wanted.filters == state_.followed.filters;
   return job;
 }
 

@@ -53,6 +53,7 @@ class FilterControl {
     FilterNames names_;
     std::vector<int> sockets_;
     unsigned threads_ = 0;
+    bool same_rules_ = false;  // as those of before
     std::shared_ptr<const FilterTables> before_;
     Result<std::shared_ptr<const FilterTables>> made_;
   };
