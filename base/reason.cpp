@@ -55,6 +55,7 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
     {"filter", Stage::kFilter, false, 0, "a filter's verdict: drop"},
     {"filter_rejected", Stage::kFilter, false, 0, "a filter's verdict: reject"},
     {"policed", Stage::kFilter, false, 0, "over the rate of a policer"},
+    {"filter_not_ready", Stage::kFilter, false, 0, "rules that ask for its interface are not built"},
     {"nat_no_session", Stage::kNat, false, 0, "to an outside address of NAT, without a mapping"},
     {"nat_no_port", Stage::kNat, false, 0, "no block of ports is left for its host"},
     {"nat_limit", Stage::kNat, false, 0, "its host has as many sessions or blocks as it may"},

@@ -77,6 +77,7 @@ enum class Reason : uint8_t {
   kFilter,          // its verdict is drop
   kFilterRejected,  // its verdict is reject; the sender is told, but not too often
   kPoliced,         // over the rate of a policer
+  kFilterNotReady,  // rules that ask for its interface are not compiled yet
   // Network address translation.
   kNatNoSession,  // to an outside address, and no mapping lets it in
   kNatNoPort,     // no block of ports is left for its host

@@ -66,7 +66,7 @@ constexpr Key<Config> kFile[] = {
       "Prefixes of both families by one name, for filters: a list, or a map with the keys below."),
   structure<Config>("policers", "map", "none", {0, kMostPolicers, "at most {high} policers by name"}, kReload,
       "Rates that rules of filters hold packets to, each over all workers."),
-  structure<Config>("filters", "map", "none", {0, kMostFilters, "at most {high} filters by name"}, kReload,
+  structure<Config>("filters", "map", "none", {0, kMostFilters - 1, "at most {high} filters by name"}, kReload,
       "Lists of rules, of which the first that holds decides about a packet (docs/filters.md)."),
   structure<Config>("punt", "map", "see below",
       {0, 10'000'000, "0 to 10M packets a second by reason, as {arp: 2kpps}"}, kReload,

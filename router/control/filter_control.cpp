@@ -1,47 +1,51 @@
 #include "router/control/filter_control.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <unordered_set>
+#include <system_error>
 #include <utility>
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
-#include "router/dataplane/ports/eal.hpp"
+#include "router/process/service/service_manager.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {
 namespace {
 
-constexpr size_t kToldRules = 10'000;
+using namespace std::chrono_literals;
+
+constexpr auto kFirstSaid = 2s, kSaidAgain = 10s, kAsksForTime = 1s;
+
+// Of two lists what is in one of them alone.
+std::vector<InterfaceId> differing(std::vector<InterfaceId> a, std::vector<InterfaceId> b) {
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  std::vector<InterfaceId> out;
+  std::ranges::set_symmetric_difference(a, b, std::back_inserter(out));
+  return out;
+}
 
 }  // namespace
 
-void FilterControl::Job::run() {
-  size_t rules = 0;
-  for (const config::FilterConfig& filter : wanted_.filters) rules += filter.rules.size();
-  if (rules >= kToldRules && !same_rules_)
-    spdlog::info("filters: {} rules are compiled; that takes from a second to minutes", rules);
-  FilterSurroundings surroundings;
-  surroundings.interface = [this](const std::string& name) {
-    const auto found = names_.interfaces.find(name);
-    return found == names_.interfaces.end() ? kNoInterface : found->second;
-  };
-  surroundings.members = [this](const std::string& vrf) {
-    const auto found = names_.members.find(vrf);
-    return found == names_.members.end() ? std::vector<InterfaceId>{} : found->second;
-  };
-  surroundings.sockets = sockets_;
-  surroundings.threads = threads_;
-  surroundings.free_bytes = available_memory_bytes() / 2;
-  made_ = FilterTables::compile(wanted_, surroundings, before_.get());
-}
+FilterControl::FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane,
+                             const ServiceManager* service, FilterJob::Compile compile)
+    : running_(running),
+      routing_(routing),
+      plane_(plane),
+      service_(service),
+      compile_(std::move(compile)) {}
 
-FilterNames FilterControl::names() const {
-  FilterNames names;
+FilterControl::~FilterControl() = default;
+
+// ---- What is compiled elsewhere ----
+
+InterfaceNames FilterControl::names() const {
+  InterfaceNames names;
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
     if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
@@ -50,26 +54,26 @@ FilterNames FilterControl::names() const {
   return names;
 }
 
-std::shared_ptr<FilterControl::Job> FilterControl::make_job(
-    const config::FiltersConfig& wanted) const {
+const config::FiltersConfig& FilterControl::config() const {
+  static const config::FiltersConfig kNone;
+  return state_.followed ? *state_.followed : kNone;
+}
+
+std::shared_ptr<FilterJob> FilterControl::make_job(FilterJob::Config wanted) const {
   auto job = std::make_shared<Job>();
-  job->wanted_ = wanted;
+  job->compile_ = compile_;
+  job->wanted_ = std::move(wanted);
   job->names_ = names();
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
-  job->same_rules_ = wanted.filters == state_.followed.filters;
+  job->before_config_ = state_.followed;
   return job;
 }
 
-std::shared_ptr<FilterControl::Job> FilterControl::job(const config::FiltersConfig& wanted) const {
-  return wanted == state_.file || wanted.empty() ? nullptr : make_job(wanted);
-}
-
-void FilterControl::put_back(State state) {
-  state_ = std::move(state);
-  interfaces_version_ = 0;  // they may be others than then
-  plane_.set_filters(state_.tables);
+std::shared_ptr<FilterJob> FilterControl::job(const config::FiltersConfig& wanted) const {
+  if (wanted.empty() || (state_.file && wanted == *state_.file)) return nullptr;
+  return make_job(std::make_shared<config::FiltersConfig>(wanted));
 }
 
 Result<void> FilterControl::use(const Job& job) {
@@ -77,134 +81,166 @@ Result<void> FilterControl::use(const Job& job) {
   state_.tables = *job.made_;
   state_.followed = job.wanted_;
   state_.names = job.names_;
+  state_.asked = job.asked_;
+  interfaces_version_ = 0;  // others may have come meanwhile
+  compiled();
   plane_.set_filters(state_.tables);
   return {};
 }
 
-Result<void> FilterControl::follow(const config::Config& config) {
-  const std::shared_ptr<Job> offered = std::exchange(offered_, nullptr);
-  if (config.filters.empty()) {
-    if (state_.tables == nullptr) return {};
-    put_back({});
-    trouble_.clear();
-    return {};
-  }
-  if (config.filters == state_.file) {
-    tick();
-    return trouble_.empty() ? Result<void>{} : fail(trouble_);
-  }
-  // Interfaces that came meanwhile are bound below; slots of rules are shared, so none counts anew.
-  std::shared_ptr<Job> job = offered;
-  if (job == nullptr || !(job->wanted_ == config.filters)) {
-    job = make_job(config.filters);
-    job->run();
-  }
-  if (auto used = use(*job); !used) return used;
-  state_.file = config.filters;
-  interfaces_version_ = 0;
-  tick();
-  return trouble_.empty() ? Result<void>{} : fail(trouble_);
+void FilterControl::put_back(State state) {
+  state_ = std::move(state);
+  interfaces_version_ = 0;  // they may be others than then
+  compiled();
+  plane_.set_filters(state_.tables);
 }
 
+// ---- The file's ----
+
+Result<void> FilterControl::start(const config::Config& config) {
+  const std::shared_ptr<Job> wanted = job(config.filters);
+  if (wanted == nullptr) return {};
+  std::optional<FilterJobThread> thread;
+  try {
+    thread.emplace(wanted);
+  } catch (const std::system_error& no_thread) {
+    return fail(fmt::format("filters: no thread to compile them: {}", no_thread.what()), EAGAIN);
+  }
+  const auto begun = Clock::now();
+  auto say = begun + kFirstSaid;
+  while (!thread->wait_for(kAsksForTime)) {
+    if (service_ != nullptr) service_->tell("EXTEND_TIMEOUT_USEC=30000000");
+    if (Clock::now() < say) continue;
+    say = Clock::now() + kSaidAgain;
+    spdlog::info("filters: they are compiled, since {} s; before nothing is forwarded",
+                 std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begun).count());
+  }
+  offer(wanted);
+  return follow(config);
+}
+
+Result<void> FilterControl::follow(const config::Config& config) {
+  const std::shared_ptr<Job> offered = std::exchange(offered_, nullptr);
+  std::optional<State> kept = std::exchange(kept_, std::nullopt);
+  if (config.filters.empty()) {
+    if (state_.tables != nullptr) put_back({});
+    return {};
+  }
+  if (state_.file && config.filters == *state_.file) {
+    tick();
+    return {};
+  }
+  if (kept && kept->file && *kept->file == config.filters) {
+    put_back(std::move(*kept));
+    tick();
+    return {};
+  }
+  if (offered == nullptr || !(*offered->wanted_ == config.filters))
+    return fail("filters: others run than when they were compiled: try again", EAGAIN);
+  if (auto used = use(*offered); !used) return used;
+  state_.file = offered->wanted_;
+  tick();
+  return {};
+}
+
+// ---- Interfaces that come and go ----
+
 void FilterControl::tick() {
+  take_compiled();
   if (state_.tables == nullptr) return;
   const uint64_t version = routing_.interfaces().version();
   if (std::exchange(interfaces_version_, version) == version) return;
-  if (names() == state_.names) return;
-  const std::shared_ptr<Job> job = make_job(state_.followed);
-  job->run();
-  const std::string before = std::exchange(trouble_, std::string());
-  if (auto used = use(*job); !used) {
-    trouble_ = used.error().message + "; interfaces that came are not filtered";
-    interfaces_version_ = 0;  // the next turn tries again
-    if (trouble_ != before) spdlog::error(trouble_);
+  if (const InterfaceNames now = names(); now != state_.names || stale_) bind(now);
+}
+
+// Rules that ask for an interface hold by its number: where a name has another one now, or none, what comes
+// in by either has to wait till they are compiled for it.
+void FilterControl::bind(const InterfaceNames& now) {
+  FilterSurroundings around = now.surroundings();
+  for (const auto& [name, ids] : state_.asked)
+    for (const InterfaceId id : differing(ids, now.ids(name))) around.barred.push_back(id);
+  std::vector<std::string> waiting;
+  for (const auto& [name, id] : now.interfaces)
+    if (std::ranges::count(around.barred, id) != 0) waiting.push_back(name);
+  state_.tables = state_.tables->bound(*state_.followed, around);
+  state_.names = now;
+  plane_.set_filters(state_.tables);
+  if (around.barred.empty()) return compiled();
+  stale_ = true;
+  waiting_ = std::move(waiting);
+  compile();
+}
+
+void FilterControl::compiled() {
+  stale_ = false;
+  waiting_.clear();
+  trouble_.clear();
+  again_.reset();
+}
+
+void FilterControl::compile() {
+  if (thread_) return;  // when it ends, it is seen that that was for others
+  try {
+    thread_ = std::make_unique<FilterJobThread>(make_job(state_.followed));
+    again_.reset();
+  } catch (const std::system_error& no_thread) {
+    cannot(no_thread.what());
   }
 }
 
-// What a set has by the file's own lines and the API; what stands in a file of its own only that has.
-Result<size_t> FilterControl::change_set(const SetChange& change) {
-  config::FiltersConfig wanted = state_.followed;
-  const auto found = std::find_if(wanted.sets.begin(), wanted.sets.end(),
-                                  [&](const auto& each) { return each.name == change.set; });
-  if (found == wanted.sets.end())
-    return fail(fmt::format("set {}: there is none of that name under sets in {}", change.set,
-                            running_.config.file),
-                ENOENT);
-  if (state_.tables == nullptr)
-    return fail(fmt::format("set {}: there are no filters that could name it", change.set));
-  static const std::vector<lookup::IpPrefix> kNone;
-  const std::vector<lookup::IpPrefix>& of_file = found->of_file ? *found->of_file : kNone;
-  // By their words: sets are long and changes may be, and control does not wait for their product.
-  std::unordered_set<std::string> asked, in_file, in;
-  for (const auto* list : {&change.add, &change.remove})
-    for (const lookup::IpPrefix& prefix : *list) asked.insert(prefix.to_string());
-  for (const lookup::IpPrefix& prefix : of_file)
-    if (std::string words = prefix.to_string(); asked.contains(words)) in_file.insert(words);
-  for (const lookup::IpPrefix& prefix : found->prefixes) in.insert(prefix.to_string());
-  for (const lookup::IpPrefix& prefix : change.add) {
-    const std::string words = prefix.to_string();
-    if (!in_file.contains(words) && in.insert(words).second) found->prefixes.push_back(prefix);
-  }
-  std::unordered_set<std::string> gone;
-  for (const lookup::IpPrefix& prefix : change.remove) {
-    const std::string words = prefix.to_string();
-    if (in_file.contains(words))
-      return fail(fmt::format("set {}: {} stands in {}: take it out there and reload", change.set,
-                              words, found->file));
-    if (in.erase(words) == 0)
-      return fail(fmt::format("set {}: {} is not in it", change.set, words), ENOENT);
-    gone.insert(words);
-  }
-  std::erase_if(found->prefixes, [&gone](const lookup::IpPrefix& prefix) {
-    return !gone.empty() && gone.contains(prefix.to_string());
-  });
-  const size_t size = of_file.size() + found->prefixes.size();
-  const std::shared_ptr<Job> job = make_job(wanted);
-  job->run();
-  if (auto used = use(*job); !used) return tl::unexpected(used.error());
+void FilterControl::take_compiled() {
+  if (!thread_ || !thread_->ended()) return;
+  const std::shared_ptr<Job> job = thread_->job();
+  thread_.reset();
+  interfaces_version_ = 0;
+  // Meanwhile a reload may have brought others.
+  if (state_.tables == nullptr || job->wanted_ != state_.followed) return;
+  if (auto used = use(*job); !used) cannot(used.error().message);
+}
+
+void FilterControl::cannot(const std::string& why) {
+  interfaces_version_ = routing_.interfaces().version();  // not each turn
+  again_ = Clock::now() + kAgain;
+  const std::string before = std::exchange(
+      trouble_, fmt::format("{}; what comes in by {} is dropped as filter_not_ready", why,
+                            fmt::join(waiting_, ", ")));
+  if (trouble_ != before) spdlog::error(trouble_);
+}
+
+// ---- Sets ----
+
+std::shared_ptr<FilterJob> FilterControl::change_job(SetChange change) const {
+  static const auto kNone = std::make_shared<const config::FiltersConfig>();
+  auto job = make_job(state_.followed ? state_.followed : kNone);
+  job->change_ = std::move(change);
+  job->file_ = running_.config.file;
+  return job;
+}
+
+Result<size_t> FilterControl::take_change(const std::shared_ptr<Job>& done) {
+  if (!done->made_) return tl::unexpected(done->made_.error());
+  if (done->before_config_ != state_.followed)
+    return fail(fmt::format("set {}: filters were changed meanwhile: try again", done->change_->set),
+                EAGAIN);
+  if (auto used = use(*done); !used) return tl::unexpected(used.error());
+  tick();
   plane_.publish_changes();
-  return size;
+  return done->set_size_;
 }
 
-void FilterControl::sampled(std::chrono::steady_clock::time_point now) {
-  if (state_.tables == nullptr) {
-    rates_.clear();
-    counted_.clear();
-    return;
-  }
-  const double seconds = std::chrono::duration<double>(now - sampled_).count();
-  sampled_ = now;
-  std::vector<std::vector<uint64_t>> counted;
-  for (const FilterStatus& filter : state_.tables->status()) {
-    std::vector<uint64_t>& packets = counted.emplace_back();
-    for (const auto& rule : filter.rules) packets.push_back(rule.count.packets);
-    packets.push_back(filter.otherwise.packets);
-  }
-  // After a change nothing can be said for a second.
-  rates_.clear();
-  if (counted.size() == counted_.size())
-    for (size_t f = 0; f < counted.size(); ++f) {
-      std::vector<double>& rates = rates_.emplace_back();
-      if (counted[f].size() != counted_[f].size()) continue;
-      for (size_t r = 0; r < counted[f].size(); ++r)
-        rates.push_back(counted[f][r] < counted_[f][r]
-                            ? 0
-                            : static_cast<double>(counted[f][r] - counted_[f][r]) / seconds);
-    }
-  counted_ = std::move(counted);
-}
+// ---- What is seen ----
 
-double FilterControl::rate(size_t filter, size_t rule) const {
-  return filter < rates_.size() && rule < rates_[filter].size() ? rates_[filter][rule] : 0;
+void FilterControl::sampled(Clock::time_point now) {
+  rates_.sample(state_.tables, now);
+  if (again_ && now >= *again_) interfaces_version_ = 0;
 }
 
 std::vector<std::string> FilterControl::lines() const {
   std::vector<std::string> all;
   if (!trouble_.empty()) all.push_back(trouble_);
-  if (state_.tables == nullptr) return all;
-  for (const FilterStatus& filter : state_.tables->status())
-    for (const std::string& note : filter.notes)
-      all.push_back(fmt::format("filter {}: {}", filter.name, note));
+  for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f)
+    for (const std::string& note : state_.tables->notes(f))
+      all.push_back(fmt::format("filter {}: {}", state_.tables->filter_name(unsigned(f + 1)), note));
   return all;
 }
 

@@ -1,62 +1,51 @@
 // The file's filters on their way to the workers.
 //
-//   file, API ─► Job ─► compiled, in the thread of who asks ─► follow() ─► ForwardingPlane
-//                 ▲                                              │
-//   interfaces ───┴──────────────── tick(): bound anew ──────────┘
+//   file, API ─► FilterJob ─► compiled, in the thread of who asks ─► follow() ─► ForwardingPlane
+//                                                                      │
+//   interfaces ─► tick(): bound anew ──────────────────────────────────┘
+//                   └► rules ask for one by `iif`: a FilterJobThread; till it is done what comes in by
+//                      that one is dropped (filter_not_ready)
 //
-// 100,000 rules take seconds: a reload has them compiled before control takes them. What they are
-// bound to, interfaces and VRFs, changes at any time; that takes no compiling but of rules that ask
-// for an interface that came or went. Before an interface is published its filter is there.
+// Control compiles nothing. Before an interface is published its filter is there, or nothing comes in
+// by it. What ran before a reload that waits to be confirmed is kept compiled: going back is a swap.
 //
-// Control only, but for Job::run().
+// Control only, but for FilterJob::run().
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/net.hpp"
 #include "base/result.hpp"
 #include "config/file/config.hpp"
+#include "router/control/filter_job.hpp"
+#include "router/control/filter_rates.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 
 namespace hecto::router {
 
 class ForwardingPlane;
 class Routing;
+class ServiceManager;
 struct Running;
-
-// Interfaces and VRFs by name, as they were.
-struct FilterNames {
-  std::map<std::string, InterfaceId> interfaces;
-  std::map<std::string, std::vector<InterfaceId>> members;  // of VRFs
-  bool operator==(const FilterNames&) const = default;
-};
 
 class FilterControl {
  public:
-  // All outlive it.
-  FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane)
-      : running_(running), routing_(routing), plane_(plane) {}
+  using Clock = std::chrono::steady_clock;
+  using Job = FilterJob;
+  static constexpr std::chrono::seconds kAgain{10};  // what could not be compiled is tried again
 
-  // Filters to be compiled.
-  class Job {
-   public:
-    void run();  // any thread; seconds
+  // All outlive it. `service` is asked for time while a start compiles; null: nobody waits.
+  FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane,
+                const ServiceManager* service = nullptr,
+                FilterJob::Compile compile = FilterTables::compile);
+  ~FilterControl();
 
-   private:
-    friend class FilterControl;
-    config::FiltersConfig wanted_;
-    FilterNames names_;
-    std::vector<int> sockets_;
-    unsigned threads_ = 0;
-    bool same_rules_ = false;  // as those of before
-    std::shared_ptr<const FilterTables> before_;
-    Result<std::shared_ptr<const FilterTables>> made_;
-  };
+  // ---- What is compiled elsewhere ----
   // Null: there is nothing to compile.
   std::shared_ptr<Job> job(const config::FiltersConfig& wanted) const;
   // What has been run; follow() takes it where it is for that configuration.
@@ -64,48 +53,62 @@ class FilterControl {
 
   // What runs; put_back() makes it what the next publish() says.
   struct State {
-    config::FiltersConfig file, followed;  // and with what the API has changed of sets
-    FilterNames names;
+    FilterJob::Config file, followed;  // and with what the API has changed of sets; null: none
+    InterfaceNames names;              // that it is bound to
+    AskedInterfaces asked;             // that it was compiled for
     std::shared_ptr<const FilterTables> tables;  // null: no filters
   };
   State state() const { return state_; }
   void put_back(State state);
-  // The configuration's, with the next publish(). What was not offered is compiled now. An error:
-  // those of before stay.
+  // As offer(), of what ran once.
+  void offer(State ran) { kept_ = std::move(ran); }
+
+  // At the start, before anything is forwarded: waits for the thread that compiles, and says so.
+  Result<void> start(const config::Config& config);
+  // The configuration's, with the next publish(): that is what was offered, or an error. Then those of
+  // before stay.
   Result<void> follow(const config::Config& config);
   // Each turn, before what has changed is published: interfaces that came.
   void tick();
 
-  // Prefixes into a set of the file and out of it, all or none, until a reload that changes filters.
-  struct SetChange {
-    std::string set;
-    std::vector<lookup::IpPrefix> add, remove;
-  };
-  Result<size_t> change_set(const SetChange& change);  // how many it has now
+  // Of a set, until a reload that changes filters: change_job(), run, and its result taken.
+  using SetChange = FilterSetChange;
+  std::shared_ptr<Job> change_job(SetChange change) const;
+  Result<size_t> take_change(const std::shared_ptr<Job>& done);  // how many prefixes it has now
 
-  // Once a second: rates.
-  void sampled(std::chrono::steady_clock::time_point now);
+  // Several times a second: rates, and what has to be tried again.
+  void sampled(Clock::time_point now);
   // Packets a second by filter and rule, as in FilterTables::status(); the last is `otherwise`.
-  double rate(size_t filter, size_t rule) const;
+  double rate(size_t filter, size_t rule) const { return rates_.of(filter, rule); }
   const FilterTables* tables() const { return state_.tables.get(); }  // null: no filters
-  const config::FiltersConfig& config() const { return state_.followed; }
+  const config::FiltersConfig& config() const;
   std::vector<std::string> lines() const;  // for the operator
 
  private:
-  FilterNames names() const;
-  std::shared_ptr<Job> make_job(const config::FiltersConfig& wanted) const;
+  InterfaceNames names() const;
+  std::shared_ptr<Job> make_job(FilterJob::Config wanted) const;
   Result<void> use(const Job& job);
+  void bind(const InterfaceNames& now);
+  void compile();
+  void compiled();
+  void take_compiled();
+  void cannot(const std::string& why);
 
   const Running& running_;
   const Routing& routing_;
   ForwardingPlane& plane_;
+  const ServiceManager* const service_;
+  const FilterJob::Compile compile_;
   State state_;
   uint64_t interfaces_version_ = 0;  // that were looked at
   std::shared_ptr<Job> offered_;
-  std::string trouble_;  // of interfaces that changed; empty: none
-  std::vector<std::vector<uint64_t>> counted_;
-  std::vector<std::vector<double>> rates_;
-  std::chrono::steady_clock::time_point sampled_{};
+  std::optional<State> kept_;
+  bool stale_ = false;                // rules ask for interfaces that they are not compiled for
+  std::vector<std::string> waiting_;  // those, that nothing comes in by
+  std::string trouble_;               // why they have to wait; empty: they are compiled for
+  std::optional<Clock::time_point> again_;
+  FilterRates rates_;
+  std::unique_ptr<FilterJobThread> thread_;  // null: nothing is compiled
 };
 
 }  // namespace hecto::router

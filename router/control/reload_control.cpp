@@ -23,10 +23,13 @@ ReloadResult ReloadControl::reload(const Parts& parts, const config::Config& wan
                     "back; then reload",
                     parts.running.config.file)});
   config::Config before = parts.running.config;
+  FilterControl::State filters = parts.filters.state();
   auto changes = router::reload(parts, wanted, files);
   if (!changes || changes->empty()) return changes;
   earlier_ = std::move(before);
+  filters_.reset();
   if (confirm_within) {
+    filters_ = std::move(filters);
     deadline_ = now + *confirm_within;
     spdlog::info("reload: {} s to confirm {}; else the configuration before it comes back",
                  confirm_within->count(), wanted.file);
@@ -37,6 +40,7 @@ ReloadResult ReloadControl::reload(const Parts& parts, const config::Config& wan
 Result<void> ReloadControl::confirm() {
   if (!deadline_) return fail("nothing waits to be confirmed");
   deadline_.reset();
+  filters_.reset();
   return {};
 }
 
@@ -48,9 +52,11 @@ ReloadResult ReloadControl::rollback(const Parts& parts, ReadRouteFiles& files) 
   if (!earlier_)
     return tl::unexpected(
         std::vector<std::string>{"there was no reload to go back from, or it is gone back from"});
+  if (filters_) parts.filters.offer(*filters_);
   auto changes = router::reload(parts, *earlier_, files);
   if (!changes) return changes;
   earlier_.reset();
+  filters_.reset();
   deadline_.reset();
   return changes;
 }

@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "config/file/config.hpp"
+#include "router/control/filter_control.hpp"
 #include "router/control/parts.hpp"
 #include "router/control/reload.hpp"
 
@@ -32,8 +33,9 @@ class ReloadControl {
   Result<void> confirm();
   // Once: what was left is not kept.
   WantedRouteFiles route_files_of_rollback(const Parts& parts) const;
+  // That have to be compiled for it: none while it waits to be confirmed, as those are kept.
   config::FiltersConfig filters_of_rollback() const {
-    return earlier_ ? earlier_->filters : config::FiltersConfig{};
+    return earlier_ && !filters_ ? earlier_->filters : config::FiltersConfig{};
   }
   ReloadResult rollback(const Parts& parts, ReadRouteFiles& files);
   // A rollback that nobody asked for has its route files read by a thread, and follows later.
@@ -46,6 +48,7 @@ class ReloadControl {
   void go_back(const Parts& parts, ReadRouteFiles& files, Clock::time_point now);
 
   std::optional<config::Config> earlier_;
+  std::optional<FilterControl::State> filters_;  // that ran with it, while confirm() may not come
   std::optional<Clock::time_point> deadline_;
   std::unique_ptr<RouteFilesReader> reader_;  // of a rollback that nobody asked for
 };

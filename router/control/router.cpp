@@ -214,7 +214,6 @@ void Router::housekeeping() {
     sampler_->sample();
     liveness_->sampled(std::time(nullptr));
     spread_->sampled();
-    filters_->sampled(std::chrono::steady_clock::now());
     watch_for_trouble();
     captures_->watch();
     reloads_->tick(parts(), ReloadControl::Clock::now());
@@ -226,6 +225,7 @@ void Router::housekeeping() {
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
   }
+  filters_->sampled(std::chrono::steady_clock::now());
   samples_->tick(running_->config, std::chrono::steady_clock::now());
   flows_->tick(static_cast<uint32_t>(uptime().count() + 1));
   if (punt_) punt_->tick(running_->config);

@@ -177,7 +177,7 @@ void Router::start_interfaces() {
   interfaces_ =
       std::make_unique<InterfaceControl>(*running_, routing(), *plane_, *sampler_, *notes_);
   rules_ = std::make_unique<RuleControl>(routing(), *plane_);
-  filters_ = std::make_unique<FilterControl>(*running_, routing(), *plane_);
+  filters_ = std::make_unique<FilterControl>(*running_, routing(), *plane_, &service_);
   routes_ = std::make_unique<RouteControl>(*running_, routing(), interfaces_->table(), *notes_);
   flows_ = std::make_unique<FlowControl>(interfaces_->table(), routing(), *plane_, *notes_);
   persist_ = std::make_unique<PersistControl>(state_directory(), running_->config.api_socket,

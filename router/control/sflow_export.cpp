@@ -42,6 +42,7 @@ uint32_t discard_code(Reason reason) {
       return kProhibited;
     case Reason::kFilter:
     case Reason::kFilterRejected:
+    case Reason::kFilterNotReady:
     case Reason::kUrpf:
     case Reason::kPolicyDiscard:
     case Reason::kPolicyMismatch:

@@ -76,7 +76,7 @@ Result<void> bring_up(const Parts& parts, StartRouteFiles files) {
   for (const config::PortConfig& port : running.config.ports)
     if (auto done = parts.interfaces.add_port(port, running.placement); !done) return done;
   parts.interfaces.update_twins();
-  if (auto done = parts.filters.follow(running.config); !done) return done;
+  if (auto done = parts.filters.start(running.config); !done) return done;
   if (!parts.interfaces.with_linux())
     if (auto done = parts.rules.follow(running.config); !done) return done;
   if (!running.config.nat.empty())

@@ -133,7 +133,12 @@ class ControlBed {
   RouteControl routes{running, routing, interfaces.table(), notes,
                       [this] { return clock_ += look_takes; }};
   RuleControl rules{routing, plane};
-  FilterControl filters{running, routing, plane};
+  // What compiles filters, for tests that want it slow or failing.
+  FilterJob::Compile compile_filters = FilterTables::compile;
+  FilterControl filters{
+      running, routing, plane, nullptr,
+      [this](const config::FiltersConfig& config, const FilterSurroundings& around,
+             const FilterTables* before) { return compile_filters(config, around, before); }};
   LinuxEventFanOut events{{}, routing, [this](const LinuxLink& link, bool removed) {
                             if (interfaces.follow_link(link, removed)) routes.write_to_linux();
                           }};

@@ -267,9 +267,16 @@ ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<
   });
 }
 
+// Compiled on the caller's thread, with no reload beside it.
 ApiResult RouterBackend::change_set(const SetChange& change) {
+  const std::lock_guard one_at_a_time(reloading_);
+  using Job = std::shared_ptr<FilterJob>;
+  const auto job = router_.commands().call<Job>(
+      [&] { return router_.filters().change_job({change.set, change.add, change.remove}); });
+  if (!job) return stopping();
+  (*job)->run();
   return on_control([&]() -> ApiResult {
-    const auto size = router_.filters().change_set({change.set, change.add, change.remove});
+    const auto size = router_.filters().take_change(*job);
     if (!size) return api_fail(missing_or_refused(size.error()), size.error().message);
     return json{{"set", change.set}, {"prefixes", *size}};
   });

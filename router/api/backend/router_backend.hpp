@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "router/api/backend.hpp"
-#include "router/control/filter_control.hpp"
+#include "router/control/filter_job.hpp"
 #include "router/control/reload_limits.hpp"
 #include "router/control/route_files.hpp"
 
@@ -76,7 +76,7 @@ class RouterBackend final : public ApiBackend {
   tl::expected<config::Config, ApiError> read(const std::optional<std::string>& file);
   std::optional<ReadRouteFiles> route_files(const config::Config& wanted);  // none: it stops
   // Filters that would be others, compiled; null: they would not.
-  std::shared_ptr<FilterControl::Job> filters(const config::FiltersConfig& wanted);
+  std::shared_ptr<FilterJob> filters(const config::FiltersConfig& wanted);
   // A reload or the way back; answered when the route files are in.
   ApiResult changed_over_turns(
       const std::function<ApiResult(ReloadControl&, const Parts&)>& change);

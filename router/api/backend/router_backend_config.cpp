@@ -119,9 +119,9 @@ std::optional<ReadRouteFiles> RouterBackend::route_files(const config::Config& w
   return read_route_files(*needed);
 }
 
-// 100,000 rules take seconds.
-std::shared_ptr<FilterControl::Job> RouterBackend::filters(const config::FiltersConfig& wanted) {
-  using Job = std::shared_ptr<FilterControl::Job>;
+// On the caller's thread.
+std::shared_ptr<FilterJob> RouterBackend::filters(const config::FiltersConfig& wanted) {
+  using Job = std::shared_ptr<FilterJob>;
   const auto job =
       router_.commands().call<Job>([&] { return router_.filters().job(wanted); }).value_or(nullptr);
   if (job) job->run();

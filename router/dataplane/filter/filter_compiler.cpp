@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/filter/filter_places.hpp"
 #include "router/dataplane/filter/rule_words.hpp"
 
 namespace hecto::router {
@@ -82,17 +83,24 @@ class FilterCompiler {
     const unsigned threads = std::max(around_.threads, 1u);
     const bool same_threads = before_ != nullptr && before_->slots->threads() >= threads;
     out_.slots = same_threads ? before_->slots : std::make_shared<CounterSlots>(threads);
-    out_.filters.resize(config_.filters.size());
-    for (FilterViews& views : out_.views) views.filters.resize(config_.filters.size());
+    const auto known = [this] {
+      auto made = std::make_shared<FilterState::Known>();
+      made->counters = out_.slots;
+      return made;
+    };
+    out_.barrier = known();
+    for (size_t i = 0; i < config_.filters.size(); ++i) out_.filters.push_back(known());
+    // Behind those of the file the one that lets nothing pass.
+    for (FilterViews& views : out_.views) views.filters.resize(config_.filters.size() + 1);
     using Step = Result<void> (FilterCompiler::*)();
     for (const Step step : {&FilterCompiler::resolve_names, &FilterCompiler::take_policers,
                             &FilterCompiler::take_slots, &FilterCompiler::read_actions,
                             &FilterCompiler::build_contexts})
       if (auto done = (this->*step)(); !done) return done;
-    for (size_t i = 0; i < config_.filters.size(); ++i) place(i);
     for (FilterViews& views : out_.views)
       for (unsigned thread = 0; thread < out_.slots->threads(); ++thread)
         views.pages.push_back(out_.slots->pages(thread));
+    bind_filters(config_, around_, out_);
     return {};
   }
 
@@ -156,9 +164,9 @@ class FilterCompiler {
   Result<void> take_slots() {
     std::unordered_map<Fingerprint, std::vector<uint32_t>, FingerprintHash> had;
     if (before_ != nullptr)
-      for (const FilterState::Known& filter : before_->filters)
-        for (size_t i = filter.slots.size(); i-- > 0;)
-          had[filter.prints[i]].push_back(filter.slots[i]);
+      for (const auto& filter : before_->filters)
+        for (size_t i = filter->slots.size(); i-- > 0;)
+          had[filter->prints[i]].push_back(filter->slots[i]);
     const bool same_pages = before_ != nullptr && before_->slots == out_.slots;
     const auto take = [&](FilterState::Known& known, const Fingerprint& print) -> Result<void> {
       const auto found = had.find(print);
@@ -178,9 +186,13 @@ class FilterCompiler {
       known.prints.push_back(print);
       return {};
     };
+    Fingerprint barrier;
+    barrier.add(std::string_view("barrier"));
+    if (before_ != nullptr) had[barrier] = before_->barrier->slots;
+    if (auto taken = take(*out_.barrier, barrier); !taken) return taken;
     for (size_t i = 0; i < config_.filters.size(); ++i) {
       const FilterConfig& filter = config_.filters[i];
-      FilterState::Known& known = out_.filters[i];
+      FilterState::Known& known = *out_.filters[i];
       known.name = filter.name;
       Fingerprint none;
       none.add(filter.name);
@@ -195,9 +207,16 @@ class FilterCompiler {
 
   Result<void> read_actions() {
     bool marks = false;
+    FilterAction barred;
+    barred.slot = out_.barrier->slots[0];
+    barred.reason = Reason::kFilterNotReady;
+    for (FilterViews& views : out_.views) {
+      views.filters.back().actions = {barred};
+      views.filters.back().plain = false;
+    }
     for (size_t i = 0; i < config_.filters.size(); ++i) {
       const FilterConfig& filter = config_.filters[i];
-      FilterState::Known& known = out_.filters[i];
+      FilterState::Known& known = *out_.filters[i];
       FilterView view;
       FilterAction otherwise;
       otherwise.slot = known.slots[0];
@@ -273,7 +292,7 @@ class FilterCompiler {
         for (const FilterRuleConfig& rule : filter.rules)
           of.push_back(words_of(rule, family, names_));
       }
-      note_never(filter, words, out_.filters[i].notes);
+      note_never(filter, words, out_.filters[i]->notes);
       for (const Family family : {Family::kIpv4, Family::kIpv6})
         if (auto built = build(i, family, words[family == Family::kIpv6]); !built) return built;
     }
@@ -321,7 +340,7 @@ class FilterCompiler {
       }
       FilterView& view = out_.views[s].filters[filter];
       (family == Family::kIpv4 ? view.ipv4 : view.ipv6) = {context->parts(), context->needs()};
-      out_.filters[filter].contexts.push_back(std::move(context));
+      out_.filters[filter]->contexts.push_back(std::move(context));
     }
     return {};
   }
@@ -329,57 +348,11 @@ class FilterCompiler {
   Context find(const Fingerprint& print, int socket) const {
     for (const FilterState* state : {before_, static_cast<const FilterState*>(&out_)}) {
       if (state == nullptr) continue;
-      for (const FilterState::Known& filter : state->filters)
-        for (const Context& context : filter.contexts)
+      for (const auto& filter : state->filters)
+        for (const Context& context : filter->contexts)
           if (context->print() == print && context->socket() == socket) return context;
     }
     return nullptr;
-  }
-
-  // Where packets meet it. An interface has one filter for each way; the first keeps it.
-  void place(size_t index) {
-    const FilterConfig& filter = config_.filters[index];
-    FilterState::Known& known = out_.filters[index];
-    const auto number = static_cast<FilterNumber>(index + 1);
-    const auto put = [&](InterfaceId id, auto which, const std::string& where) {
-      if (id >= kMaxInterfaces) return false;
-      const FilterNumber there = (out_.views[0].*which)[id];
-      if (there != 0 && there != number) {
-        known.notes.push_back(
-            fmt::format("{} has filter {} already", where, out_.filters[there - 1u].name));
-        return true;
-      }
-      for (FilterViews& views : out_.views) (views.*which)[id] = number;
-      return true;
-    };
-    const auto put_interfaces = [&](const std::vector<std::string>& names, auto which,
-                                    const char* way) {
-      for (const std::string& name : names) {
-        const InterfaceId id = around_.interface ? around_.interface(name) : kNoInterface;
-        if (!put(id, which, fmt::format("{} of {}", way, name)))
-          known.notes.push_back(fmt::format("there is no interface {} (now)", name));
-      }
-    };
-    put_interfaces(filter.in, &FilterViews::in, "in");
-    put_interfaces(filter.out, &FilterViews::out, "out");
-    for (const std::string& vrf : filter.vrfs) {
-      const auto members = around_.members ? around_.members(vrf) : std::vector<InterfaceId>();
-      if (members.empty()) known.notes.push_back(fmt::format("VRF {} has no interface (now)", vrf));
-      for (const InterfaceId id : members) put(id, &FilterViews::vrf, fmt::format("VRF {}", vrf));
-    }
-    const bool second = filter.local && out_.views[0].local != 0;
-    if (second)
-      known.notes.push_back(
-          fmt::format("local has filter {} already", out_.filters[out_.views[0].local - 1u].name));
-    for (FilterViews& views : out_.views) {
-      if (filter.local && !second) views.local = number;
-      const auto some = [](const auto& table) {
-        return std::ranges::any_of(table, [](FilterNumber each) { return each != 0; });
-      };
-      views.has_in = some(views.in);
-      views.has_vrf = some(views.vrf);
-      views.has_out = some(views.out);
-    }
   }
 
   const FiltersConfig& config_;

@@ -15,7 +15,7 @@
 namespace hecto::router {
 
 struct FilterState {
-  // What is known of a filter beside what workers read.
+  // What is known of a filter beside what workers read; wherever it is bound, it is this one.
   struct Known {
     std::string name;
     std::vector<std::string> rules;   // by rule, its name; empty: it has its number's
@@ -23,11 +23,21 @@ struct FilterState {
     std::vector<uint32_t> slots;      // likewise
     std::vector<std::string> notes;
     std::vector<std::shared_ptr<const AclContext>> contexts;
+    std::shared_ptr<CounterSlots> counters;  // whose slots those are
+
+    Known() = default;
+    Known(const Known&) = delete;
+    Known& operator=(const Known&) = delete;
+    ~Known() {
+      if (counters) counters->give_back(slots);
+    }
   };
 
   std::shared_ptr<CounterSlots> slots;
-  std::vector<Known> filters;
-  std::shared_ptr<const PrefixClasses> sets;  // null: none is named
+  std::vector<std::shared_ptr<Known>> filters;
+  std::shared_ptr<Known> barrier;  // what counts what is barred; no rules
+  std::vector<std::vector<std::string>> places;  // by filter: notes on where it is bound
+  std::shared_ptr<const PrefixClasses> sets;     // null: none is named
   std::vector<std::shared_ptr<Policer>> policers;
   std::vector<int> sockets;
   std::vector<FilterViews> views;  // by socket, as `sockets`
@@ -36,9 +46,6 @@ struct FilterState {
   FilterState() = default;
   FilterState(const FilterState&) = delete;
   FilterState& operator=(const FilterState&) = delete;
-  ~FilterState() {
-    for (const Known& filter : filters) slots->give_back(filter.slots);
-  }
 };
 
 }  // namespace hecto::router

@@ -1,6 +1,7 @@
 #include "router/dataplane/filter/filter_tables.hpp"
 
 #include "router/dataplane/filter/filter_compiler.hpp"
+#include "router/dataplane/filter/filter_places.hpp"
 
 namespace hecto::router {
 
@@ -17,12 +18,45 @@ Result<std::shared_ptr<const FilterTables>> FilterTables::compile(
   return made;
 }
 
+std::shared_ptr<const FilterTables> FilterTables::bound(const config::FiltersConfig& config,
+                                                        const FilterSurroundings& around) const {
+  const std::shared_ptr<FilterTables> made(new FilterTables);
+  share_filters(*state_, *made->state_);
+  bind_filters(config, around, *made->state_);
+  return made;
+}
+
+std::vector<std::string> FilterTables::notes(size_t filter) const {
+  std::vector<std::string> out = state_->filters[filter]->notes;
+  const std::vector<std::string>& places = state_->places[filter];
+  out.insert(out.end(), places.begin(), places.end());
+  return out;
+}
+
+size_t FilterTables::filters() const {
+  return state_->filters.size();
+}
+
+size_t FilterTables::rules(size_t filter) const {
+  return state_->filters[filter]->rules.size();
+}
+
+FilterCount FilterTables::count(size_t filter, size_t rule) const {
+  const FilterState::Known& known = *state_->filters[filter];
+  return state_->slots->count(known.slots[rule < known.rules.size() ? rule + 1 : 0]);
+}
+
+bool FilterTables::same_rules(const FilterTables& other) const {
+  return state_->filters == other.state_->filters;
+}
+
 std::vector<FilterStatus> FilterTables::status() const {
   std::vector<FilterStatus> out;
-  for (const FilterState::Known& filter : state_->filters) {
+  for (size_t f = 0; f < state_->filters.size(); ++f) {
+    const FilterState::Known& filter = *state_->filters[f];
     FilterStatus status;
     status.name = filter.name;
-    status.notes = filter.notes;
+    status.notes = notes(f);
     status.otherwise = state_->slots->count(filter.slots[0]);
     for (size_t r = 0; r < filter.rules.size(); ++r)
       status.rules.push_back({filter.rules[r].empty() ? std::to_string(r + 1) : filter.rules[r],
@@ -40,18 +74,19 @@ std::vector<PolicerStatus> FilterTables::policers() const {
 }
 
 const std::string& FilterTables::filter_name(unsigned filter) const {
-  return state_->filters[filter - 1].name;
+  static const std::string kBarrier = "(not ready)";
+  return filter > state_->filters.size() ? kBarrier : state_->filters[filter - 1]->name;
 }
 
 std::string FilterTables::rule_name(unsigned filter, uint32_t rule) const {
-  const std::string& own = state_->filters[filter - 1].rules[rule - 1];
+  const std::string& own = state_->filters[filter - 1]->rules[rule - 1];
   return own.empty() ? std::to_string(rule) : own;
 }
 
 uint64_t FilterTables::bytes() const {
   uint64_t sum = state_->slots->bytes() + (state_->sets ? state_->sets->bytes() : 0);
-  for (const FilterState::Known& filter : state_->filters)
-    for (const auto& context : filter.contexts) sum += context->bytes();
+  for (const auto& filter : state_->filters)
+    for (const auto& context : filter->contexts) sum += context->bytes();
   return sum;
 }
 

@@ -32,6 +32,8 @@ struct FilterSurroundings {
   std::function<std::vector<InterfaceId>(const std::string& vrf)> members;
   std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
   unsigned threads = 1;            // workers, and the slow path behind them
+  // That let nothing in, whatever their filters say: what rules ask for of them is not compiled yet.
+  std::vector<InterfaceId> barred;
   uint64_t most_bytes = 0;         // of one context; 0: what there is
   uint64_t free_bytes = 0;         // that building may have for a moment; 0: it is not known
 };
@@ -68,13 +70,23 @@ class FilterTables {
   static Result<std::shared_ptr<const FilterTables>> compile(const config::FiltersConfig& config,
                                                              const FilterSurroundings& around,
                                                              const FilterTables* before = nullptr);
+  // The same rules where interfaces and VRFs are others now: microseconds, and no memory but what their
+  // actions take. What rules ask for by `iif` is as it was compiled.
+  std::shared_ptr<const FilterTables> bound(const config::FiltersConfig& config,
+                                            const FilterSurroundings& around) const;
   ~FilterTables();
   FilterTables(const FilterTables&) = delete;
   FilterTables& operator=(const FilterTables&) = delete;
 
   std::vector<FilterStatus> status() const;  // in the file's order
+  // Of status(), without the rest of it. The rule behind the last is `otherwise`.
+  std::vector<std::string> notes(size_t filter) const;
+  size_t filters() const;
+  size_t rules(size_t filter) const;
+  FilterCount count(size_t filter, size_t rule) const;
+  bool same_rules(const FilterTables& other) const;  // one is the other, bound anew
   std::vector<PolicerStatus> policers() const;
-  // As views number them, from 1.
+  // As views number them, from 1; behind the file's is the one that lets nothing in.
   const std::string& filter_name(unsigned filter) const;
   std::string rule_name(unsigned filter, uint32_t rule) const;
   uint64_t bytes() const;     // memory of contexts, sets and counters
