@@ -10,6 +10,7 @@
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
+#include "router/dataplane/filter/filter_views.hpp"
 #include "router/dataplane/ports/eal.hpp"
 #include "router/rib/routing.hpp"
 
@@ -34,6 +35,11 @@ void FilterControl::Job::run() {
     const auto found = names_.members.find(vrf);
     return found == names_.members.end() ? std::vector<InterfaceId>{} : found->second;
   };
+  surroundings.port = [this](const std::string& name) {
+    const auto found = names_.ports.find(name);
+    return found == names_.ports.end() ? kNoPort : found->second;
+  };
+  surroundings.log = log_;
   surroundings.sockets = sockets_;
   surroundings.threads = threads_;
   surroundings.free_bytes = available_memory_bytes() / 2;
@@ -44,6 +50,8 @@ FilterNames FilterControl::names() const {
   FilterNames names;
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
+    const bool whole = state.tags == VlanTags{} && state.parent == kNoInterface;
+    if (whole && state.port != kNoPort) names.ports[state.name] = state.port;
     if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
       names.members[vrf.name].push_back(id);
   }
@@ -58,6 +66,10 @@ std::shared_ptr<FilterControl::Job> FilterControl::make_job(
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
+  const auto logs = [](const config::FilterConfig& filter) {
+    return std::ranges::any_of(filter.rules, &config::FilterRuleConfig::log);
+  };
+  if (std::ranges::any_of(wanted.filters, logs)) job->log_ = log_->taps(job->threads_);
   job->same_rules_ = wanted.filters == state_.followed.filters;
   return job;
 }
@@ -69,7 +81,29 @@ std::shared_ptr<FilterControl::Job> FilterControl::job(const config::FiltersConf
 void FilterControl::put_back(State state) {
   state_ = std::move(state);
   interfaces_version_ = 0;  // they may be others than then
+  name_for_log();
   plane_.set_filters(state_.tables);
+}
+
+// What is there already is told by the names that it came by.
+void FilterControl::name_for_log() {
+  log_->write(FilterLog::Clock::now());
+  FilterLog::Names names;
+  for (const auto& [name, id] : state_.names.interfaces) names.interfaces[id.value()] = name;
+  const auto& filters = state_.followed.filters;
+  for (unsigned f = 0; state_.tables != nullptr && f < filters.size(); ++f)
+    for (uint32_t r = 0; r < filters[f].rules.size(); ++r)
+      if (filters[f].rules[r].log)
+        names.rules[state_.tables->views(0).filters[f].actions[r + 1].slot] =
+            fmt::format("filter {} rule {}", filters[f].name, config::name_of(filters[f], r));
+  log_->use(std::move(names));
+}
+
+std::optional<std::string> FilterControl::trouble_of(size_t filter) const {
+  const auto& rules = state_.followed.filters[filter].rules;
+  const bool samples = std::ranges::any_of(rules, [](const auto& r) { return r.sample != 0; });
+  if (!samples || !running_.config.sflow.collectors.empty()) return std::nullopt;
+  return "sample: sflow has no collectors, so nothing is sampled";
 }
 
 Result<void> FilterControl::use(const Job& job) {
@@ -77,6 +111,7 @@ Result<void> FilterControl::use(const Job& job) {
   state_.tables = *job.made_;
   state_.followed = job.wanted_;
   state_.names = job.names_;
+  name_for_log();
   plane_.set_filters(state_.tables);
   return {};
 }
@@ -202,9 +237,13 @@ std::vector<std::string> FilterControl::lines() const {
   std::vector<std::string> all;
   if (!trouble_.empty()) all.push_back(trouble_);
   if (state_.tables == nullptr) return all;
-  for (const FilterStatus& filter : state_.tables->status())
-    for (const std::string& note : filter.notes)
-      all.push_back(fmt::format("filter {}: {}", filter.name, note));
+  const std::vector<FilterStatus> status = state_.tables->status();
+  for (size_t i = 0; i < status.size(); ++i) {
+    for (const std::string& note : status[i].notes)
+      all.push_back(fmt::format("filter {}: {}", status[i].name, note));
+    if (const auto trouble = trouble_of(i))
+      all.push_back(fmt::format("filter {}: {}", status[i].name, *trouble));
+  }
   return all;
 }
 

@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/net.hpp"
 #include "base/result.hpp"
 #include "config/file/config.hpp"
+#include "router/control/filter_log.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 
 namespace hecto::router {
@@ -33,6 +35,7 @@ struct Running;
 struct FilterNames {
   std::map<std::string, InterfaceId> interfaces;
   std::map<std::string, std::vector<InterfaceId>> members;  // of VRFs
+  std::map<std::string, PortId> ports;
   bool operator==(const FilterNames&) const = default;
 };
 
@@ -55,6 +58,7 @@ class FilterControl {
     unsigned threads_ = 0;
     bool same_rules_ = false;  // as those of before
     std::shared_ptr<const FilterTables> before_;
+    std::shared_ptr<const FilterLogTaps> log_;  // null: no rule is told in the log
     Result<std::shared_ptr<const FilterTables>> made_;
   };
   // Null: there is nothing to compile.
@@ -83,6 +87,12 @@ class FilterControl {
   };
   Result<size_t> change_set(const SetChange& change);  // how many it has now
 
+  // Each tick: what rules tell the log.
+  void write_log(FilterLog::Clock::time_point now) { log_->write(now); }
+  const FilterLog& log() const { return *log_; }
+  // Of a filter by its number in the file: what is not as it says, for want of something else's.
+  std::optional<std::string> trouble_of(size_t filter) const;
+
   // Once a second: rates.
   void sampled(std::chrono::steady_clock::time_point now);
   // Packets a second by filter and rule, as in FilterTables::status(); the last is `otherwise`.
@@ -95,11 +105,13 @@ class FilterControl {
   FilterNames names() const;
   std::shared_ptr<Job> make_job(const config::FiltersConfig& wanted) const;
   Result<void> use(const Job& job);
+  void name_for_log();
 
   const Running& running_;
   const Routing& routing_;
   ForwardingPlane& plane_;
   State state_;
+  const std::unique_ptr<FilterLog> log_ = std::make_unique<FilterLog>();
   uint64_t interfaces_version_ = 0;  // that were looked at
   std::shared_ptr<Job> offered_;
   std::string trouble_;  // of interfaces that changed; empty: none

@@ -29,6 +29,7 @@ struct FilterState {
   std::vector<Known> filters;
   std::shared_ptr<const PrefixClasses> sets;  // null: none is named
   std::vector<std::shared_ptr<Policer>> policers;
+  std::shared_ptr<const FilterLogTaps> log;  // null: as in views
   std::vector<int> sockets;
   std::vector<FilterViews> views;  // by socket, as `sockets`
   unsigned built = 0;
