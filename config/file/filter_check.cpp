@@ -185,15 +185,32 @@ void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes
 void note_undone(const FilterConfig& filter, Notes& notes) {
   for (size_t i = 0; i < filter.rules.size(); ++i) {
     const FilterRuleConfig& rule = filter.rules[i];
-    const std::pair<bool, const char*> undone[] = {{rule.log, "log"},
-                                                   {rule.sample != 0, "sample"},
-                                                   {!rule.mirror.empty(), "mirror"},
+    const std::pair<bool, const char*> undone[] = {{!rule.mirror.empty(), "mirror"},
                                                    {!rule.vrf.empty(), "vrf"},
                                                    {rule.vrf.empty() && rule.table != 0, "table"}};
     for (const auto& [asked, key] : undone)
       if (asked) notes.add(fmt::format("{}: {} is not done yet", rule_words(filter, i), key));
   }
   notes.end("keys that are not done yet");
+}
+
+void note_samples(const FilterConfig& filter, const Config& config, Notes& notes) {
+  if (!config.sflow.collectors.empty()) return;
+  for (size_t i = 0; i < filter.rules.size(); ++i)
+    if (filter.rules[i].sample != 0)
+      notes.add(fmt::format("{}: sample: sflow has no collectors, so nothing is sampled",
+                            rule_words(filter, i)));
+  notes.end("rules with sample, for which sflow has no collectors");
+}
+
+// A copy of what has just come in, back to who sent it, or on a wire where others live.
+void note_mirrors(const FilterConfig& filter, Notes& notes) {
+  for (size_t i = 0; i < filter.rules.size(); ++i)
+    if (const std::string& to = filter.rules[i].mirror;
+        std::find(filter.in.begin(), filter.in.end(), to) != filter.in.end())
+      notes.add(fmt::format("{}: mirror: copies go back to {}, where the packets come in",
+                            rule_words(filter, i), to));
+  notes.end("mirrors where the packets come in");
 }
 
 void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Config& config,
@@ -208,6 +225,8 @@ void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Co
   note_interfaces(filter, notes);
   note_tables(filter, notes);
   note_fragments(filter, notes);
+  note_samples(filter, config, notes);
+  note_mirrors(filter, notes);
   note_undone(filter, notes);
 }
 

@@ -199,9 +199,9 @@ constexpr Key<FilterRuleConfig> kFilterRules[] = {
   text<&FilterRuleConfig::vrf>("vrf", {0, 0, "a VRF's name"}, kReload,
       "The same, in the VRF's table; not done yet.").otherwise("none"),
   boolean<&FilterRuleConfig::log>("log", kReload,
-      "Told in the log, so many a second; not done yet.").if_changed(),
+      "Told in the log: a line a flow and ten seconds, so many a second.").if_changed(),
   integer<&FilterRuleConfig::sample>("sample", {1, 16'777'216}, kReload,
-      "One in so many goes to sFlow; not done yet.").otherwise("none").if_changed(),
+      "One in so many goes to sFlow.").otherwise("none").if_changed(),
   text<&FilterRuleConfig::mirror>("mirror", {0, 0, "a name under ports"}, kReload,
       "A port that gets a copy; not done yet.").otherwise("none"),
 };

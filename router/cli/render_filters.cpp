@@ -70,6 +70,11 @@ std::string render_filters(const json& answer, Style style) {
     sets.row({text(set, "name"), count(whole(set, "prefixes")),
               has(set, "file") ? text(set, "file") : std::string()});
   if (!sets.empty()) out += "\n" + sets.text(style);
+  const json& log = at(answer, "log");
+  if (const uint64_t untold = whole(log, "untold_packets"); untold > 0)
+    out += "\n" + paragraph("! ", fmt::format("log: {} packets are in none of its {} lines: more "
+                                              "flows than are told one by one",
+                                              count(untold), count(whole(log, "lines"))));
   return out;
 }
 

@@ -72,6 +72,8 @@ std::string render_sflow(const json& answer, Style style) {
                                count(whole(samples, "taken")), count(whole(samples, "exported")),
                                count(whole(answer, "datagrams")), count(whole(samples, "waiting")),
                                count(whole(samples, "dropped"))));
+  if (const uint64_t chosen = whole(samples, "chosen"); chosen > 0)
+    out += fmt::format("{} of those taken were chosen by rules of filters\n", count(chosen));
   out += "\n" + collectors_table(answer, "datagrams").text(style);
   const std::string ports = sampled_table(answer).text(style);
   if (!ports.empty()) out += "\n" + ports;

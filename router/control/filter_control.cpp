@@ -11,6 +11,7 @@
 
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
+#include "router/dataplane/filter/filter_views.hpp"
 #include "router/process/service/service_manager.hpp"
 #include "router/rib/routing.hpp"
 
@@ -48,6 +49,8 @@ InterfaceNames FilterControl::names() const {
   InterfaceNames names;
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
+    const bool whole = state.tags == VlanTags{} && state.parent == kNoInterface;
+    if (whole && state.port != kNoPort) names.ports[state.name] = state.port;
     if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
       names.members[vrf.name].push_back(id);
   }
@@ -68,12 +71,37 @@ std::shared_ptr<FilterJob> FilterControl::make_job(FilterJob::Config wanted) con
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
   job->before_config_ = state_.followed;
+  const auto logs = [](const config::FilterConfig& filter) {
+    return std::ranges::any_of(filter.rules, &config::FilterRuleConfig::log);
+  };
+  if (std::ranges::any_of(job->wanted_->filters, logs)) job->log_ = log_->taps(job->threads_);
   return job;
 }
 
 std::shared_ptr<FilterJob> FilterControl::job(const config::FiltersConfig& wanted) const {
   if (wanted.empty() || (state_.file && wanted == *state_.file)) return nullptr;
   return make_job(std::make_shared<config::FiltersConfig>(wanted));
+}
+
+// What is there already is told by the names that it came by.
+void FilterControl::name_for_log() {
+  log_->write(FilterLog::Clock::now());
+  FilterLog::Names names;
+  for (const auto& [name, id] : state_.names.interfaces) names.interfaces[id.value()] = name;
+  const auto& filters = config().filters;
+  for (unsigned f = 0; state_.tables != nullptr && f < filters.size(); ++f)
+    for (uint32_t r = 0; r < filters[f].rules.size(); ++r)
+      if (filters[f].rules[r].log)
+        names.rules[state_.tables->views(0).filters[f].actions[r + 1].slot] =
+            fmt::format("filter {} rule {}", filters[f].name, config::name_of(filters[f], r));
+  log_->use(std::move(names));
+}
+
+std::optional<std::string> FilterControl::trouble_of(size_t filter) const {
+  const auto& rules = config().filters[filter].rules;
+  const bool samples = std::ranges::any_of(rules, [](const auto& r) { return r.sample != 0; });
+  if (!samples || !running_.config.sflow.collectors.empty()) return std::nullopt;
+  return "sample: sflow has no collectors, so nothing is sampled";
 }
 
 Result<void> FilterControl::use(const Job& job) {
@@ -84,6 +112,7 @@ Result<void> FilterControl::use(const Job& job) {
   state_.asked = job.asked_;
   interfaces_version_ = 0;  // others may have come meanwhile
   compiled();
+  name_for_log();
   plane_.set_filters(state_.tables);
   return {};
 }
@@ -92,6 +121,7 @@ void FilterControl::put_back(State state) {
   state_ = std::move(state);
   interfaces_version_ = 0;  // they may be others than then
   compiled();
+  name_for_log();
   plane_.set_filters(state_.tables);
 }
 
@@ -164,6 +194,7 @@ void FilterControl::bind(const InterfaceNames& now) {
     if (std::ranges::count(around.barred, id) != 0) waiting.push_back(name);
   state_.tables = state_.tables->bound(*state_.followed, around);
   state_.names = now;
+  name_for_log();
   plane_.set_filters(state_.tables);
   if (around.barred.empty()) return compiled();
   stale_ = true;
@@ -238,9 +269,12 @@ void FilterControl::sampled(Clock::time_point now) {
 std::vector<std::string> FilterControl::lines() const {
   std::vector<std::string> all;
   if (!trouble_.empty()) all.push_back(trouble_);
-  for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f)
+  for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f) {
+    const std::string name = state_.tables->filter_name(unsigned(f + 1));
     for (const std::string& note : state_.tables->notes(f))
-      all.push_back(fmt::format("filter {}: {}", state_.tables->filter_name(unsigned(f + 1)), note));
+      all.push_back(fmt::format("filter {}: {}", name, note));
+    if (const auto trouble = trouble_of(f)) all.push_back(fmt::format("filter {}: {}", name, *trouble));
+  }
   return all;
 }
 

@@ -23,6 +23,7 @@
 #include "base/result.hpp"
 #include "config/file/config.hpp"
 #include "router/control/filter_job.hpp"
+#include "router/control/filter_log.hpp"
 #include "router/control/filter_rates.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 
@@ -76,6 +77,12 @@ class FilterControl {
   std::shared_ptr<Job> change_job(SetChange change) const;
   Result<size_t> take_change(const std::shared_ptr<Job>& done);  // how many prefixes it has now
 
+  // Each tick: what rules tell the log.
+  void write_log(FilterLog::Clock::time_point now) { log_->write(now); }
+  const FilterLog& log() const { return *log_; }
+  // Of a filter by its number in the file: what is not as it says, for want of something else's.
+  std::optional<std::string> trouble_of(size_t filter) const;
+
   // Several times a second: rates, and what has to be tried again.
   void sampled(Clock::time_point now);
   // Packets a second by filter and rule, as in FilterTables::status(); the last is `otherwise`.
@@ -93,6 +100,7 @@ class FilterControl {
   void compiled();
   void take_compiled();
   void cannot(const std::string& why);
+  void name_for_log();
 
   const Running& running_;
   const Routing& routing_;
@@ -100,6 +108,7 @@ class FilterControl {
   const ServiceManager* const service_;
   const FilterJob::Compile compile_;
   State state_;
+  const std::unique_ptr<FilterLog> log_ = std::make_unique<FilterLog>();
   uint64_t interfaces_version_ = 0;  // that were looked at
   std::shared_ptr<Job> offered_;
   std::optional<State> kept_;

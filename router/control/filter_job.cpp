@@ -61,6 +61,10 @@ FilterSurroundings InterfaceNames::surroundings() const {
     const auto found = members.find(vrf);
     return found == members.end() ? std::vector<InterfaceId>{} : found->second;
   };
+  around.port = [this](const std::string& name) {
+    const auto found = ports.find(name);
+    return found == ports.end() ? kNoPort : found->second;
+  };
   return around;
 }
 
@@ -80,6 +84,7 @@ void FilterJob::run() {
       if (!rule.iif.empty() && !asked_.contains(rule.iif))
         asked_.emplace(rule.iif, names_.ids(rule.iif));
   FilterSurroundings around = names_.surroundings();
+  around.log = log_;
   around.sockets = sockets_;
   around.threads = threads_;
   around.free_bytes = available_memory_bytes() / 2;

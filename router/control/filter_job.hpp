@@ -29,6 +29,7 @@ namespace hecto::router {
 struct InterfaceNames {
   std::map<std::string, InterfaceId> interfaces;
   std::map<std::string, std::vector<InterfaceId>> members;  // of VRFs
+  std::map<std::string, PortId> ports;
   bool operator==(const InterfaceNames&) const = default;
 
   // An interface's, or those of the VRF.
@@ -68,6 +69,7 @@ class FilterJob {
   std::vector<int> sockets_;
   unsigned threads_ = 0;
   std::shared_ptr<const FilterTables> before_;
+  std::shared_ptr<const FilterLogTaps> log_;  // null: no rule is told in the log
   Config before_config_;
   AskedInterfaces asked_;
   Result<std::shared_ptr<const FilterTables>> made_;

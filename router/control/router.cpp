@@ -227,6 +227,7 @@ void Router::housekeeping() {
   }
   filters_->sampled(std::chrono::steady_clock::now());
   samples_->tick(running_->config, std::chrono::steady_clock::now());
+  filters_->write_log(std::chrono::steady_clock::now());
   flows_->tick(static_cast<uint32_t>(uptime().count() + 1));
   if (punt_) punt_->tick(running_->config);
   if (nat_->tick(running_->config.nat, interfaces_->table(), *plane_)) plane_->publish();

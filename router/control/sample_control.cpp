@@ -53,11 +53,11 @@ void SampleControl::want_flows(Clock::time_point now) {
 void SampleControl::follow(const config::Config& running) {
   FlowSampling wanted;
   if (sflow_.on())
-    wanted = {running.sflow.sampling, running.sflow.header_bytes, sflow_.ports()};
+    wanted = {running.sflow.sampling, running.sflow.header_bytes, sflow_.ports(), true};
   else if (ipfix_.samples())
-    wanted = {running.ipfix.sampling, kFlowHeader_bytes, ipfix_.ports()};
+    wanted = {running.ipfix.sampling, kFlowHeader_bytes, ipfix_.ports(), false};
   else if (flows_until_)
-    wanted = {own_rate(), kFlowHeader_bytes, sflow_.ports()};
+    wanted = {own_rate(), kFlowHeader_bytes, sflow_.ports(), false};
   if (ipfix_.samples()) wanted.header_bytes = std::max(wanted.header_bytes, kFlowHeader_bytes);
   want(wanted);
 }
@@ -106,8 +106,9 @@ void SampleControl::take(std::span<const std::byte> entry, Clock::time_point now
   std::memcpy(&record, entry.data(), sizeof record);
   const auto header = entry.subspan(sizeof record, record.captured);
   ++read_;
-  if (flows_until_) flows_.add(record, header, now);
-  if (ipfix_.samples()) ipfix_.add(record, header, now);
+  // What rules chose tells nothing of how much there is.
+  if (flows_until_ && !record.chosen) flows_.add(record, header, now);
+  if (ipfix_.samples() && !record.chosen) ipfix_.add(record, header, now);
   if (!sflow_.on() || !sflow_.add(record, header, *taps_, now)) ++forgotten_;
 }
 
@@ -121,11 +122,15 @@ SampleControl::Counts SampleControl::counts() const {
       counts.lost += of.lost.get();
       taken += of.taken.get();
       packets += of.pool.get();
+      const FlowTap::Counts& chosen = *taps_->counts(thread, PortId(id), true);
+      counts.lost += chosen.lost.get();
+      counts.chosen += chosen.taken.get();
     }
     counts.taken += taken;
     if (const SflowExport::Port* port = sflow_.port(PortId(id)); port != nullptr && port->exported)
       counts.ports.push_back({port->name, port->ifindex, packets, taken});
   }
+  counts.taken += counts.chosen;
   counts.waiting = counts.taken - counts.lost - read_;
   counts.no_room = counts.lost;
   counts.lost += forgotten_;

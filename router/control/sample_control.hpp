@@ -47,6 +47,7 @@ class SampleControl {
   };
   struct Counts {
     uint64_t taken = 0;              // = exported + lost + waiting, while sFlow is on
+    uint64_t chosen = 0;             // of them: by filters' rules
     uint64_t lost = 0, waiting = 0;  // for want of room; in rings
     uint64_t no_room = 0;            // of `lost`: rings that were full
     std::vector<PortCounts> ports;   // by number

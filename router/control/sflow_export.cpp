@@ -16,6 +16,7 @@
 namespace hecto::router {
 namespace {
 
+constexpr uint32_t kChosenSubAgent = 1;          // of what filters' rules choose
 constexpr std::chrono::seconds kLongestHeld{1};  // sFlow version 5, "sampling": no longer than that
 
 // Why a packet was discarded, in the numbers of the specification: 0 to 255 are codes of ICMP's
@@ -85,19 +86,25 @@ std::optional<Ends> ends_of(std::span<const std::byte> header) {
   return Ends{IpAddress::from(source), IpAddress::from(destination), l2.tags};
 }
 
-uint32_t sum_of(const FlowTaps& taps, PortId port, Counter FlowTap::Counts::*counter) {
+uint32_t sum_of(const FlowTaps& taps, const FlowRecord& record, Counter FlowTap::Counts::*counter) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < taps.size(); ++i) sum += (taps.counts(i, port)->*counter).get();
+  for (size_t i = 0; i < taps.size(); ++i)
+    sum += (taps.counts(i, record.port, record.chosen)->*counter).get();
   return static_cast<uint32_t>(sum);
 }
 
 }  // namespace
 
 SflowExport::SflowExport(const Sources& sources)
-    : sources_(sources), datagrams_([this](std::span<const std::byte> datagram) {
-        const auto now = Clock::now();
-        for (Collector& collector : collectors_) collector.send(datagram, now);
-      }) {}
+    : sources_(sources),
+      datagrams_([this](std::span<const std::byte> datagram) { send(datagram); }),
+      chosen_([this](std::span<const std::byte> datagram) { send(datagram); }, Clock::now(),
+              kChosenSubAgent) {}
+
+void SflowExport::send(std::span<const std::byte> datagram) {
+  const auto now = Clock::now();
+  for (Collector& collector : collectors_) collector.send(datagram, now);
+}
 
 bool SflowExport::configure(const config::SflowConfig& config) {
   if (config == config_) return false;
@@ -146,7 +153,8 @@ void SflowExport::look_at_ports() {
   ways_.clear();
   if (agent_ || !on()) return;
   agent_ = config_.agent ? config_.agent : choose_agent();
-  datagrams_.set_agent(agent_.value_or(IpAddress{}));
+  for (SflowDatagrams* datagrams : {&datagrams_, &chosen_})
+    datagrams->set_agent(agent_.value_or(IpAddress{}));
 }
 
 // IPv4 first: the older collectors know no other.
@@ -234,21 +242,22 @@ bool SflowExport::add(const FlowRecord& record, std::span<const std::byte> heade
   Port& port = *ports_[record.port];
   SflowPacket packet;
   packet.source = port.ifindex;
-  packet.sequence = ++port.samples;
+  packet.sequence = record.chosen ? ++port.chosen : ++port.samples;
   packet.rate = record.rate;
-  packet.pool = sum_of(taps, record.port, &FlowTap::Counts::pool);
-  packet.drops = sum_of(taps, record.port, &FlowTap::Counts::lost);
+  packet.pool = sum_of(taps, record, &FlowTap::Counts::pool);
+  packet.drops = sum_of(taps, record, &FlowTap::Counts::lost);
   packet.output = output_of(record);
   packet.length = record.length;
   packet.header = header.first(std::min<size_t>(header.size(), config_.header_bytes));
   packet.router = router_of(record, header);
-  datagrams_.add(packet, now);
+  (record.chosen ? chosen_ : datagrams_).add(packet, now);
   ++exported_;
   return true;
 }
 
 void SflowExport::flush(Clock::time_point now) {
   datagrams_.flush(now, kLongestHeld);
+  chosen_.flush(now, kLongestHeld);
 }
 
 // ---- Counters ----

@@ -1,6 +1,9 @@
 // What collectors of sFlow are told: samples of packets as the workers took them, with the route that
 // they have now, and the counters of ports. Control only.
 //
+// What rules of the filters choose is told by a sub-agent of its own, so that no collector adds it to what the
+// ports' samples stand for.
+//
 // A port is the data source of what comes in by it and by its VLANs; its ifIndex is that of its twin
 // in Linux, without a Linux side the number of its interface and one.
 #pragma once
@@ -42,6 +45,7 @@ class SflowExport {
     uint32_t ifindex = 0;
     bool exported = false;               // the file does not leave it out
     uint32_t samples = 0, counters = 0;  // sent: the sequences of the data source
+    uint32_t chosen = 0;                 // likewise, of filters' rules
   };
 
   explicit SflowExport(const Sources& sources);
@@ -62,7 +66,7 @@ class SflowExport {
   void flush(Clock::time_point now);
 
   uint64_t exported() const { return exported_; }  // samples of packets
-  uint64_t datagrams() const { return datagrams_.sequence(); }
+  uint64_t datagrams() const { return uint64_t{datagrams_.sequence()} + chosen_.sequence(); }
   const std::optional<IpAddress>& agent() const { return agent_; }
   const std::vector<Collector>& collectors() const { return collectors_; }
   const std::array<std::optional<Port>, kMaxPorts>& all_ports() const { return ports_; }
@@ -79,6 +83,7 @@ class SflowExport {
   uint32_t table_of(PortId port, const VlanTags& tags);
   const std::vector<Way>& ways_of(lookup::GroupId group);
   void send_counters(PortId id, Port& port);
+  void send(std::span<const std::byte> datagram);
 
   const Sources sources_;
   const NetworkNamespace* linux_side_ = nullptr;
@@ -86,7 +91,7 @@ class SflowExport {
   std::optional<IpAddress> agent_;
   std::vector<Collector> collectors_;
   std::array<std::optional<Port>, kMaxPorts> ports_;
-  SflowDatagrams datagrams_;
+  SflowDatagrams datagrams_, chosen_;  // the latter: by filters' rules
   uint64_t exported_ = 0;
   Clock::time_point counted_{};  // until then counters have been sent
   // What a second's samples have asked.

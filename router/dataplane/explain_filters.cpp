@@ -14,6 +14,10 @@ FilterQuestions::FilterQuestions(const Snapshot& snapshot) : tables_(snapshot.fi
 
 FilterQuestions::~FilterQuestions() = default;
 
+bool FilterQuestions::any_in() const {
+  return views_ != nullptr && (views_->has_in || views_->has_vrf);
+}
+
 Reason FilterQuestions::in(rte_mbuf* packet, Ingress ingress, lookup::Family family) {
   if (tables_ == nullptr || ingress.interface() >= kMaxInterfaces) return Reason::kNone;
   const InterfaceId interface = ingress.interface();

@@ -29,6 +29,7 @@ class FilterQuestions {
   explicit FilterQuestions(const Snapshot& snapshot);
   ~FilterQuestions();
 
+  bool any_in() const;  // of interfaces or VRFs, wherever it comes in
   // Of a packet behind an L2 header, which may get a mark: why it is refused.
   Reason in(rte_mbuf* packet, Ingress ingress, lookup::Family family);  // and by the VRF's
   Reason out(rte_mbuf* packet, Ingress ingress, lookup::Family family, InterfaceId egress);

@@ -246,6 +246,7 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
   // By which interface is not known: none of those is asked.
   const bool enters = chunk->refused_count == 0 || info(chunk->refused[0].reason).punt;
   const bool asks = question.interface != kNoInterface && enters && !snapshot.closed;
+  answer.filters_unasked = question.interface == kNoInterface && filters.any_in();
   const Reason at_door = !asks ? Reason::kNone : filters.in(packet.mbuf(), came_in, family);
 
   std::unique_ptr<PolicyCheck> policies;

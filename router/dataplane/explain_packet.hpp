@@ -58,6 +58,7 @@ struct PacketAnswer {
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
   std::vector<FilterFinding> filters = {};  // that judged it, in order; of several next hops each
+  bool filters_unasked = false;             // some of where it comes in, which is not known
 };
 
 // `ipsec`: none in a router without.

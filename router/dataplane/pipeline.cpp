@@ -109,11 +109,14 @@ void Pipeline::received(Chunk& chunk, const ReceiveQueue& queue) noexcept {
     observer_.chunk_done();
     transmitter_.follow(active_observer());
   }
-  if (samples.following()) [[unlikely]] {
-    transmitter_.flush_all();
-    samples.finish();
-    transmitter_.follow(active_observer());
-  }
+  if (samples.following()) [[unlikely]]
+    finish_samples();
+}
+
+void Pipeline::finish_samples() noexcept {
+  transmitter_.flush_all();
+  observer_.samples().finish();
+  transmitter_.follow(active_observer());
 }
 
 void Pipeline::hand_over(Chunk& chunk) noexcept {
@@ -350,6 +353,7 @@ void Pipeline::use(const Snapshot& snapshot,
                Reason::kProhibit);
   filter_.use(snapshot.filters.get(), options_.thread, options_.socket,
               answers ? &rejects_ : nullptr);
+  filter_.tell({&observer_, &transmitter_, &counters_.reasons, &snapshot});
   for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
     const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];

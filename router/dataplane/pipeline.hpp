@@ -137,6 +137,7 @@ class Pipeline {
   void expire_fragments() noexcept;
 
   NatStage& nat() noexcept { return nat_; }
+  FilterStage& filter() noexcept { return filter_; }
   Observer& observer() noexcept { return observer_; }
   const IcmpAnswers& too_big_answers() const noexcept { return too_big_; }  // its count, to others
   const IcmpAnswers& rejects() const noexcept { return rejects_; }          // likewise
@@ -158,10 +159,15 @@ class Pipeline {
   static void receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
+    const bool within =
+        observer_.samples().following();  // another chunk's, which waits for this one
     entry(*this, chunk);
     if (chunk.refused_count > 0 || !rejects_.empty()) hand_over(chunk);
+    if (observer_.samples().following() && !within) [[unlikely]]
+      finish_samples();
   }
 
+  void finish_samples() noexcept;
   void hand_over(Chunk& chunk) noexcept;  // what is refused
 
   template <unsigned Features>

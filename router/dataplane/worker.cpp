@@ -63,6 +63,8 @@ unsigned Worker::poll_once() noexcept {
     packets += pipeline_.receive_handed(view_->handed, chunk_);
   if (pipeline_.nat().on()) [[unlikely]]
     pipeline_.nat().tick(rte_rdtsc());
+  if (pipeline_.filter().logs()) [[unlikely]]
+    pipeline_.filter().tick(rte_rdtsc());
   pipeline_.poll_offload();
   pipeline_.expire_fragments();
   pipeline_.flush();

@@ -120,7 +120,7 @@ void SflowDatagrams::put(Clock::time_point now) {
     datagram_.clear();
     datagram_.u32(kVersion);
     datagram_.address(agent_);
-    datagram_.u32(0);  // sub-agent
+    datagram_.u32(sub_agent_);
     datagram_.u32(++sequence_);
     uptime_at_ = datagram_.size();
     datagram_.u32(0);

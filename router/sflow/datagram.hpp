@@ -57,8 +57,9 @@ class SflowDatagrams {
  public:
   using Clock = std::chrono::steady_clock;
   using Send = std::function<void(std::span<const std::byte>)>;
-  explicit SflowDatagrams(Send send, Clock::time_point started = Clock::now())
-      : send_(std::move(send)), started_(started) {}
+  explicit SflowDatagrams(Send send, Clock::time_point started = Clock::now(),
+                          uint32_t sub_agent = 0)
+      : send_(std::move(send)), started_(started), sub_agent_(sub_agent) {}
 
   void set_agent(const lookup::IpAddress& agent);  // sends what is there by the old one
   // Sends what is there where it does not fit behind it.
@@ -74,6 +75,7 @@ class SflowDatagrams {
 
   const Send send_;
   const Clock::time_point started_;
+  const uint32_t sub_agent_;  // whose sequences are its own
   lookup::IpAddress agent_;
   XdrWriter sample_, datagram_;
   size_t count_at_ = 0, uptime_at_ = 0;

@@ -47,6 +47,8 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
   json otherwise = counted(status.otherwise);
   otherwise["action"] = config::to_string(config.otherwise);
   otherwise["pps"] = filters.rate(number, status.rules.size());
+  std::vector<std::string> notes = status.notes;
+  if (auto trouble = filters.trouble_of(number)) notes.push_back(*std::move(trouble));
   const size_t left_out = status.rules.size() - rules.size();
   return {{"name", status.name},
           {"in", config.in},
@@ -57,7 +59,7 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
           {"left_out", left_out},
           {"otherwise", std::move(otherwise)},
           {"memory_bytes", status.bytes},
-          {"notes", status.notes}};
+          {"notes", std::move(notes)}};
 }
 
 }  // namespace
@@ -81,7 +83,12 @@ json show_filters(const FilterControl& filters) {
                       {"prefixes", set.prefixes.size() + (set.of_file ? set.of_file->size() : 0)},
                       {"file", set.file.empty() ? json() : json(set.file)}});
   }
+  const FilterLog::Counts log = filters.log().counts();
   return {{"filters", std::move(shown)},
+          {"log",
+           {{"lines", log.lines},
+            {"untold_flows", log.untold_flows},
+            {"untold_packets", log.untold_packets}}},
           {"policers", std::move(policers)},
           {"sets", std::move(sets)},
           {"memory_bytes", bytes}};

@@ -132,6 +132,39 @@ std::string size_sentence(const PacketAnswer& packet) {
            : "its sender is told (ICMPv6 packet too big)");
 }
 
+const char* found_verdict(const FilterFinding& finding) {
+  return finding.reason == Reason::kNone             ? "accept"
+         : finding.reason == Reason::kFilterRejected ? "reject"
+                                                     : "drop";
+}
+
+// Each filter that was asked; of several next hops those that say the same once.
+void add_filter_sentences(const PacketAnswer& packet, std::vector<std::string>& lines) {
+  for (const FilterFinding& finding : packet.filters) {
+    std::string line = fmt::format("filter {} ({}), {}: {}", finding.filter, finding.where,
+                                   finding.rule.empty() ? "otherwise" : "rule " + finding.rule,
+                                   found_verdict(finding));
+    if (!finding.policer.empty() && finding.reason == Reason::kNone)
+      line += fmt::format(", within the rate of policer {}", finding.policer);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  if (packet.filters_unasked)
+    lines.push_back("filters of where it comes in were not asked: --interface says where");
+}
+
+json filters_json(const PacketAnswer& packet) {
+  json list = json::array();
+  for (const FilterFinding& finding : packet.filters) {
+    json each = {{"where", finding.where},
+                 {"filter", finding.filter},
+                 {"rule", finding.rule.empty() ? json() : json(finding.rule)},
+                 {"verdict", found_verdict(finding)},
+                 {"policer", finding.policer.empty() ? json() : json(finding.policer)}};
+    if (std::find(list.begin(), list.end(), each) == list.end()) list.push_back(std::move(each));
+  }
+  return list;
+}
+
 // What happens besides the route's own verdict, and what was not asked.
 std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Explanation& e,
                                           const PacketAnswer& packet) {
@@ -154,8 +187,12 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
     lines.push_back(
         "it leaves by the interface that it came in by: one packet a second of its sender goes by "
         "Linux, which tells the sender of a better first hop (redirect)");
-  if (packet.policies)
-    lines.push_back(fmt::format("policies were asked for UDP from {} port {} to port {}",
+  add_filter_sentences(packet, lines);
+  if (packet.policies || !packet.filters.empty())
+    lines.push_back(fmt::format("{} were asked for UDP from {} port {} to port {}",
+                                packet.filters.empty() ? "policies"
+                                : packet.policies      ? "filters and policies"
+                                                       : "filters",
                                 packet.source.to_string(), PacketQuestion::kSourcePort,
                                 PacketQuestion::kDestinationPort));
   if (!packet.urpf && (plane.features() & kFeatureUrpf) != 0)
@@ -308,6 +345,7 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
           {"reason", forwards ? json() : json(reason.name)},
           {"stage", forwards ? json() : json(to_string(reason.stage))},
           {"spi", packet.spi == 0 ? json() : json(to_string(packet.spi))},
+          {"filters", filters_json(packet)},
           {"why", why},
           {"candidates", candidates},
           {"next_hop", next_hop}};

@@ -97,6 +97,7 @@ json show_sflow(const SampleControl& samples) {
           {"header_bytes", config.header_bytes},
           {"samples",
            {{"taken", counts.taken},
+            {"chosen", counts.chosen},
             {"exported", sflow.exported()},
             {"dropped", counts.lost},
             {"waiting", counts.waiting}}},

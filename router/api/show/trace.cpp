@@ -60,6 +60,30 @@ std::string prefix_text(const Routing& routing, const TraceEvent& e) {
   return now.match->to_string() + ", ";
 }
 
+const char* traced_verdict(Reason reason) {
+  return reason == Reason::kNone             ? "accept"
+         : reason == Reason::kFilterRejected ? "reject"
+         : reason == Reason::kPoliced        ? "accept, and over its rate"
+                                             : "drop";
+}
+
+// Who judged it: a filter, and its rule; an empty one: none held.
+std::pair<std::string, std::string> judges_of(const TraceEvent& e) {
+  const std::string_view names(reinterpret_cast<const char*>(e.bytes.data()), e.captured);
+  const size_t end = names.find('\0');
+  if (end == std::string_view::npos) return {std::string(names), {}};
+  return {std::string(names.substr(0, end)), std::string(names.substr(end + 1))};
+}
+
+std::string judge_text(const TraceEvent& e) {
+  const auto [filter, rule] = judges_of(e);
+  return fmt::format("filter {}, {}", filter, rule.empty() ? "otherwise" : "rule " + rule);
+}
+
+std::string filter_text(const TraceEvent& e) {
+  return fmt::format("{}: {}: {}", to_string(e.place), judge_text(e), traced_verdict(e.reason));
+}
+
 std::string step_text(const TraceNames& names, const TraceEvent& e) {
   switch (e.kind) {
     case TraceKind::kReceived:
@@ -67,6 +91,8 @@ std::string step_text(const TraceNames& names, const TraceEvent& e) {
                          e.queue, e.worker, e.length);
     case TraceKind::kClassified:
       return fmt::format("interface {}", interface_text(names.interfaces, e.interface));
+    case TraceKind::kFiltered:
+      return filter_text(e);
     case TraceKind::kLookedUp:
       return prefix_text(names.routing, e) + hop_text(names.routing, e.group);
     case TraceKind::kDecapsulated:
@@ -95,15 +121,23 @@ std::string step_text(const TraceNames& names, const TraceEvent& e) {
 json packet_json(const TraceNames& names, uint32_t number,
                  const std::vector<const TraceEvent*>& events) {
   json steps = json::array();
-  std::string packet, outcome, verdict;
+  std::string packet, outcome, verdict, judge;  // who has refused it
   json reason;
   for (const TraceEvent* e : events) {
     steps.push_back(
         {{"stage", to_string(e->stage)}, {"text", step_text(names, *e)}, {"cycles", nullptr}});
+    if (e->kind == TraceKind::kFiltered) {
+      const auto [filter, rule] = judges_of(*e);
+      steps.back()["filter"] = filter;
+      steps.back()["rule"] = rule.empty() ? json() : json(rule);
+      if (e->reason != Reason::kNone) judge = judge_text(*e);
+      continue;
+    }
     if (packet.empty()) packet = summarize(*e).text;  // received, or come out of a tunnel
     if (e->kind == TraceKind::kTransmitted) {
       outcome = "transmit";
-      verdict = "transmitted on " + port_text(names.plane, e->port);
+      verdict = (judge.empty() ? "" : "rejected by " + judge + ", its sender is told: ") +
+                "transmitted on " + port_text(names.plane, e->port);
     }
     if (e->kind == TraceKind::kPunted || e->kind == TraceKind::kDelivered) {
       outcome = "punt";
@@ -113,7 +147,8 @@ json packet_json(const TraceNames& names, uint32_t number,
     if (e->kind == TraceKind::kDropped) {
       outcome = "drop";
       reason = info(e->reason).name;
-      verdict = fmt::format("dropped: {}", info(e->reason).name);
+      verdict = judge.empty() ? fmt::format("dropped: {}", info(e->reason).name)
+                              : fmt::format("dropped by {}", judge);
     }
   }
   return {{"number", number}, {"packet", packet},   {"outcome", outcome},

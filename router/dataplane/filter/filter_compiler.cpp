@@ -8,6 +8,7 @@
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/filter/filter_places.hpp"
 #include "router/dataplane/filter/rule_words.hpp"
+#include "router/dataplane/filter/telling.hpp"
 
 namespace hecto::router {
 namespace {
@@ -229,11 +230,14 @@ class FilterCompiler {
         action->slot = known.slots[r + 1];
         marks |= rule.mark.has_value() || rule.set_mark.has_value();
         view.actions.push_back(*action);
+        if (add_telling(rule, called(rule, r), around_, view, known.notes)) out_.log = around_.log;
         note_undone(rule, called(rule, r), known.notes);
       }
+      if (!view.tellings.empty()) view.tellings.resize(view.actions.size());
       view.plain = std::ranges::all_of(view.actions, &FilterAction::plain);
       for (FilterViews& views : out_.views) views.filters[i] = view;
     }
+    for (FilterViews& views : out_.views) views.log = out_.log.get();
     if (!marks) return {};
     const auto mark = register_filter_mark();
     if (!mark) return tl::unexpected(mark.error());
@@ -273,9 +277,7 @@ class FilterCompiler {
     const auto note = [&](const char* what) {
       notes.push_back(fmt::format("rule {}: {} is not done yet", name, what));
     };
-    if (rule.sample != 0) note("sample");
     if (!rule.mirror.empty()) note("mirror");
-    if (rule.log) note("log");
     if (!rule.vrf.empty())
       note("vrf");
     else if (rule.table != 0)

@@ -39,6 +39,7 @@ struct FilterState {
   std::vector<std::vector<std::string>> places;  // by filter: notes on where it is bound
   std::shared_ptr<const PrefixClasses> sets;     // null: none is named
   std::vector<std::shared_ptr<Policer>> policers;
+  std::shared_ptr<const FilterLogTaps> log;  // null: as in views
   std::vector<int> sockets;
   std::vector<FilterViews> views;  // by socket, as `sockets`
   unsigned built = 0;

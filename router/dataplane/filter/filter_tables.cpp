@@ -1,5 +1,8 @@
 #include "router/dataplane/filter/filter_tables.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "router/dataplane/filter/filter_compiler.hpp"
 #include "router/dataplane/filter/filter_places.hpp"
 
@@ -81,6 +84,21 @@ const std::string& FilterTables::filter_name(unsigned filter) const {
 std::string FilterTables::rule_name(unsigned filter, uint32_t rule) const {
   const std::string& own = state_->filters[filter - 1]->rules[rule - 1];
   return own.empty() ? std::to_string(rule) : own;
+}
+
+size_t FilterTables::write_names(unsigned filter, uint32_t rule,
+                                 std::span<char, kNames_bytes> to) const noexcept {
+  const FilterState::Known& known = state_->filters[filter - 1];
+  char* at = std::copy_n(known.name.data(), std::min(known.name.size(), config::kMostFilterName),
+                         to.data());
+  *at++ = 0;
+  if (rule == 0) return static_cast<size_t>(at - to.data());
+  const std::string& own = known.rules[rule - 1];
+  if (own.empty())
+    at = std::to_chars(at, to.data() + to.size(), rule).ptr;
+  else
+    at = std::copy_n(own.data(), std::min(own.size(), config::kMostFilterName), at);
+  return static_cast<size_t>(at - to.data());
 }
 
 uint64_t FilterTables::bytes() const {

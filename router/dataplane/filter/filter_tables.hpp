@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 
 namespace hecto::router {
 
+class FilterLogTaps;
 struct FilterState;
 struct FilterViews;
 
@@ -30,6 +32,8 @@ struct FilterSurroundings {
   std::function<InterfaceId(const std::string& name)>
       interface;  // kNoInterface: there is none (now)
   std::function<std::vector<InterfaceId>(const std::string& vrf)> members;
+  std::function<PortId(const std::string& name)> port;  // kNoPort: there is none (now)
+  std::shared_ptr<const FilterLogTaps> log;             // of as many threads; null: nobody reads it
   std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
   unsigned threads = 1;            // workers, and the slow path behind them
   // That let nothing in, whatever their filters say: what rules ask for of them is not compiled yet.
@@ -89,6 +93,11 @@ class FilterTables {
   // As views number them, from 1; behind the file's is the one that lets nothing in.
   const std::string& filter_name(unsigned filter) const;
   std::string rule_name(unsigned filter, uint32_t rule) const;
+  // Both, with a 0 between them; rule 0: none held, and nothing follows the 0. For any thread, and
+  // without memory of its own. Returns how many letters of `to` it has written.
+  static constexpr size_t kNames_bytes = 2 * config::kMostFilterName + 1;
+  size_t write_names(unsigned filter, uint32_t rule,
+                     std::span<char, kNames_bytes> to) const noexcept;
   uint64_t bytes() const;     // memory of contexts, sets and counters
   unsigned contexts() const;  // that were built for it, and not taken from `before`
 

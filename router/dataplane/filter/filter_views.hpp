@@ -16,20 +16,30 @@ struct rte_acl_ctx;
 
 namespace hecto::router {
 
+class FilterLogTaps;
 class Policer;
 
 // What becomes of packets that a rule is the first to hold for.
 struct FilterAction {
-  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4 };
+  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4, kTell = 128 };
 
   uint32_t slot = 0;              // of its counters
   uint32_t mark = 0;              // where kMark
   uint16_t policer = 0;           // where kPolice: its number
   Reason reason = Reason::kNone;  // why it is refused
-  uint8_t beside = 0;             // of what is not
+  uint8_t beside = 0;             // of what is not; kTell of all
   uint8_t dscp = 0;               // where kDscp
 
   bool plain() const noexcept { return reason == Reason::kNone && beside == 0; }
+};
+
+// Where kTell: who else has what the rule holds for.
+struct FilterTelling {
+  uint32_t sample = 0;      // one in so many goes to sFlow; 0: none
+  PortId mirror = kNoPort;  // that gets copies; kNoPort: none
+  bool log = false;
+
+  bool any() const noexcept { return sample != 0 || mirror != kNoPort || log; }
 };
 
 struct FilterContextView {
@@ -39,8 +49,9 @@ struct FilterContextView {
 
 struct FilterView {
   FilterContextView ipv4, ipv6;
-  std::vector<FilterAction> actions;  // of no rule, and then by rule
-  bool plain = true;                  // all of them are
+  std::vector<FilterAction> actions;    // of no rule, and then by rule
+  std::vector<FilterTelling> tellings;  // likewise; empty: no rule has kTell
+  bool plain = true;                    // all of them are
 
   const FilterContextView& of(uint32_t) const noexcept { return ipv4; }
   const FilterContextView& of(const lookup::Ipv6Address&) const noexcept { return ipv6; }
@@ -58,6 +69,7 @@ struct FilterViews {
   lookup::Fib6View classes6;
   FilterMark mark;
   std::vector<Policer*> policers;
+  const FilterLogTaps* log = nullptr;            // null: no rule is told in the log
   std::vector<std::vector<CounterCell*>> pages;  // by thread, then page
 
   const FilterView& filter(FilterNumber number) const noexcept { return filters[number - 1u]; }

@@ -8,6 +8,9 @@
 // Then the copy is published. What is still under way behind its chunk (on a device, held for a
 // neighbor, a fragment that waits for others) is published without.
 //
+// What a rule of the filters chooses (`sample`) goes the same way, beside these and counted apart: copied where
+// it is judged, and told with the rule's rate.
+//
 // How far it is to the next one is drawn anew each time, evenly from 1 to 2N - 1 packets, so that
 // nothing periodic hides: N on average, of each port of the thread alike.
 //
@@ -32,6 +35,7 @@ struct FlowSampling {
   uint32_t rate = 1000;         // one packet in so many; 1: each
   uint16_t header_bytes = 128;  // of each
   uint64_t ports = 0;           // whose packets are sampled, a bit each
+  bool chosen = false;          // so is what filters' rules choose
   bool operator==(const FlowSampling&) const = default;
 };
 static_assert(kMaxPorts == 64);
@@ -52,6 +56,7 @@ struct FlowRecord {
   PortId egress = 0;
   SampleFate fate = SampleFate::kUnknown;
   Reason reason = Reason::kNone;
+  bool chosen = false;  // by a filter's rule
 };
 
 struct FlowTap {
@@ -63,6 +68,7 @@ struct FlowTap {
   };
   CaptureRing ring;
   std::array<Counts, kMaxPorts> ports;
+  std::array<Counts, kMaxPorts> chosen;  // by filters' rules
 };
 
 // Of all workers, by their id. They outlive the snapshots that name them.
@@ -73,8 +79,8 @@ class FlowTaps {
   }
   size_t size() const noexcept { return taps_.size(); }
   FlowTap& operator[](size_t thread) const noexcept { return *taps_[thread]; }
-  FlowTap::Counts* counts(size_t thread, PortId port) const noexcept {
-    return &taps_[thread]->ports[port];
+  FlowTap::Counts* counts(size_t thread, PortId port, bool chosen = false) const noexcept {
+    return &(chosen ? taps_[thread]->chosen : taps_[thread]->ports)[port];
   }
 
  private:
@@ -104,6 +110,9 @@ class FlowSampler {
     }
     return take_some(chunk, port);
   }
+  // One of those of which a rule wants one in `rate`: at random, where sFlow is on. Followed until finish(),
+  // also where take() has not been called.
+  void choose(const rte_mbuf* packet, uint32_t rate) noexcept;
   bool following() const noexcept { return count_ > 0; }
   void finish() noexcept;
 
@@ -120,14 +129,19 @@ class FlowSampler {
     std::byte* entry;  // of the ring, where the record is put
   };
   bool take_some(const Chunk& chunk, PortId port) noexcept;
-  void put(const rte_mbuf* packet, PortId port) noexcept;
+  void put(const rte_mbuf* packet, PortId port, uint32_t rate, FlowTap::Counts& counts,
+           bool chosen) noexcept;
+  uint32_t random() noexcept;
   uint32_t draw() noexcept;
+  template <typename Do>
+  void each(const rte_mbuf* packet, Do&& done) noexcept;
   Followed* find(const rte_mbuf* packet) noexcept;
 
   FlowTap* tap_ = nullptr;
   FlowSampling sampling_;
   uint32_t next_ = 0;  // packets that pass before the next one
   unsigned count_ = 0, hint_ = 0;
+  bool twice_ = false;  // a packet may be followed more than once
   uint64_t random_ = 0;
   std::array<Followed, kChunkSize> followed_;
 };

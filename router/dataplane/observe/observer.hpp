@@ -39,6 +39,11 @@ class Observer {
   void after_lookup(const Chunk& chunk) noexcept {
     if (tracing()) traced_.after_lookup(chunk);
   }
+  bool traces(const rte_mbuf* packet) const noexcept { return traced_.follows(packet); }
+  void filtered(const rte_mbuf* packet, FilterPlace place, Reason reason,
+                std::span<const char> names) noexcept {
+    traced_.filtered(packet, place, reason, names);
+  }
   // A packet `i` of a batch of ESP: its IP header on, and the SA.
   struct SaPacket {
     unsigned i;

@@ -6,9 +6,9 @@
 namespace hecto::router {
 namespace {
 
-constexpr unsigned kEventsPerPacket = 12;
+constexpr unsigned kEventsPerPacket = 16;
 
-uint16_t capture(const rte_mbuf* packet, std::array<uint8_t, 96>& bytes) noexcept {
+uint16_t capture(const rte_mbuf* packet, std::array<uint8_t, 128>& bytes) noexcept {
   const auto count = std::min<size_t>(packet->data_len, bytes.size());
   std::memcpy(bytes.data(), rte_pktmbuf_mtod(packet, const uint8_t*), count);
   return static_cast<uint16_t>(count);
@@ -102,6 +102,22 @@ void TracedPackets::after_lookup(const Chunk& chunk) noexcept {
   };
   note(chunk.v4);
   note(chunk.v6);
+}
+
+void TracedPackets::filtered(const rte_mbuf* packet, FilterPlace place, Reason reason,
+                             std::span<const char> names) noexcept {
+  const Entry* const entry = find(packet);
+  if (entry == nullptr) return;
+  TraceEvent e;
+  e.number = entry->number;
+  e.kind = TraceKind::kFiltered;
+  e.stage = Stage::kFilter;
+  e.length = packet->pkt_len;
+  e.place = place;
+  e.reason = reason;
+  e.captured = static_cast<uint16_t>(std::min(names.size(), e.bytes.size()));
+  std::memcpy(e.bytes.data(), names.data(), e.captured);
+  session_->record(e);
 }
 
 // What is asked for came in a tunnel: from here on, as what was inside.

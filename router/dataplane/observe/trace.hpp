@@ -9,10 +9,12 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
+#include "router/dataplane/filter/filter_place.hpp"
 #include "router/dataplane/observe/packet_match.hpp"
 
 namespace hecto::router {
@@ -21,7 +23,8 @@ enum class TraceKind : uint8_t {
   kReceived,      // port, queue, length
   kClassified,    // interface
   kDecapsulated,  // spi: the packet is what was inside
-  kLookedUp,      // group
+  kFiltered,  // place, reason (kNone: it goes on), in `bytes` names: the filter's, 0, the rule's
+  kLookedUp,  // group
   kEncapsulated,  // spi: the packet is what goes out
   kRewritten,     // egress port, new header
   kTransmitted,   // port
@@ -38,12 +41,13 @@ struct TraceEvent {
   PortId port = 0;
   QueueId queue = 0;
   uint16_t worker = 0;
+  FilterPlace place{};
   InterfaceId interface = kNoInterface;
   lookup::GroupId group = 0;
   Spi spi = 0;
   uint32_t length = 0;  // bytes of the whole packet
   uint16_t captured = 0;
-  std::array<uint8_t, 96> bytes{};  // of its beginning
+  std::array<uint8_t, 128> bytes{};  // of its beginning
   uint64_t tsc = 0;
 };
 
@@ -81,6 +85,10 @@ class TracedPackets {
   bool active() const noexcept { return count_ > 0; }
   void after_classify(const Chunk& chunk) noexcept;
   void after_lookup(const Chunk& chunk) noexcept;
+  bool follows(const rte_mbuf* packet) const noexcept { return number(packet) != 0; }
+  // `names`: the filter's, 0, and the rule's; without the latter none held.
+  void filtered(const rte_mbuf* packet, FilterPlace place, Reason reason,
+                std::span<const char> names) noexcept;
   void through_sa(const rte_mbuf* packet, TraceKind kind, Spi spi) noexcept;
   void after_rewrite(const rte_mbuf* packet, PortId port) noexcept;
   void refused(const rte_mbuf* packet, Reason reason, bool punted, InterfaceId interface) noexcept;

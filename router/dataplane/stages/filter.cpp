@@ -80,6 +80,8 @@ void FilterStage::use(const FilterTables* tables, unsigned thread, int socket,
                       IcmpAnswers* answers) noexcept {
   answers_ = answers;
   views_ = tables == nullptr ? nullptr : &tables->views(socket);
+  use_log(tables, thread);
+  tables_ = tables;
   if (views_ == nullptr) return;
   pages_ = views_->pages[std::min<size_t>(thread, views_->pages.size() - 1)].data();
 }
@@ -91,6 +93,7 @@ void FilterStage::in(Chunk& chunk) noexcept {
   const unsigned refused = chunk.refused_count;
   if (refused > 0) [[unlikely]] {
     const auto pass_by = [&](const auto& by_interface) {
+      place_ = place_of(by_interface);
       pass_refused(chunk, [&](const Refused& each, const FramedIp&) {
         return is_judged(each.reason) ? number_at(by_interface, each.interface) : FilterNumber{0};
       });
@@ -106,6 +109,7 @@ template <typename Address>
 void FilterStage::pass_in(Lane<Address>& lane, Chunk& chunk) noexcept {
   const auto pass_by = [&](const auto& by_interface) {
     if (lane.count == 0) return;
+    place_ = place_of(by_interface);
     if (lane.of_one_ingress()) [[likely]] {
       const FilterNumber number = number_at(by_interface, lane.ingress[0].interface());
       if (number == 0) return;
@@ -126,6 +130,7 @@ void FilterStage::pass_in(Lane<Address>& lane, Chunk& chunk) noexcept {
 void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
   if (!views_->has_in && !views_->has_vrf) return;
   const auto pass_by = [&](const auto& by_interface) {
+    place_ = place_of(by_interface);
     const auto number_of = [&](const rte_mbuf* packet, InterfaceId interface) {
       return (packet->ol_flags & flag) == 0 ? FilterNumber{0} : number_at(by_interface, interface);
     };
@@ -148,6 +153,7 @@ void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
 void FilterStage::out(Chunk& chunk, const lookup::NextHopView& next_hops,
                       uint32_t ecmp_seed) noexcept {
   if (!views_->has_out) return;
+  place_ = FilterPlace::kOut;
   FilterNumber numbers[kChunkSize];
   if (pass_out(chunk.v4, next_hops, ecmp_seed, numbers)) pass(chunk.v4, chunk, numbers);
   if (pass_out(chunk.v6, next_hops, ecmp_seed, numbers)) pass(chunk.v6, chunk, numbers);
@@ -167,6 +173,7 @@ bool FilterStage::pass_out(Lane<Address>& lane, const lookup::NextHopView& next_
 // With options a packet is none that classify knows the end of.
 void FilterStage::local(Chunk& chunk, const TableViews& tables, const RuleTables* rules) noexcept {
   if (views_->local == 0) return;
+  place_ = FilterPlace::kLocal;
   const VrfTables by_vrf(tables, rules);
   pass_refused(chunk, [&](const Refused& each, const FramedIp& frame) {
     switch (each.reason) {
@@ -316,7 +323,10 @@ bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const 
   }
   if (refuses != 0 && actions[0].reason != Reason::kNone)
     spare_neighbors(packets, ingress, n, reasons);
-  const bool more = beside != 0 && do_beside(filter, packets, ingress, n, reasons);
+  constexpr unsigned kDone = ~unsigned{FilterAction::kTell};
+  const bool more = (beside & kDone) != 0 && do_beside(filter, packets, ingress, n, reasons);
+  if ((beside & FilterAction::kTell) != 0 || watched()) [[unlikely]]
+    tell_of(filter, packets, ingress, n, reasons);
   return refuses != 0 || more;
 }
 

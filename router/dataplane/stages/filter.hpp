@@ -16,6 +16,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/snapshot.hpp"
 #include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/filter/filter_place.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 #include "router/dataplane/filter/filter_views.hpp"
 #include "router/dataplane/filter/judge.hpp"
@@ -23,8 +24,24 @@
 
 namespace hecto::router {
 
+class FilterLogTap;
+class Observer;
+class Transmitter;
+
 class FilterStage {
  public:
+  // Who is told of what is judged, and where copies go; without an observer nobody is told of anything.
+  struct Side {
+    Observer* observer = nullptr;
+    Transmitter* transmitter = nullptr;
+    ReasonCounters* reasons = nullptr;
+    const Snapshot* snapshot = nullptr;
+  };
+  void tell(const Side& side) noexcept { side_ = side; }
+  // Whether tick() is to be called each poll.
+  bool logs() const noexcept { return log_ != nullptr; }
+  void tick(uint64_t now) noexcept;
+
   // Null: there are none. `thread`: as the tables number them. `answers`: for what is rejected; null:
   // senders are not told.
   void use(const FilterTables* tables, unsigned thread, int socket, IcmpAnswers* answers) noexcept;
@@ -76,7 +93,20 @@ class FilterStage {
                  unsigned n, Reason* reasons) noexcept;
   void police(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
               unsigned count, Reason* reasons) noexcept;
+  FilterPlace place_of(
+      const std::array<FilterNumber, kMaxInterfaces>& by_interface) const noexcept {
+    return &by_interface == &views_->vrf ? FilterPlace::kVrf : FilterPlace::kIn;
+  }
+  // filter_beside.cpp
+  bool watched() const noexcept;
+  void use_log(const FilterTables* tables, unsigned thread) noexcept;
+  void tell_of(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+               unsigned n, const Reason* reasons) noexcept;
+  void trace(unsigned filter, rte_mbuf* const* packets, unsigned n, const Reason* reasons) noexcept;
+  void log(const rte_mbuf* packet, Ingress ingress, uint32_t slot, Reason reason,
+           uint64_t now) noexcept;
 
+  const FilterTables* tables_ = nullptr;
   const FilterViews* views_ = nullptr;
   IcmpAnswers* answers_ = nullptr;
   CounterCell* const* pages_ = nullptr;  // this thread's
@@ -84,6 +114,9 @@ class FilterStage {
   uint16_t policed_[kChunkSize];
   Batch batch_;
   FilterJudge judge_;
+  Side side_;
+  FilterLogTap* log_ = nullptr;           // this thread's; null: no rule is told in the log
+  FilterPlace place_ = FilterPlace::kIn;  // of what is being judged
 };
 
 }  // namespace hecto::router

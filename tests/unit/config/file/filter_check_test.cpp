@@ -80,6 +80,16 @@ TEST(FilterCheck, NamesTablesThatAreAskedTooLate) {
             Lines{"filters.f: rule 1: table is not done yet"});
 }
 
+TEST(FilterCheck, NamesSamplesThatNobodyGetsAndMirrorsToTheSender) {
+  EXPECT_EQ(
+      of_rules("{protocol: tcp, sample: 100}, {protocol: udp, mirror: wan0, log: true}"),
+      (Lines{"filters.f: rule 1: sample: sflow has no collectors, so nothing is sampled",
+             "filters.f: rule 2: mirror: copies go back to wan0, where the packets come in"}));
+  EXPECT_EQ(notes("sflow: {collectors: [192.0.2.5]}\n"
+                  "filters: {f: {out: [wan0], rules: [{sample: 100, mirror: wan0}]}}"),
+            Lines{});
+}
+
 TEST(FilterCheck, TellsOfFragmentsThatAreDropped) {
   const std::string drop = "in: [wan0], otherwise: drop";
   EXPECT_EQ(of_rules("{from: 10.0.0.0/8}, {name: web, protocol: tcp, dport: 443}", drop),

@@ -12,13 +12,14 @@ TEST_F(SamplesTest, WorkersAreToldOnlyWhatTheFileSays) {
   configure(", sampling: 7, header_bytes: 99, ports: [lan0]");
   tick();
   ASSERT_NE(bed_->plane.sampling, nullptr);
-  EXPECT_EQ(told(), (FlowSampling{7, 99, uint64_t{1} << id("lan0")}));
+  EXPECT_EQ(told(), (FlowSampling{7, 99, uint64_t{1} << id("lan0"), true}));
   const auto before = bed_->plane.sampling;
   for (int i = 0; i < 100; ++i) tick();
   EXPECT_EQ(bed_->plane.sampling, before) << "nothing has changed";
   configure(", sampling: 8, header_bytes: 99");
   tick();
-  EXPECT_EQ(told(), (FlowSampling{8, 99, uint64_t{1} << id("lan0") | uint64_t{1} << id("wan0")}));
+  EXPECT_EQ(told(),
+            (FlowSampling{8, 99, uint64_t{1} << id("lan0") | uint64_t{1} << id("wan0"), true}));
   EXPECT_EQ(bed_->plane.sampling->taps, before->taps) << "what is in them is not lost";
   config_ = read(kSampledPorts);
   tick();

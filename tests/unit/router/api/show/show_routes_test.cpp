@@ -105,6 +105,29 @@ TEST(ShowExplanation, ForwardDropAndNothing) {
   EXPECT_EQ(nothing["match"], nullptr);
 }
 
+TEST(ShowExplanation, FiltersAreNamedWithTheirRules) {
+  const auto bed = ControlBed::started(kBase);
+  PacketAnswer packet;
+  packet.source = ip("192.0.2.1");
+  packet.filters = {{"in", "edge", "web", Reason::kNone, "slow"},
+                    {"out", "far", "", Reason::kFilter, ""},
+                    {"out", "far", "", Reason::kFilter, ""}};
+  packet.filters_unasked = true;
+  packet.reason = Reason::kFilter;
+  const json answer = show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet,
+                                       nothing_kept(*bed));
+  EXPECT_EQ(answer["filters"], json::parse(R"([
+      {"where": "in", "filter": "edge", "rule": "web", "verdict": "accept", "policer": "slow"},
+      {"where": "out", "filter": "far", "rule": null, "verdict": "drop", "policer": null}])"));
+  const std::string why = answer["why"].dump();
+  EXPECT_NE(why.find("filter edge (in), rule web: accept, within the rate of policer slow"),
+            std::string::npos)
+      << why;
+  EXPECT_NE(why.find("filter far (out), otherwise: drop"), std::string::npos);
+  EXPECT_NE(why.find("filters of where it comes in were not asked"), std::string::npos);
+  EXPECT_NE(why.find("filters were asked for UDP from 192.0.2.1"), std::string::npos);
+}
+
 TEST(ShowExplanation, ThePacketsWayBeforeItsRoute) {
   const auto bed = ControlBed::started(kBase);
   PacketAnswer packet;
