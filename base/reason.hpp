@@ -89,6 +89,12 @@ enum class Reason : uint8_t {
   // The flow table.
   kFlow,         // its entry's action is drop, or it has none and such are dropped
   kFlowTooLong,  // longer than the interface takes that its entry sends it by
+  // Tunnels: GRE and IP in IP (RFC 2784, 2890, 2003, 2473).
+  kTunnelMalformed,  // what is inside is cut short, or no IP packet
+  kTunnelKey,        // with a key that no tunnel between these ends has
+  kTunnelEcn,        // congestion was met that the packet inside cannot be told (RFC 6040 §4.2)
+  kTunnelLoop,       // a tunnel that leads into itself, or too many one in another
+  kTunnelNoRoom,     // no room in the buffer for the outer header
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

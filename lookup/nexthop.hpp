@@ -7,6 +7,7 @@
 //
 //   FIB ─► group id ─► slots[group] ─► records[...]  kForward: rewrite and send
 //                                         │          kPunt, kDrop: `reason`
+//                                         │          kTunnel: into `interface`
 //                                         └ kMultipath: buckets[offset + (hash & mask)] ─► group id
 //
 // One writer, any number of readers. One replica per NUMA socket.
@@ -24,18 +25,19 @@
 
 namespace hecto::lookup {
 
-enum class RecordKind : uint8_t { kDrop = 0, kForward = 1, kPunt = 2, kMultipath = 3 };
+// kTunnel: into the tunnel that is `interface`; who cannot do that takes it as kPunt.
+enum class RecordKind : uint8_t { kDrop = 0, kForward = 1, kPunt = 2, kMultipath = 3, kTunnel = 4 };
 
 // A resolved adjacency, a verdict, or the head of an ECMP group. POD, also read on a GPU.
 struct alignas(64) NextHopRecord {
   uint8_t header[24];     // kForward: the whole new L2 header, header_length bytes of it
   uint8_t header_length;  // 14, and 4 for each VLAN tag
   RecordKind kind;
-  uint8_t reason;          // kPunt, kDrop: the router's reason number
+  uint8_t reason;          // kPunt, kDrop, kTunnel: the router's reason number
   uint8_t own;             // kPunt: 1 where the address is one of the router's own
   uint16_t port;           // kForward: egress port, DPDK's number
-  uint16_t interface;      // kForward: egress interface
-  uint16_t mtu;            // kForward: bytes of L3 packet that fit
+  uint16_t interface;      // kForward, kTunnel: egress interface
+  uint16_t mtu;            // kForward, kTunnel: bytes of L3 packet that fit
   uint16_t bucket_mask;    // kMultipath: buckets - 1, a power of two less one
   uint32_t bucket_offset;  // kMultipath: first bucket
   uint32_t if_id;          // kPunt: of an IPsec interface of Linux; 0: none

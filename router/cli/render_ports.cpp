@@ -153,6 +153,9 @@ std::string render_interfaces(const json& answer, Style style) {
     if (const json& master = at(interface, "master"); master.is_object())
       linux_side +=
           fmt::format(", port of {} ({}): Linux's", text(master, "name"), text(master, "kind"));
+    if (const json& tunnel = at(interface, "tunnel"); tunnel.is_object())
+      linux_side += fmt::format(", {} tunnel {} to {}", text(tunnel, "kind"), text(tunnel, "local"),
+                                text(tunnel, "remote"));
     const bool up = flag(interface, "up");
     table.row({text(interface, "name"), Cell(up ? "up" : "down", up ? Paint::kPlain : Paint::kBad),
                tags(interface), text(interface, "mtu"), text(interface, "mac"),

@@ -256,7 +256,7 @@ void BridgeControl::set_interfaces() {
   std::vector<InterfaceId> gone;
   for (const auto& [id, interface] : interfaces_.table().all())
     if (interface.bridge != 0 && !carried_.contains(interface.bridge)) gone.push_back(id);
-  for (const InterfaceId id : gone) interfaces_.drop(id);
+  for (const InterfaceId id : gone) interfaces_.drop(id, "so is its bridge");
   for (const auto& [bridge, carried] : carried_) {
     const LinuxLink& link = known().bridges().at(bridge).link;
     interfaces_.adopt_bridge(link, routing_.interfaces().links_on(bridge));

@@ -1,7 +1,10 @@
 #include "router/control/dpdk_forwarding_plane.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include "router/control/ecmp_seed.hpp"
 #include "router/control/instance.hpp"
+#include "router/dataplane/core/tunnel_tables.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/idle_policy.hpp"
 #include "router/dataplane/ports/bond.hpp"
@@ -120,6 +123,7 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.port = interface.port;
   setup.tags = interface.tags;
   setup.mac = interface.mac;
+  setup.tunnel = interface.tunnel;
   setup.macvlan = interface.parent != kNoInterface;
   setup.bridged = interface.bridged;
   setup.attached = interface.attached;
@@ -215,6 +219,20 @@ Result<std::shared_ptr<FlowTables>> DpdkForwardingPlane::make_flow_tables(uint32
 void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges) {
   changed_ |= bridges != nullptr || dataplane_->settings().bridges != nullptr;
   dataplane_->settings().bridges = std::move(bridges);
+}
+
+// A flag of mbufs of our own: what came out of a tunnel, for its interface's filter. Without one there
+// are no tunnels here.
+void DpdkForwardingPlane::set_tunnels(const std::vector<TunnelSetup>& tunnels, bool gre_is_known) {
+  static constexpr rte_mbuf_dynflag kFlag = {"hecto_by_tunnel", 0};
+  const int bit = tunnels.empty() ? -1 : rte_mbuf_dynflag_register(&kFlag);
+  if (!tunnels.empty() && bit < 0)
+    spdlog::error("tunnels: no room in DPDK's mbufs ({}): their packets are Linux's",
+                  dpdk_error(rte_errno));
+  changed_ = true;
+  dataplane_->settings().tunnels =
+      bit < 0 ? nullptr
+              : std::make_shared<const TunnelTables>(tunnels, gre_is_known, uint64_t{1} << bit);
 }
 
 std::shared_ptr<lookup::MacTable> DpdkForwardingPlane::make_station_table(size_t entries) {

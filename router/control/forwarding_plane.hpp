@@ -40,6 +40,7 @@ class TraceSession;
 struct FlowView;
 struct RuleTables;
 struct SpreadCosts;
+struct TunnelSetup;
 
 // A port that runs.
 struct PortStatus {
@@ -152,6 +153,8 @@ class ForwardingPlane {
   virtual Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) = 0;
   // Bridges of Linux whose ports switch; null: none.
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
+  // Tunnels that are up; `gre_is_known`: as TunnelTables has it.
+  virtual void set_tunnels(const std::vector<TunnelSetup>&, bool /*gre_is_known*/) {}
   // Null: there is no memory.
   virtual std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages

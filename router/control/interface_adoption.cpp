@@ -79,6 +79,22 @@ void InterfaceControl::adopt_device(const LinuxLink& link) {
     if (table_.by_ifindex(above.ifindex) == nullptr) adopt_device(above);
 }
 
+std::string InterfaceControl::adopt_tunnel(const LinuxLink& tunnel) {
+  if (table_.by_ifindex(tunnel.ifindex) != nullptr) return "";
+  Interface interface;
+  interface.name = tunnel.name;
+  interface.port = kNoPort;
+  interface.tunnel = true;
+  interface.made_by_linux = true;
+  interface.counters = true;
+  interface.mtu = 65535;  // Linux's counts
+  interface.ifindex = tunnel.ifindex;
+  if (auto added = add(interface); !added) return added.error().message;
+  spdlog::info("interface {}: a tunnel ({}) from {} to {}, made in Linux", tunnel.name, tunnel.kind,
+               tunnel.tunnel->local.to_string(), tunnel.tunnel->remote.to_string());
+  return "";
+}
+
 // A second tag, or one of 802.1ad, some drivers and kernels count as part of the packet.
 void InterfaceControl::note_long_frames(const Interface& interface) {
   const auto port = plane_.port(interface.port_name);

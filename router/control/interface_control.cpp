@@ -368,9 +368,9 @@ void InterfaceControl::attach(InterfaceId id, std::vector<Attachment> attached) 
   refresh(interface);
 }
 
-void InterfaceControl::drop(InterfaceId id) {
+void InterfaceControl::drop(InterfaceId id, const std::string& why) {
   if (const Interface* const interface = table_.find(id)) {
-    spdlog::info("interface {}: its bridge is Linux's alone", interface->name);
+    spdlog::info("interface {}: it is Linux's alone: {}", interface->name, why);
     remove(id);
     update_twins();
   }

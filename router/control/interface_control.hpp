@@ -82,7 +82,10 @@ class InterfaceControl {
   void set_bridged(InterfaceId id, bool bridged);
   void adopt_bridge(const LinuxLink& bridge, const std::vector<LinuxLink>& on_it);
   void attach(InterfaceId id, std::vector<Attachment> attached);
-  void drop(InterfaceId id);
+  // Of tunnels of Linux (TunnelControl): an interface without a port, as what it is now. Why it is
+  // none; empty: it is.
+  std::string adopt_tunnel(const LinuxLink& tunnel);
+  void drop(InterfaceId id, const std::string& why);
   void follow_switches();    // Linux's sysctls, once a second
   void refresh_addresses();  // those that Linux changed, for who answers from them
 

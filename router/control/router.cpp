@@ -37,6 +37,7 @@
 #include "router/control/sample_control.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
+#include "router/control/tunnel_control.hpp"
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
@@ -151,7 +152,10 @@ void Router::turn(int timeout_ms) {
     }
   }
   late_files_->tick(parts());
-  if (linux_ && linux_->mirror_known()) bridges_->tick();
+  if (linux_ && linux_->mirror_known()) {
+    bridges_->tick();
+    tunnels_->tick();
+  }
   if (!linux_ || linux_->mirror_known()) rules_->tick();
   filters_->tick();
   flows_->follow(running_->config.flows);
@@ -304,6 +308,10 @@ std::vector<std::string> Router::warnings() const {
   if (bridges_) {
     const std::vector<std::string> by_bridges = bridges_->lines();
     lines.insert(lines.end(), by_bridges.begin(), by_bridges.end());
+  }
+  if (tunnels_) {
+    const std::vector<std::string> by_tunnels = tunnels_->lines();
+    lines.insert(lines.end(), by_tunnels.begin(), by_tunnels.end());
   }
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());

@@ -67,6 +67,7 @@ class Sampler;
 class SpreadControl;
 class ServiceManager;
 class Tables;
+class TunnelControl;
 class XfrmControl;
 struct Parts;
 struct Running;
@@ -126,6 +127,7 @@ class Router {
   const std::string& offload_found() const { return offload_found_; }
   FlowControl& flows() { return *flows_; }
   const BridgeControl* bridges() const { return bridges_.get(); }
+  const TunnelControl* tunnels() const { return tunnels_.get(); }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
 
  private:
@@ -199,6 +201,7 @@ class Router {
   std::unique_ptr<LinuxEventFanOut> linux_events_;
   std::unique_ptr<LinuxNamespace> linux_;       // null: static mode
   std::unique_ptr<BridgeControl> bridges_;      // null: static mode
+  std::unique_ptr<TunnelControl> tunnels_;      // likewise
   std::unique_ptr<NeighborControl> neighbors_;  // null: static mode
   std::unique_ptr<PuntControl> punt_;           // null: static mode
   std::unique_ptr<XfrmControl> xfrm_;           // null where Linux has none, or it is not wanted

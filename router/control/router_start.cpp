@@ -38,6 +38,7 @@
 #include "router/control/sample_control.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
+#include "router/control/tunnel_control.hpp"
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
 #include "router/dataplane/offload/offload.hpp"
@@ -206,6 +207,7 @@ Result<void> Router::start_linux_side() {
   watch(linux_->fd());
   bridges_ =
       std::make_unique<BridgeControl>(routing(), *interfaces_, *plane_, *linux_, running_->config);
+  tunnels_ = std::make_unique<TunnelControl>(routing(), *interfaces_, *plane_);
   neighbors_ = std::make_unique<NeighborControl>(*linux_, routing(), *notes_);
   neighbors_->raise_limits();
   punt_ = std::make_unique<PuntControl>(linux_->space(), *plane_, *notes_);

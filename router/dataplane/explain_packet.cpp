@@ -14,6 +14,7 @@
 #include "router/dataplane/stages/link_local.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
+#include "router/dataplane/stages/tunnel.hpp"
 #include "router/dataplane/stages/urpf.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
 
@@ -118,11 +119,59 @@ bool redirects(const lookup::NextHopRecord& record, const PacketQuestion& questi
   return question.destination.family == Family::kIpv4 ? back.redirects4 : back.redirects6;
 }
 
+const lookup::NextHopRecord& first_of(const lookup::NextHopRecord& record,
+                                      const lookup::NextHopView& hops) {
+  const bool several = record.kind == lookup::RecordKind::kMultipath;
+  return several ? hops.record(hops.buckets[record.bucket_offset]) : record;
+}
+
+// What TunnelStage makes of it, and of the outer packets that it becomes; of several ways to an end
+// the first.
+Reason into_tunnels(const lookup::NextHopRecord& record, const PacketQuestion& question,
+                    const Snapshot& snapshot, const TableViews& tables, PacketAnswer& answer) {
+  using lookup::RecordKind;
+  const VrfTables by_vrf(tables, snapshot.rules.get());
+  const lookup::NextHopRecord* at = &record;
+  uint32_t bytes = answer.length;
+  bool v4 = question.destination.family == Family::kIpv4;
+  for (unsigned depth = 0; at->kind == RecordKind::kTunnel; ++depth) {
+    const bool on = snapshot.tunnels != nullptr && (snapshot.features & kFeatureIpsec) == 0;
+    const TunnelView* const tunnel =
+        on ? snapshot.tunnels->of(InterfaceId(at->interface)) : nullptr;
+    if (tunnel == nullptr || !(v4 ? tunnel->carries4 : tunnel->carries6)) return Reason::kLocal;
+    if (depth == kMostNestedTunnels) return Reason::kTunnelLoop;
+    if (depth == 0 && question.ttl <= 1) return Reason::kTtlExpired;
+    TunnelStep& step = answer.tunnels.emplace_back();
+    step.tunnel = tunnel->interface;
+    step.end = tunnel->outer6 ? IpAddress::from(tunnel->remote6)
+                              : IpAddress::from(lookup::Ipv4Address{tunnel->remote4});
+    const lookup::GroupId group = tunnel->outer6 ? by_vrf.group(tunnel->link, tunnel->remote6)
+                                                 : by_vrf.group(tunnel->link, tunnel->remote4);
+    const lookup::NextHopRecord& way = first_of(tables.next_hops.record(group), tables.next_hops);
+    if (way.kind == RecordKind::kTunnel && way.interface == tunnel->interface)
+      return Reason::kTunnelLoop;
+    if (way.kind != RecordKind::kForward && way.kind != RecordKind::kTunnel)
+      return static_cast<Reason>(way.reason);
+    if (tunnel->link != kNoInterface && way.interface != tunnel->link) return Reason::kLocal;
+    step.egress = InterfaceId(way.interface);
+    step.inner = std::min<uint32_t>(at->mtu, way.mtu - std::min<uint32_t>(way.mtu, tunnel->bytes));
+    const bool cut = !tunnel->outer6 && !tunnel->sets_df && bytes <= at->mtu;
+    if (bytes > step.inner && !cut) {
+      answer.mtu = step.inner;
+      return depth == 0 ? Reason::kTooBig : Reason::kTunnelTooBig;
+    }
+    bytes += tunnel->bytes;
+    v4 = !tunnel->outer6;
+    at = &way;
+  }
+  return Reason::kNone;
+}
+
 // What rewrite makes of it: by its record, or by those of the buckets that its flow chooses from.
 template <typename Address>
 void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
-                 const PacketQuestion& question, const Snapshot& snapshot, FilterQuestions& filters,
-                 PacketAnswer& answer) {
+                 const PacketQuestion& question, const Snapshot& snapshot, const TableViews& tables,
+                 FilterQuestions& filters, PacketAnswer& answer) {
   using lookup::NextHopRecord;
   using lookup::RecordKind;
   const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[0], const uint8_t*, kEthernetBytes);
@@ -147,6 +196,14 @@ void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
         answer.redirects |= redirects(*record, question, snapshot);
         continue;
       }
+    }
+    if (record->kind == RecordKind::kTunnel) {
+      answer.tunnels.clear();
+      reason = filters.out(lane.packets[0], lane.ingress[0], question.destination.family,
+                           InterfaceId(record->interface));
+      if (reason == Reason::kNone)
+        reason = into_tunnels(*record, question, snapshot, tables, answer);
+      if (reason == Reason::kNone) continue;
     }
     ++answer.refusing;
     answer.refused_by = reason;
@@ -216,7 +273,8 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
     if (protect->count > 0)
       read_tunnel(*protect, VrfTables(tables, snapshot.rules.get()), now_s, answer);
   }
-  if (lane.count > 0) read_record(lane, tables.next_hops, question, snapshot, filters, answer);
+  if (lane.count > 0)
+    read_record(lane, tables.next_hops, question, snapshot, tables, filters, answer);
 }
 
 }  // namespace

@@ -42,6 +42,14 @@ struct TunnelMtu {
   uint32_t inner = 0;     // the longest packet that fits; 0: none
 };
 
+// A tunnel that it goes into, in order.
+struct TunnelStep {
+  InterfaceId tunnel = kNoInterface;
+  lookup::IpAddress end;
+  InterfaceId egress = kNoInterface;  // of the way there; kNoInterface: there is none
+  uint32_t inner = 0;                 // the longest packet that fits whole
+};
+
 struct PacketAnswer {
   lookup::IpAddress source;       // that was asked for
   Reason reason = Reason::kNone;  // kNone: it is forwarded, or leaves as ESP
@@ -57,6 +65,7 @@ struct PacketAnswer {
   bool redirects = false;               // it goes back: at times Linux tells its sender
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
+  std::vector<TunnelStep> tunnels = {};
   std::vector<FilterFinding> filters = {};  // that judged it, in order; of several next hops each
   bool filters_unasked = false;             // some of where it comes in, which is not known
 };

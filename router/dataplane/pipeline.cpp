@@ -120,6 +120,8 @@ void Pipeline::finish_samples() noexcept {
 }
 
 void Pipeline::hand_over(Chunk& chunk) noexcept {
+  if (tunnels_.on()) [[unlikely]]
+    tunnels_.name_ingress(chunk);
   if (filter_.any()) [[unlikely]]
     filter_.local(chunk, options_.tables, rules_);
   if (!rejects_.empty()) [[unlikely]] {
@@ -172,6 +174,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
     filter_.in(chunk);
   if (snapshot_->flows != nullptr) [[unlikely]]
     flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
+  if (tunnels_.on()) [[unlikely]]
+    open_tunnels(chunk);
   timer_.end(TimedStage::kClassify);
 
   if constexpr (Features & kFeatureIpsec) decap(chunk, port);
@@ -182,6 +186,12 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
 
   run_after_lookup<Features>(chunk);
   timer_.end(TimedStage::kRewrite);
+}
+
+void Pipeline::open_tunnels(Chunk& chunk) noexcept {
+  if (!tunnels_.open(chunk, options_.tables) || !filter_.any()) return;
+  filter_.opened(chunk, tunnels_.flag());
+  tunnels_.unmark(chunk);
 }
 
 // Without IPsec nothing comes here.
@@ -236,10 +246,12 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
 [[gnu::always_inline]] inline void Pipeline::rewrite_lanes(Chunk& chunk, Telling telling) noexcept {
   const auto each = [&](auto& lane) {
     rewrite(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_, counters_.interfaces,
-            telling);
+            telling, tunnels_.batch());
   };
   each(chunk.v4);
   each(chunk.v6);
+  if (tunnels_.waiting()) [[unlikely]]
+    tunnels_.send(chunk, options_.tables, telling.too_big);
 }
 
 // A port of a bridge of Linux: what it does not switch goes the way of all packets.
@@ -351,6 +363,8 @@ void Pipeline::use(const Snapshot& snapshot,
   const bool answers = (features & kFeatureIpsec) == 0;
   rejects_.use(snapshot, options_.tables, AnswerLimit::kSourcePps, IcmpAnswers::Others::kLeft,
                Reason::kProhibit);
+  // IPsec's policies must see what is inside and the outer packet: with them tunnels are Linux's.
+  tunnels_.use(snapshot, answers ? snapshot.tunnels.get() : nullptr, options_.thread);
   filter_.use(snapshot.filters.get(), options_.thread, options_.socket,
               answers ? &rejects_ : nullptr);
   filter_.tell({&observer_, &transmitter_, &counters_.reasons, &snapshot});

@@ -5,6 +5,7 @@
 //                     classify     which interface, which family, is it fit to be forwarded
 //                     filter       the file's, of where it came in
 //                     flows        by entries of the flow table, where it is on: on, out, or refused
+//                     tunnels      GRE and IP in IP for us, where there are tunnels: likewise
 //                     [decap]      ESP for us comes out as what was inside
 //     after_decap()   [urpf]       is there a way back to the source
 //                     [NAT]        outside address -> inside one
@@ -13,7 +14,7 @@
 //                     filter       the file's, of where it leaves
 //                     [NAT]        inside address -> outside one
 //                     [policy check, encap]  what a policy protects goes on as ESP
-//     after_encap()   rewrite      next hop's header, TTL, checksum; egress port
+//     after_encap()   rewrite      next hop's header, TTL, checksum; egress port; or into a tunnel
 //                     transmit     that port's buffer; flush() sends
 //
 //   check_linux(), from_linux()    [policy check, encap] ─► rewrite ─► transmit, for what Linux sends
@@ -49,6 +50,7 @@
 #include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
 #include "router/dataplane/stages/transmit.hpp"
+#include "router/dataplane/stages/tunnel.hpp"
 
 namespace hecto::router {
 
@@ -181,6 +183,7 @@ class Pipeline {
   template <unsigned Features>
   void run_after_encap(Chunk& chunk) noexcept;
 
+  void open_tunnels(Chunk& chunk) noexcept;
   void rewrite_lanes(Chunk& chunk, Telling telling) noexcept;
 
   void decap(Chunk& chunk, const PortView& port) noexcept;
@@ -221,6 +224,7 @@ class Pipeline {
   FlowSwitch flow_switch_;
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
+  TunnelStage tunnels_{transmitter_, counters_.interfaces};
   Observer observer_;
 };
 

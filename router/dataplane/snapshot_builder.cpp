@@ -123,6 +123,9 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   if (view.accepts_own)
     for (const IpPrefix& own : interface.addresses)
       if (own.address.family == Family::kIpv4) view.own4.push_back(own.address.v4().value);
+  if (interface.tunnel)
+    tunnels_check_ |= checks_sources(interface) || !interface.forwards4 || !interface.forwards6 ||
+                      interface.linux_only;
   if (interface.bridged) return;
   if (of_port) attach(interface, interface.port, interface.tags);
   for (const Attachment& to : interface.attached)
@@ -170,8 +173,8 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
       stations->push_back({mac, station.untagged, station.tagged.finish()});
     snapshot_->ports[i].stations = std::move(stations);
   }
-  // What leaves by the interface that clamps may come in by any.
-  if (snapshot_->clamps_mss) {
+  // What leaves by the interface that clamps, or comes out of a tunnel that checks, may come in by any.
+  if (snapshot_->clamps_mss || tunnels_check_) {
     snapshot_->features |= kFeatureUrpf;
     for (PortView& port : snapshot_->ports)
       if (port.present) port.features |= kFeatureUrpf;
@@ -190,6 +193,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->punt_sessions = settings.punt_sessions;
   snapshot_->bridges = settings.bridges;
   snapshot_->flows = settings.flows;
+  snapshot_->tunnels = settings.tunnels;
   snapshot_->rules = settings.rules;
   snapshot_->filters = settings.filters;
   snapshot_->nat = settings.nat;

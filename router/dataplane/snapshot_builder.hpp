@@ -17,9 +17,10 @@ namespace hecto::router {
 // An L3 interface as the data plane needs it.
 struct InterfaceSetup {
   InterfaceId id = kNoInterface;
-  PortId port = 0;  // kNoPort: a bridge's
+  PortId port = 0;  // kNoPort: a bridge's, or a tunnel's
   VlanTags tags;
   MacAddress mac{};      // zero: the port's
+  bool tunnel = false;
   bool macvlan = false;  // another one has what comes for the port's address
   bool bridged = false;  // its port's frames are a bridge's
   // Of a bridge's interface: by which ports, and with which VLAN's tag (0: none), it has packets.
@@ -46,6 +47,7 @@ struct SnapshotSettings {
   std::array<uint32_t, kPuntClassCount> punt_class_pps{};
   std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<const BridgeViews> bridges;
+  std::shared_ptr<const TunnelTables> tunnels;
   std::shared_ptr<const RuleTables> rules;      // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;  // null: none
   std::shared_ptr<const NatTables> nat;         // null: nothing is translated
@@ -109,6 +111,7 @@ class SnapshotBuilder {
   void put_station(const InterfaceSetup& interface, PortId to, const VlanTags& tags);
 
   std::unique_ptr<Snapshot> snapshot_;
+  bool tunnels_check_ = false;  // some tunnel's interface checks sources, or does not forward
   std::array<Tagged, kMaxPorts> tagged_, down_;
   std::array<bool, kMaxPorts> hides_service_tags_{};
   struct Station {

@@ -15,13 +15,12 @@
 #include <string_view>
 
 #include "router/linux/decode_bridge.hpp"
-
-#ifndef IFF_LOWER_UP
-#define IFF_LOWER_UP 0x10000
-#endif
+#include "router/linux/decode_tunnel.hpp"
 
 namespace hecto::router {
 namespace {
+
+constexpr unsigned kLowerUp = 0x10000;  // IFF_LOWER_UP, which net/if.h lacks
 
 std::string_view text_of(Bytes payload) noexcept {
   const auto end = std::find(payload.begin(), payload.end(), uint8_t{0});
@@ -60,7 +59,7 @@ bool read_macvlan(Bytes data, int parent, LinuxLink& link) {
 }
 
 // Of a VLAN device its tag, of an IPsec interface (`ip link add type xfrm`) its if_id, of a VRF its
-// table, of a bridge and a bridge's port what they are like.
+// table, of a tunnel, a bridge and a bridge's port what they are like.
 bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   AttributeWalker walker(linkinfo);
   Attribute attribute;
@@ -79,6 +78,7 @@ bool read_kind(Bytes linkinfo, int parent, LinuxLink& link) {
   if (kind == "bridge") return read_bridge(data, link.bridge.emplace());
   if (kind == "xfrm") return read_if_id(data, link);
   if (kind == "vrf") return read_vrf(data, link);
+  if (is_tunnel_kind(kind)) return read_tunnel(kind, data, link.tunnel.emplace());
   if (kind == "macvlan") return read_macvlan(data, parent, link);
   if (kind != "vlan") return true;
   uint16_t id = 0;
@@ -181,7 +181,7 @@ Decoded decode_link(const Message& message, LinkEvent& out) {
   LinuxLink& link = out.link;
   link.ifindex = header->ifi_index;
   link.up = (header->ifi_flags & IFF_UP) != 0;
-  link.carrier = (header->ifi_flags & IFF_LOWER_UP) != 0;
+  link.carrier = (header->ifi_flags & kLowerUp) != 0;
 
   Bytes linkinfo;
   int parent = 0;

@@ -112,6 +112,18 @@ std::vector<LinuxLink> Interfaces::links_on(int parent) const {
   return found;
 }
 
+std::vector<LinuxLink> Interfaces::tunnels() const {
+  std::vector<LinuxLink> found;
+  for (const auto& [ifindex, link] : links_)
+    if (!link.removed && link.link.tunnel) found.push_back(link.link);
+  return found;
+}
+
+const LinuxTunnel* Interfaces::tunnel_of(const InterfaceState& state) const {
+  const Link* const link = state.tunnel ? link_of(state) : nullptr;
+  return link == nullptr || !link->link.tunnel ? nullptr : &*link->link.tunnel;
+}
+
 // A tombstone stays while the interface is ours, so that it counts as down.
 bool Interfaces::remove_link(int ifindex) {
   ++version_;

@@ -42,6 +42,7 @@ struct InterfaceState {
   // Of a bridge of Linux, or of a VLAN of one: that bridge's ifindex. It leaves by the port that the
   // forwarding database has.
   int bridge = 0;
+  bool tunnel = false;  // over IP: packets for it go into it, whatever their gateway
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
@@ -72,6 +73,8 @@ class Interfaces {
   // Linux's: what its twin is a port of, a VRF, too; nullptr: nothing.
   const LinuxLink* master_of(const InterfaceState& state) const;
   std::vector<LinuxLink> links_on(int parent) const;  // VLAN devices and macvlans of this device
+  std::vector<LinuxLink> tunnels() const;
+  const LinuxTunnel* tunnel_of(const InterfaceState& state) const;  // nullptr: it is none
   // Macvlans on its wire.
   std::vector<InterfaceId> macvlans(InterfaceId parent) const;
   // Bridges of Linux, as the same events tell.

@@ -81,7 +81,8 @@ void put_header(NextHopRecord& record, const InterfaceState& interface, const Ma
 NextHopResolution NextHopResolver::resolve(const NextHopContent& content) const {
   NextHopResolution resolution = resolve_one(content);
   NextHopRecord& record = resolution.record;
-  if (record.kind == RecordKind::kForward && content.mtu != 0) {
+  if ((record.kind == RecordKind::kForward || record.kind == RecordKind::kTunnel) &&
+      content.mtu != 0) {
     constexpr uint16_t kLeastOfIpv6 = 1280;  // RFC 8200 §5
     const bool ipv6 = content.family == Family::kIpv6;
     record.mtu = std::min(record.mtu, ipv6 ? std::max(content.mtu, kLeastOfIpv6) : content.mtu);
@@ -146,6 +147,12 @@ NextHopResolution NextHopResolver::resolve_on(const InterfaceState& interface, c
   for (const InterfaceId macvlan : interfaces_.macvlans(interface.id))
     resolution.reachable_by.set(macvlan);
   if (!resolution.alive) return resolution;
+  if (interface.tunnel) {
+    resolution.record = verdict(RecordKind::kTunnel, Reason::kLocal);
+    resolution.record.interface = interface.id;
+    resolution.record.mtu = interfaces_.mtu(interface);
+    return resolution;
+  }
   const Neighbor* neighbor = hop.gateway ? neighbors_.find(interface, *hop.gateway) : nullptr;
   const bool known = neighbor != nullptr && neighbor->usable;
   auto egress =

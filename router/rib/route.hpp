@@ -77,6 +77,23 @@ struct LinuxBridgePort {
   bool operator==(const LinuxBridgePort&) const = default;
 };
 
+// Of a link that is a tunnel over IP: gre, ipip, sit, ip6gre, ip6tnl.
+struct LinuxTunnel {
+  bool gre = false;         // else IP in IP
+  IpAddress local, remote;  // of the outer packets; of one family
+  int link = 0;             // by which these leave; 0: by their route
+  std::optional<uint32_t> key_in, key_out;  // of GRE (RFC 2890)
+  bool carries4 = true, carries6 = true;    // what it takes inside
+  uint8_t ttl = 0;                          // 0: of the packet inside
+  uint8_t tos = 0;                          // its DSCP
+  bool inherits_tos = false;                // DSCP of the packet inside
+  uint32_t flow_label = 0;                  // 0: by the flow inside
+  std::optional<uint8_t> encap_limit;       // RFC 2473 §4.1.1
+  bool sets_df = false;                     // pmtudisc
+  std::string beyond;  // what of it the fast path does not do, in words; empty: nothing
+  bool operator==(const LinuxTunnel&) const = default;
+};
+
 struct LinuxLink {
   int ifindex = 0;
   std::string name;
@@ -94,6 +111,7 @@ struct LinuxLink {
   uint32_t vrf_table = 0;  // IFLA_VRF_TABLE of a VRF, 0: none
   std::optional<LinuxBridge> bridge = {};
   std::optional<LinuxBridgePort> bridge_port = {};
+  std::optional<LinuxTunnel> tunnel = {};
   bool service_tag = false;  // of a VLAN device: its tag is one of 802.1ad
   bool operator==(const LinuxLink&) const = default;
 };

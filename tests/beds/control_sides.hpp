@@ -15,6 +15,7 @@
 #include "router/control/interface_table.hpp"
 #include "router/control/linux_side.hpp"
 #include "router/dataplane/core/bridge_views.hpp"
+#include "router/dataplane/core/tunnel_tables.hpp"
 #include "router/dataplane/flow/flow_tables.hpp"
 #include "router/dataplane/port_spread.hpp"
 
@@ -120,6 +121,10 @@ class FakePlane final : public ForwardingPlane {
                               lookup::Reclaimer::none());
   }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
+  void set_tunnels(const std::vector<TunnelSetup>& now, bool known) override {
+    tunnels = now;
+    gre_is_known = known;
+  }
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override {
     if (no_station_table) return nullptr;
     return std::make_shared<lookup::MacTable>(entries, 0x9e3779b97f4a7c15, lookup::Memory::system(),
@@ -194,6 +199,8 @@ class FakePlane final : public ForwardingPlane {
   unsigned feature_bits = 0;
   std::shared_ptr<const RuleTables> rules;
   std::shared_ptr<const FilterTables> filters;
+  std::vector<TunnelSetup> tunnels;
+  bool gre_is_known = true;
   std::shared_ptr<const BridgeViews> bridges;
   std::shared_ptr<const FlowView> flows;
   bool no_station_table = false;

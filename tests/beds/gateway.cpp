@@ -198,6 +198,7 @@ void Gateway::tunnel(Family inner, Family outer, IpsecMode mode, const Algorithm
 
 void Gateway::run(const std::vector<rte_mbuf*>& packets, PortId port) {
   ASSERT_TRUE(refused_.empty()) << "refused() comes between";
+  frames_.clear();
   chunk_->count = static_cast<unsigned>(packets.size());
   std::copy(packets.begin(), packets.end(), chunk_->packets);
   for (rte_mbuf* packet : packets) packet->port = port;  // as a driver does
@@ -218,6 +219,7 @@ void Gateway::send_own(rte_mbuf* packet) {
 void Gateway::take_refused(Chunk& chunk) noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     refused_.push_back(chunk.refused[i].reason);
+    frames_.emplace_back(chunk.refused[i].interface, bytes_of(chunk.refused[i].packet));
     rte_pktmbuf_free(chunk.refused[i].packet);
   }
   chunk.refused_count = 0;

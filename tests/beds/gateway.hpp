@@ -56,6 +56,8 @@ class Gateway final : RefusedSink {
   void send_own(rte_mbuf* packet);           // as Linux does, of IPv4
   std::vector<rte_mbuf*> sent(PortId port);  // takes them
   std::vector<Reason> refused();             // frees those
+  // Beside it: what the last run() refused, as it was, and by which interface.
+  const std::vector<std::pair<InterfaceId, Frame>>& refused_frames() const { return frames_; }
   uint64_t dropped(Reason reason) const {
     return pipeline_->counters().reasons.dropped[static_cast<size_t>(reason)].get();
   }
@@ -109,6 +111,7 @@ class Gateway final : RefusedSink {
   std::array<std::unique_ptr<rte_ring, void (*)(rte_ring*)>, 2> rings_;
   std::array<TransmitPath, kMaxPorts> transmit_{};
   std::vector<Reason> refused_;
+  std::vector<std::pair<InterfaceId, Frame>> frames_;
 };
 
 }  // namespace hecto::router::test

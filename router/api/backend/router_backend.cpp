@@ -233,7 +233,7 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       PacketQuestion packet{*query.address, query.from, interface};
       packet.ttl = static_cast<uint8_t>(query.ttl.value_or(packet.ttl));
       packet.length = static_cast<uint16_t>(query.length.value_or(packet.length));
-      return show_explanation(router_.plane(), routing.explain(*query.address, table),
+      return show_explanation(router_.plane(), routing, routing.explain(*query.address, table),
                               router_.dataplane().explain(packet), router_.persist());
     }
     RouteFilter filter;

@@ -130,6 +130,17 @@ std::string_view advice(Reason reason) noexcept {
       return "As configured: hecto show flows says what the table has, and its misses.";
     case Reason::kFlowTooLong:
       return "A switch sends no ICMP: the same MTU on the flow's interfaces, or route it.";
+    case Reason::kTunnelMalformed:
+      return "Damaged or forged in its tunnel: look who sends to its end.";
+    case Reason::kTunnelKey:
+      return "Compare the keys of both ends: ip -d link show type gre.";
+    case Reason::kTunnelEcn:
+      return "Congestion on the way of a tunnel: as meant; its hosts do not speak ECN.";
+    case Reason::kTunnelLoop:
+      return "The way to a tunnel's other end leads into a tunnel: give that end a route of its "
+             "own.";
+    case Reason::kTunnelNoRoom:
+      return "Too many tunnels one in another for the buffers: fewer of them.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

@@ -59,6 +59,8 @@ std::string_view to_string(lookup::RecordKind kind) noexcept {
       return "forward";
     case lookup::RecordKind::kPunt:
       return "punt";
+    case lookup::RecordKind::kTunnel:
+      return "tunnel";
     case lookup::RecordKind::kMultipath:
       return "multipath";
     case lookup::RecordKind::kDrop:

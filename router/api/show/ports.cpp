@@ -78,6 +78,16 @@ json switches_json(const InterfaceSwitches& switches) {
           {"accept_local", switches.accept_local}};
 }
 
+json tunnel_json(const LinuxTunnel* tunnel) {
+  if (tunnel == nullptr) return nullptr;
+  const auto key = [](const std::optional<uint32_t>& key) { return key ? json(*key) : json(); };
+  return {{"kind", tunnel->gre ? "gre" : "ip"},
+          {"local", tunnel->local.to_string()},
+          {"remote", tunnel->remote.to_string()},
+          {"key_in", key(tunnel->key_in)},
+          {"key_out", key(tunnel->key_out)}};
+}
+
 }  // namespace
 
 json show_ports(const ForwardingPlane& plane, const Sampler& sampler,
@@ -150,6 +160,7 @@ json show_interfaces(const InterfaceTable& interfaces, const Routing& routing,
                     {"master", vrf.table != 0 || master == nullptr
                                    ? json()
                                    : json({{"name", master->name}, {"kind", master->kind}})},
+                    {"tunnel", tunnel_json(routing.interfaces().tunnel_of(interface))},
                     {"mac", to_string(interface.mac)},
                     {"mtu", routing.interfaces().mtu(interface)},
                     {"up", plane.interface_up(id)},

@@ -167,7 +167,8 @@ json filters_json(const PacketAnswer& packet) {
 
 // What happens besides the route's own verdict, and what was not asked.
 std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Explanation& e,
-                                          const PacketAnswer& packet) {
+                                          const PacketAnswer& packet,
+                                          const Interfaces& interfaces) {
   std::vector<std::string> lines;
   const Reason of_route = !e.group ? Reason::kNoRoute : reason_of(e.group->record);
   if (packet.mtu != 0) lines.push_back(size_sentence(packet));
@@ -180,6 +181,17 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
   if (packet.spi != 0)
     lines.push_back(
         fmt::format("a policy protects it: it leaves as ESP, SPI {}", to_string(packet.spi)));
+  const auto name = [&](InterfaceId id) {
+    const InterfaceState* const state = interfaces.find(id);
+    return state == nullptr ? std::string("an interface that is gone") : state->name;
+  };
+  for (const TunnelStep& step : packet.tunnels)
+    lines.push_back(
+        step.egress == kNoInterface
+            ? fmt::format("it goes into the tunnel {} to {}, where no way leads now",
+                          name(step.tunnel), step.end.to_string())
+            : fmt::format("it goes into the tunnel {} to {}, which leaves by {}: {} bytes fit",
+                          name(step.tunnel), step.end.to_string(), name(step.egress), step.inner));
   if (packet.refusing > 0)
     lines.push_back(fmt::format("its flow decides: {} of {} buckets end as {}", packet.refusing,
                                 packet.buckets, info(packet.refused_by).name));
@@ -310,7 +322,7 @@ json show_page(const Routing& routing, const RoutePage& page, const PersistContr
           {"next", page.next ? json(page.next->to_string()) : json()}};
 }
 
-json show_explanation(const ForwardingPlane& plane, const Explanation& e,
+json show_explanation(const ForwardingPlane& plane, const Routing& routing, const Explanation& e,
                       const PacketAnswer& packet, const PersistControl& persist) {
   json candidates = json::array();
   for (const RouteView& route : e.candidates) {
@@ -331,7 +343,8 @@ json show_explanation(const ForwardingPlane& plane, const Explanation& e,
                 {"buckets", e.group->buckets},
                 {"members", members}};
   }
-  for (const std::string& sentence : packet_sentences(plane, e, packet)) why.push_back(sentence);
+  for (const std::string& sentence : packet_sentences(plane, e, packet, routing.interfaces()))
+    why.push_back(sentence);
   const bool forwards = packet.reason == Reason::kNone;
   const ReasonInfo& reason = info(packet.reason);
   return {{"address", e.address.to_string()},

@@ -110,8 +110,9 @@ nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
 nlohmann::json show_page(const Routing& routing, const RoutePage& page,
                          const PersistControl& persist);
 // The routes of an address, and what becomes of a packet to it.
-nlohmann::json show_explanation(const ForwardingPlane& plane, const Explanation& explanation,
-                                const PacketAnswer& packet, const PersistControl& persist);
+nlohmann::json show_explanation(const ForwardingPlane& plane, const Routing& routing,
+                                const Explanation& explanation, const PacketAnswer& packet,
+                                const PersistControl& persist);
 // mtu.cpp. What carries how long packets; the way to an address, where one is asked about.
 struct MtuPath {
   const Explanation& explanation;

@@ -199,6 +199,7 @@ class InheritedTables;
 struct NatTables;
 class PuntSessions;
 class TraceSession;
+class TunnelTables;
 struct RuleTables;
 
 struct Snapshot {
@@ -223,6 +224,7 @@ struct Snapshot {
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
   std::shared_ptr<const BridgeViews> bridges;       // null: no port is one of a bridge
+  std::shared_ptr<const TunnelTables> tunnels;      // null: none
   std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;      // null: none
   std::shared_ptr<const NatTables> nat;             // null: nothing is translated

@@ -63,7 +63,7 @@ InterfaceId egress_of(const Lane<Address>& lane, unsigned i, const lookup::NextH
     record = &next_hops.member(*record, flow_of(lane, packet, ip, packet->data_len - l2, seed));
   }
   const bool leaves =
-      record->kind == RecordKind::kForward ||
+      record->kind == RecordKind::kForward || record->kind == RecordKind::kTunnel ||
       (record->kind == RecordKind::kPunt && static_cast<Reason>(record->reason) == Reason::kGlean);
   return leaves ? InterfaceId(record->interface) : kNoInterface;
 }

@@ -14,6 +14,7 @@
 #include "router/dataplane/stages/flow.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
 #include "router/dataplane/stages/transmit.hpp"
+#include "router/dataplane/stages/tunnel_batch.hpp"
 
 namespace hecto::router {
 
@@ -124,6 +125,7 @@ struct Rewriting {
   const Snapshot& snapshot;
   std::array<InterfaceCounters, kMaxInterfaces>& interfaces;
   Telling telling;
+  TunnelBatch* tunnels;  // null: what goes into one is Linux's
 };
 
 template <typename Address>
@@ -154,6 +156,18 @@ template <typename Address>
          with.telling.too_big->add(lane.packets[i], lane.ingress[i], record.mtu);
 }
 
+// What has no next hop to be written for goes into a tunnel, or is refused.
+template <typename Address>
+inline void lead_away(Lane<Address>& lane, unsigned i, const lookup::NextHopRecord& record,
+                      const Rewriting& with) noexcept {
+  const Ingress ingress = lane.ingress[i];
+  if (record.kind == lookup::RecordKind::kTunnel && with.tunnels != nullptr &&
+      with.tunnels->add({lane.packets[i], ingress, InterfaceId(record.interface), record.mtu,
+                         sizeof(Address) == 4, false}))
+    return;
+  with.chunk.refuse(lane.packets[i], static_cast<Reason>(record.reason), ingress.interface());
+}
+
 // Any packet.
 template <typename Address>
 inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) noexcept {
@@ -166,7 +180,7 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
   const lookup::NextHopRecord* record = &with.next_hops.record(lane.groups[i]);
   if (record->kind == RecordKind::kMultipath) record = &member_for(lane, i, *record, with);
   if (record->kind != RecordKind::kForward) [[unlikely]] {
-    with.chunk.refuse(packet, static_cast<Reason>(record->reason), interface);
+    lead_away(lane, i, *record, with);
     return;
   }
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
@@ -251,11 +265,11 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
 template <typename Address>
 inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
                     Transmitter& transmitter, const Snapshot& snapshot,
-                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces,
-                    Telling telling) noexcept {
+                    std::array<InterfaceCounters, kMaxInterfaces>& interfaces, Telling telling,
+                    TunnelBatch* tunnels = nullptr) noexcept {
   using namespace rewrite_detail;
   if (lane.count == 0) return;
-  const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, telling};
+  const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, telling, tunnels};
   if (lane.ingress[0].l2_length() == kEthernetBytes && lane.of_one_ingress()) [[likely]] {
     tells(lane, with) ? rewrite_plain<true>(lane, with) : rewrite_plain<false>(lane, with);
     return;

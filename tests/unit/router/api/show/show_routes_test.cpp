@@ -83,7 +83,7 @@ TEST(ShowExplanation, ForwardDropAndNothing) {
     packet.source = ip("192.0.2.1");
     packet.reason = reason;
     packet.punts = info(reason).punt;
-    return show_explanation(bed->plane, bed->routing.explain(ip(address)), packet,
+    return show_explanation(bed->plane, bed->routing, bed->routing.explain(ip(address)), packet,
                             nothing_kept(*bed));
   };
   const json forward = explain("198.51.100.7");
@@ -134,8 +134,8 @@ TEST(ShowExplanation, ThePacketsWayBeforeItsRoute) {
   packet.source = ip("192.0.2.1");
   packet.reason = Reason::kMartianDestination;
   const auto explain = [&] {
-    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet,
-                            nothing_kept(*bed));
+    return show_explanation(bed->plane, bed->routing, bed->routing.explain(ip("198.51.100.7")),
+                            packet, nothing_kept(*bed));
   };
   json answer = explain();
   EXPECT_EQ(answer["verdict"], "drop");
@@ -171,8 +171,8 @@ TEST(ShowExplanation, LengthTtlAndRedirect) {
   packet.source = ip("192.0.2.1");
   packet.length = 1501;
   const auto explain = [&] {
-    return show_explanation(bed->plane, bed->routing.explain(ip("198.51.100.7")), packet,
-                            nothing_kept(*bed));
+    return show_explanation(bed->plane, bed->routing, bed->routing.explain(ip("198.51.100.7")),
+                            packet, nothing_kept(*bed));
   };
   packet.redirects = true;
   json answer = explain();

@@ -95,7 +95,7 @@ TEST(ShowInterfaces, WithLinux) {
   ASSERT_EQ(list.size(), 3u);
   json expected = json::parse(R"({
     "name": "wan0", "port": "wan0", "vlan": null, "outer_vlan": null, "tag_protocol": null, "tap": "wan0", "namespace": "blue",
-    "ifindex": 11, "macvlan_of": null, "vrf": null, "master": null, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
+    "ifindex": 11, "macvlan_of": null, "vrf": null, "master": null, "tunnel": null, "mac": "02:00:00:00:00:00", "mtu": 1500, "up": true,
     "addresses": ["192.0.2.1/24", "198.18.0.1/24"], "urpf": "strict",
     "switches": {"forwarding_ipv4": true, "forwarding_ipv6": true, "rp_filter": "off",
                  "send_redirects": false, "accept_local": false},

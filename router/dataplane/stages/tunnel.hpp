@@ -1,0 +1,107 @@
+// Tunnels over IP (docs/tunnels.md), between classify and uRPF on the way in, behind rewrite on the way
+// out:
+//
+//   lanes ─► protocol 4, 41, 47? ─► for one of our addresses, a tunnel's? ─► inner header, ECN ─► lanes,
+//                                                        │                       by the tunnel's interface
+//                                                        └ no, or not for here: it stays, Linux's
+//   rewrite ─► batch ─► way to the other end ─► TTL, size ─► outer header ─► L2 header ─► transmit
+//                ▲                                               └─► the way is a tunnel, again ─┐
+//                └───────────────────────────────────────────────────────────────────────────────┘
+//
+// A packet that is refused for Linux is as it came in. Of one thread.
+#pragma once
+
+#include "router/dataplane/core/counters.hpp"
+#include "router/dataplane/core/snapshot.hpp"
+#include "router/dataplane/core/table_views.hpp"
+#include "router/dataplane/core/tunnel_tables.hpp"
+#include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/transmit.hpp"
+#include "router/dataplane/stages/tunnel_batch.hpp"
+
+namespace hecto::router {
+
+inline constexpr unsigned kMostNestedTunnels = 4;
+
+class TunnelStage {
+ public:
+  using Interfaces = std::array<InterfaceCounters, kMaxInterfaces>;
+  TunnelStage(Transmitter& transmitter, Interfaces& interfaces)
+      : transmitter_(transmitter), interfaces_(interfaces) {}
+
+  // Null: there are none, or none is carried. All outlive the next use().
+  void use(const Snapshot& snapshot, const TunnelTables* tunnels, unsigned thread) noexcept;
+  bool on() const noexcept { return tunnels_ != nullptr; }
+
+  // ---- In ----
+  // Packets of tunnels come out of them, with `flag` set. True: there were some.
+  bool open(Chunk& chunk, const TableViews& tables) noexcept;
+  void unmark(Chunk& chunk) const noexcept;
+  uint64_t flag() const noexcept { return tunnels_->flag(); }
+  // Of what is refused and Linux's: the interface that its whole frame came in by.
+  void name_ingress(Chunk& chunk) const noexcept;
+
+  // ---- Out ----
+  TunnelBatch* batch() noexcept { return tunnels_ == nullptr ? nullptr : &batch_; }
+  bool waiting() const noexcept { return batch_.count > 0; }
+  // All of the batch. `answers`: to senders of what does not fit; null: Linux's to answer.
+  void send(Chunk& chunk, const TableViews& tables, IcmpAnswers* answers) noexcept;
+
+ private:
+  // What becomes of a packet of a lane.
+  enum class Opened : uint8_t { kLeft, kHere, kElsewhere, kRefused };
+  struct Outer {  // of a packet: what stands before the one inside
+    TunnelKey key;
+    uint32_t bytes = 0;  // 0: it is no tunnel's
+    bool inner4 = false;
+    uint8_t ecn = 0;
+  };
+  struct Known {  // of the packet before: nearly all packets of a burst are of one tunnel
+    TunnelKey key;
+    InterfaceId by = kNoInterface;
+    const TunnelView* tunnel = nullptr;
+    bool own = false, wrong_key = false;
+  };
+  // Of packets to one tunnel: where its other end is.
+  struct Way {
+    const TunnelView* tunnel = nullptr;
+    lookup::GroupId group = lookup::kNoRoute;
+  };
+
+  static Outer read4(const uint8_t* ip, uint32_t bytes) noexcept;
+  static Outer read6(const uint8_t* ip, uint32_t bytes) noexcept;
+  template <typename Address>
+  void open_lane(Lane<Address>& lane, unsigned count, Chunk& chunk,
+                 const TableViews& tables) noexcept;
+  template <typename Address>
+  Opened open_one(Lane<Address>& lane, unsigned i, Chunk& chunk, const TableViews& tables) noexcept;
+  void find(const Outer& outer, InterfaceId by, const uint8_t* local, lookup::Family family,
+            const TableViews& tables) noexcept;
+  void count_in(InterfaceId interface, uint32_t bytes) noexcept;
+
+  const TunnelView* way_of(InterfaceId tunnel, const TableViews& tables) noexcept;
+  void put_in(const TunnelBatch::Each& each, Chunk& chunk, const TableViews& tables,
+              IcmpAnswers* answers, TunnelBatch& next) noexcept;
+  Reason why_not(const TunnelBatch::Each& each, const TunnelView& tunnel,
+                 const lookup::NextHopRecord& way) const noexcept;
+  bool fits(const TunnelBatch::Each& each, const TunnelView& tunnel, uint32_t way_mtu, Chunk& chunk,
+            IcmpAnswers* answers) noexcept;
+  void write4(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
+              const uint8_t* inner, uint32_t bytes) noexcept;
+  void write6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
+              const uint8_t* inner, uint32_t bytes) noexcept;
+  void leave(rte_mbuf* packet, const lookup::NextHopRecord& way, Chunk& chunk,
+             InterfaceId ingress) noexcept;
+
+  Transmitter& transmitter_;
+  Interfaces& interfaces_;
+  const Snapshot* snapshot_ = nullptr;
+  const TunnelTables* tunnels_ = nullptr;
+  uint16_t identification_ = 0;  // of outer IPv4 headers
+  bool opened_ = false;
+  Known known_;
+  Way way_;
+  TunnelBatch batch_;
+};
+
+}  // namespace hecto::router
