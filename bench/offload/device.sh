@@ -82,15 +82,19 @@ for isa in $isas; do
 done
 for source in lookup/{prefix,memory,direct_table,fib4,fib6,journal,kernel_scalar,pool}.cpp \
   base/secret_memory.cpp gpu_offload/crypto/{prepare,launch_host}.cpp \
-  gpu_offload/{decision,device,device_control,kernels,stage,table_mirror}.cpp \
-  gpu_offload/devices/{host,plugin}.cpp; do
+  base/file_descriptor.cpp \
+  gpu_offload/{decision,device,device_control,kernels,shader,stage,table_mirror}.cpp \
+  gpu_offload/devices/{helper,host,plugin}.cpp gpu_offload/helper/{keeper,protocol,server,shared_memory}.cpp; do
   add_cxx "$source"
   library="$library $object"
 done
 add_cxx lookup/kernels.cpp "$have"
 library="$library $object"
-add_cxx gpu_offload/devices/open.cpp "-DHECTO_CUDA_PLUGIN_PATH='\"$plugin\"'"
+add_cxx gpu_offload/devices/open.cpp "-DHECTO_CUDA_PLUGIN_PATH='\"$plugin\"'" \
+  "-DHECTO_GPU_HELPER_PATH='\"$build/hecto-gpu\"'"
 library="$library $object"
+add_cxx gpu_offload/devices/hecto_gpu.cpp
+helper_main=$object
 for source in lib/{synthetic_table,destinations,energy} \
   offload/{crossover,measure,offload,report,threads,worker,workload}; do
   add_cxx "bench/$source.cpp"
@@ -128,6 +132,8 @@ if [ -n "$gpu" ]; then
 else
   "$cxx" -o "$program" $bench $library -Wl,--gc-sections -pthread -ldl
 fi
+"$cxx" -o "$build/hecto-gpu" "$helper_main" $library -Wl,--gc-sections -pthread -ldl
+export HECTO_GPU_HELPER=$build/hecto-gpu
 link_tests
 [ "${BUILD_ONLY:-}" = 1 ] && { say "built: $program"; exit 0; }
 
@@ -194,7 +200,7 @@ assemble() {
       chosen "$kind" || continue
       printf '%s\n%s: {' "$first" "$(json "$kind")"
       local what between=
-      for what in check kernels time threads worker; do
+      for what in check kernels time threads worker inline; do
         printf '%s\n"%s": %s' "$between" "$what" "$(part "$parts/${kind// /-}.$what.json")"
         between=,
       done
@@ -241,7 +247,7 @@ for kind in "${ordered[@]}"; do
   [ -z "$gpu" ] || step kernels "$kind" 30
   step time "$kind" 30
   if is_first "$kind"; then step threads "$kind" 20; fi
-  case $kind in ipv4 | ipv6) step worker "$kind" 25 ;; esac
+  case $kind in ipv4 | ipv6) step worker "$kind" 25 && step inline "$kind" 20 ;; esac
 done
 say "written: $result"
 [ -z "$gpu" ] || say "to keep it: cp $result docs/results/, and quote it in docs/offload.md"

@@ -7,7 +7,9 @@
 //     kernels   kernels alone (cuda:N); with KINDS=copies the link alone
 //     time      end to end, one thread that submits
 //     threads   end to end, 1 to 16 threads that submit
-//     worker    look-ups by Stage and Decision: never, always, auto
+//     worker    look-ups by Stage and Decision: never, always, auto; by a helper process as the
+//               router has it (HECTO_GPU_HELPER)
+//     inline    the same with the device in this process
 //
 // DEVICE: host or cuda:N. PREFIXES: a prefix a line; else the synthetic table. KINDS in the
 // environment: beginnings of kinds of work, with commas; QUICK=1: few and small. Exit code 1: failed,
@@ -151,7 +153,7 @@ int kernels(int gpu, const OffloadOptions& options, const OffloadTable& table, c
 int threads(const OffloadOptions& options, const OffloadTable& table, const char* json) {
   auto kinds = chosen_kinds(options.kinds);
   if (!kinds) return failed(kinds.error());
-  auto device = gpu_offload::open_device(options.device);
+  auto device = gpu_offload::open_local_device(options.device);
   if (!device) return failed(device.error());
   if ((*device)->restart() != gpu_offload::Status::kOk)
     return failed(options.device + " does not start");
@@ -178,12 +180,14 @@ int threads(const OffloadOptions& options, const OffloadTable& table, const char
                  }));
 }
 
-int worker(const OffloadOptions& options, OffloadTable table, const char* json) {
+int worker(const std::string& what, const OffloadOptions& options, OffloadTable table,
+           const char* json) {
   if (options.kinds.empty() || !options.kinds[0].ends_with("ipv6"))
     table.v6.clear();
   else
     table.v4.clear();
-  auto device = gpu_offload::open_device(options.device);
+  auto device = what == "inline" ? gpu_offload::open_local_device(options.device)
+                                 : gpu_offload::open_device(options.device);
   if (!device) return failed(device.error());
   WorkerMeasure measure;
   if (options.measure.rounds < 5) measure.seconds = 0.05, measure.offered_pps = {1e5, 0};
@@ -195,7 +199,7 @@ int worker(const OffloadOptions& options, OffloadTable table, const char* json) 
     std::printf("%-6s %-8s %12.2f %10.3f %10.2f %7.0f%% %9.1f %8llu\n", row.kind.c_str(),
                 to_string(row.mode), row.offered_pps * 1e-6, row.pps * 1e-6, row.busy_ns,
                 row.device_share * 100, row.p99_us, static_cast<unsigned long long>(row.redone));
-  return written(json, json_rows("worker", *rows, [](std::ostream& text, const WorkerRow& row) {
+  return written(json, json_rows(what.c_str(), *rows, [](std::ostream& text, const WorkerRow& row) {
                    text << "\"kind\": " << json_string(row.kind) << ", \"mode\": \""
                         << to_string(row.mode) << "\", \"offered_pps\": " << row.offered_pps
                         << ", \"pps\": " << row.pps << ", \"busy_ns\": " << row.busy_ns
@@ -249,7 +253,7 @@ int run(const std::string& what, const char* device, const char* json, const cha
 #endif
   if (options.payload_mb == 0 && what == "threads") options.payload_mb = host ? 4 : 64;
   if (what == "threads") return threads(options, table, json);
-  if (what == "worker") return worker(options, std::move(table), json);
+  if (what == "worker" || what == "inline") return worker(what, options, std::move(table), json);
   return offload(what, options, table, json);
 }
 
@@ -265,15 +269,16 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "kinds" && argc == 2) return list_kinds();
   bool known = false;
-  for (const char* one : {"check", "time", "threads", "worker", "kernels"}) known |= what == one;
+  for (const char* one : {"check", "time", "threads", "worker", "inline", "kernels"})
+    known |= what == one;
 #ifndef HECTO_OFFLOAD_CUDA
   known = known && what != "kernels";
 #endif
   if (!known || argc < 4 || argc > 5) {
-    std::fprintf(
-        stderr,
-        "use: %s kinds | {check|time|threads|worker|kernels} {host|cuda:N} JSON [PREFIXES]\n",
-        argv[0]);
+    std::fprintf(stderr,
+                 "use: %s kinds | {check|time|threads|worker|inline|kernels} {host|cuda:N} JSON "
+                 "[PREFIXES]\n",
+                 argv[0]);
     return 2;
   }
   try {

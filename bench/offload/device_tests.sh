@@ -20,11 +20,15 @@ if [ -n "$gtest_dir" ]; then
     add_cxx "tests/unit/gpu_offload/$source.cpp" "$tests_flags"
     tests_objects="$tests_objects $object"
   done
-  for source in gpu_offload/shader.cpp gpu_offload/key_table.cpp gpu_offload/devices/scripted.cpp \
-    gpu_offload/table_feed.cpp; do
+  tests_library=
+  for source in gpu_offload/key_table.cpp gpu_offload/devices/scripted.cpp gpu_offload/table_feed.cpp; do
     add_cxx "$source"
-    tests_objects="$tests_objects $object"
+    tests_library="$tests_library $object"
   done
+  add_cxx tests/unit/gpu_offload/helper_test.cpp "$gtest -O1 -DHECTO_FAULTY_HELPER='\"$build/hecto-gpu-faulty\"'"
+  helper_test=$object
+  add_cxx tests/unit/gpu_offload/faulty_helper.cpp
+  faulty_helper=$object
   # The plug-in of the tests: the host device behind the C interface.
   echo "$cxx $standard $flags -fPIC -shared tests/unit/gpu_offload/host_plugin.cpp gpu_offload/devices/host.cpp" \
     "gpu_offload/kernels.cpp gpu_offload/crypto/launch_host.cpp lookup/memory.cpp base/secret_memory.cpp" \
@@ -49,7 +53,9 @@ fi
 link_tests() {
   [ -n "$gtest_dir" ] || return 0
   local gtest="$build/gtest.o $build/gtest_main.o"
-  "$cxx" -o "$build/device-test" $tests_objects $library $gtest -pthread -ldl
+  "$cxx" -o "$build/device-test" $tests_objects $tests_library $library $gtest -pthread -ldl
+  "$cxx" -o "$build/helper-test" $helper_test $tests_library $library $gtest -pthread -ldl
+  "$cxx" -o "$build/hecto-gpu-faulty" $faulty_helper $library -pthread -ldl
   [ -n "$crypto_objects" ] || return 0
   if [ -n "$gpu" ]; then
     "$nvcc" -cudart static -o "$build/crypto-test" $crypto_objects $library "$build/cuda_crypto_esp_kernels.cu.o" \
@@ -66,10 +72,10 @@ run_tests() {
   local test code passed sanitizer tool
   tests=
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
-  for test in device-test crypto-test; do
+  for test in device-test crypto-test helper-test; do
     [ -x "$build/$test" ] || continue
     run_test "$test" 60 "$build/$test"
-    [ -n "$sanitizer" ] && [ -n "$gpu" ] || continue
+    [ -n "$sanitizer" ] && [ -n "$gpu" ] && [ "$test" != helper-test ] || continue
     for tool in memcheck racecheck; do
       run_test "$test, $tool" 30 "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all \
         "$build/$test" '--gtest_filter=*cuda*:*Cuda*:*Gpu*'

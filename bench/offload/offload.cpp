@@ -38,11 +38,11 @@ constexpr WorkKind kKinds[] = {
 };
 
 tl::expected<std::unique_ptr<gpu_offload::Device>, std::string> open(const std::string& name) {
-  if (!name.empty()) return gpu_offload::open_device(name);
-  auto gpu = gpu_offload::open_device("cuda:0");
+  if (!name.empty()) return gpu_offload::open_local_device(name);
+  auto gpu = gpu_offload::open_local_device("cuda:0");
   if (gpu) return gpu;
   std::fprintf(stderr, "%s; measuring the host device\n", gpu.error().c_str());
-  return gpu_offload::open_device("host");
+  return gpu_offload::open_local_device("host");
 }
 
 double tsc_ghz() {
