@@ -20,8 +20,8 @@ LEGACY ?=
 SUITES ?=
 
 .PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
-  test-ipsec test-linux test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate deb docs format \
-  format-check clean
+  test-ipsec test-linux test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate gpu-report deb docs \
+  format format-check clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -46,6 +46,7 @@ help:
 	@echo 'make soak M=30     floods, churn, reloads, ports, rekeys and captures at once, so many minutes'
 	@echo 'make bench         forwarding in memory; bench-lookup, bench-ipsec: the other two'
 	@echo 'make bench-gate BASE=main   the data path of another commit against this one, in turn; PAIRS=7'
+	@echo 'make gpu-report    registers, spills and occupancy of each GPU kernel; nvcc alone, no GPU'
 	@echo 'make deb           Debian packages of the last commit, in build-deb; needs lintian and debhelper'
 	@echo 'make test-deb      installs, upgrades, removes and purges them in a bare Debian 12, as root'
 	@echo 'make deps          installs what is missing of packaging/debian-packages.txt; all others do it first'
@@ -135,6 +136,10 @@ bench-gate: $(BUILD)/build.ninja
 docs: | deps
 	@tests/docs_links.py
 	@docs/site.py $(BUILD)/site
+
+# GPUs by architecture: ARCHS='sm_90'
+gpu-report:
+	@bench/offload/gpu_report.py $(ARCHS)
 
 # Its own clone, and as long as a build from nothing takes; MESON_ARGS go to meson, too.
 deb: | deps

@@ -13,6 +13,7 @@
 
 #include "gpu_offload/job.hpp"
 #include "lookup/journal.hpp"
+#include "lookup/memory.hpp"
 
 namespace hecto::gpu_offload {
 
@@ -35,6 +36,18 @@ class JobQueue {
   virtual unsigned poll(std::span<Completion> completions) noexcept = 0;
 };
 
+// An update as a device takes it (lookup/journal.hpp): the arena's words from the first on, then single
+// ones. What it views stays as it is until update_status() is no longer kBusy.
+struct UpdateView {
+  UpdateView(std::span<const uint32_t> whole, std::span<const lookup::WordChange> single)
+      : image(whole), changes(single) {}
+  UpdateView(const lookup::TableUpdate& update)  // NOLINT: as good as one
+      : image(update.image), changes(update.changes) {}
+
+  std::span<const uint32_t> image;
+  std::span<const lookup::WordChange> changes;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -44,11 +57,18 @@ class Device {
 
   // Control, while no queue is in use: starts anew, whatever state the device is in. What was in
   // flight is over and touches no memory any more, copies of tables are gone; queues and pinned
-  // memory hold. Also the first start.
+  // memory hold. Also the first start. kBusy: it has begun, and state() tells when it is done.
   virtual Status restart() noexcept = 0;
+  // kBusy while a start goes on; kOk when it is over and nothing is known against the device;
+  // else the device has failed, whether or not it has work. Control asks at each turn.
+  virtual Status state() noexcept { return Status::kOk; }
+  // Why it was last something else, in words for the operator; empty: no more is known.
+  virtual std::string trouble() const { return {}; }
   // At most `batches` in flight. Lives no longer than the device.
   virtual std::unique_ptr<JobQueue> make_queue(unsigned batches) = 0;
 
+  // Where memory for jobs has to come from; nullptr: from anywhere.
+  virtual lookup::Memory* memory() noexcept { return nullptr; }
   // Makes memory reachable for the device. kBroken where it cannot.
   virtual Status pin(void* start, size_t bytes) noexcept = 0;
   virtual void unpin(void* start) noexcept = 0;
@@ -57,9 +77,8 @@ class Device {
   // that read it must be over before it is released or updated.
   virtual uint32_t* create_arena(size_t words) noexcept = 0;
   virtual void release_arena(uint32_t* arena) noexcept = 0;
-  // Begins to bring the copy to the update's generation; the update stays as it is until
-  // update_status() is no longer kBusy. One at a time.
-  virtual Status start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept = 0;
+  // Begins to bring the copy to the update's generation. One at a time.
+  virtual Status start_update(uint32_t* arena, const UpdateView& update) noexcept = 0;
   virtual Status update_status() noexcept = 0;
 };
 

@@ -16,11 +16,27 @@ TableMirror& DeviceControl::add_table(TableMirror::TakeImage image) {
 }
 
 void DeviceControl::tick(uint64_t now_ns) {
-  if (phase_ == Phase::kReady && !health_.ready()) stop(health_.cause(), now_ns);
+  // What the device knows of itself comes before what its users saw of it.
+  const Status state = phase_ == Phase::kStopped ? Status::kOk : device_->state();
+  if (state != Status::kOk && state != Status::kBusy)
+    stop(cause_of(state), now_ns);
+  else if (phase_ == Phase::kReady && !health_.ready())
+    stop(health_.cause(), now_ns);
   if (phase_ == Phase::kStopped) {
     if (back_off_.due(now_ns) && !in_use()) start(now_ns);
     return;
   }
+  if (phase_ != Phase::kReady && now_ns - started_ns_ > kLoadNs) {
+    stop(Cause::kLate, now_ns);
+  } else if (phase_ != Phase::kStarting) {
+    advance_tables(now_ns);
+  } else if (state == Status::kOk) {
+    started();
+    advance_tables(now_ns);
+  }
+}
+
+void DeviceControl::advance_tables(uint64_t now_ns) {
   for (TableMirror& table : tables_) {
     const Status status = table.advance();
     if (status == Status::kOk) continue;
@@ -28,13 +44,11 @@ void DeviceControl::tick(uint64_t now_ns) {
     return;
   }
   if (phase_ != Phase::kLoading) return;
-  if (std::all_of(tables_.begin(), tables_.end(),
-                  [](const auto& table) { return table.loaded(); })) {
-    phase_ = Phase::kReady;
-    health_.set_ready();
-  } else if (now_ns - started_ns_ > kLoadNs) {
-    stop(Cause::kLate, now_ns);
-  }
+  if (!std::all_of(tables_.begin(), tables_.end(),
+                   [](const auto& table) { return table.loaded(); }))
+    return;
+  phase_ = Phase::kReady;
+  health_.set_ready();
 }
 
 bool DeviceControl::in_use() const {
@@ -45,10 +59,16 @@ void DeviceControl::start(uint64_t now_ns) {
   started_ns_ = now_ns;
   back_off_.started(now_ns);
   const Status status = device_->restart();
-  if (status != Status::kOk) {
+  if (status == Status::kOk) {
+    started();
+  } else if (status == Status::kBusy) {
+    phase_ = Phase::kStarting;
+  } else {
     stop(cause_of(status), now_ns);
-    return;
   }
+}
+
+void DeviceControl::started() {
   for (TableMirror& table : tables_) table.start();
   phase_ = Phase::kLoading;
 }
@@ -58,6 +78,8 @@ void DeviceControl::stop(Cause cause, uint64_t now_ns) {
   for (TableMirror& table : tables_) table.stop();
   phase_ = Phase::kStopped;
   last_cause_ = cause;
+  device_->state();  // so that its words are the last ones
+  last_words_ = device_->trouble();
   ++stops_;
   back_off_.failed(now_ns);
 }
@@ -66,6 +88,8 @@ const char* to_string(DeviceControl::Phase phase) noexcept {
   switch (phase) {
     case DeviceControl::Phase::kReady:
       return "ready";
+    case DeviceControl::Phase::kStarting:
+      return "starting";
     case DeviceControl::Phase::kLoading:
       return "loading";
     case DeviceControl::Phase::kStopped:

@@ -39,8 +39,8 @@ class Shader::Port final : public JobQueue {
   std::shared_ptr<Ring> ring_;
 };
 
-Shader::Shader(const ShaderOptions& options, Device& device, Health& health)
-    : options_(options), health_(health), queue_(device.make_queue(options.in_flight)) {
+Shader::Shader(const ShaderOptions& options, std::unique_ptr<JobQueue> queue, Health& health)
+    : options_(options), health_(health), queue_(std::move(queue)) {
   options_.batch_jobs = std::clamp(options.batch_jobs, 1u, kMostJobs);
   flights_.resize((options_.in_flight + kBatches) * kMostJobs);
   for (size_t i = 0; i < flights_.size(); ++i) free_flights_.push_back(static_cast<uint16_t>(i));
@@ -48,10 +48,24 @@ Shader::Shader(const ShaderOptions& options, Device& device, Health& health)
 
 std::unique_ptr<JobQueue> Shader::make_queue(unsigned jobs) {
   auto ring = std::make_shared<Ring>(jobs);
-  std::lock_guard lock(mutex_);
-  all_rings_.push_back(ring);
-  changed_.store(true);
+  add(ring);
   return std::make_unique<Port>(*this, std::move(ring));
+}
+
+void Shader::add_rings(void* jobs_memory, void* completions_memory, unsigned jobs) {
+  add(std::make_shared<Ring>(jobs_memory, completions_memory, jobs));
+}
+
+void Shader::remove_rings(const void* jobs_memory) noexcept {
+  for (const auto& ring : all_rings_)
+    if (ring->memory == jobs_memory) ring->closed.store(true);
+  take_changes();
+}
+
+void Shader::add(std::shared_ptr<Ring> ring) {
+  std::lock_guard lock(mutex_);
+  all_rings_.push_back(std::move(ring));
+  changed_.store(true);
 }
 
 void Shader::start() {
@@ -147,7 +161,7 @@ bool Shader::gather(uint64_t now_ns) noexcept {
     for (unsigned n = 0; n < options_.batch_jobs; ++n) {
       const Job* job = ring->in.front();
       if (job == nullptr) break;
-      if (job->epoch != epoch_) {
+      if (job->epoch != epoch_ && !options_.any_epoch) {
         counters_.dropped.add();
       } else if (!add(*ring, *job, now_ns)) {
         break;

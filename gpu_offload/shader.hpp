@@ -32,6 +32,7 @@ struct ShaderOptions {
   uint64_t close_ns = 10'000;  // or with a job that old
   unsigned in_flight = 8;      // batches
   uint32_t idle_sleep_us = 0;  // 0: yields when there is nothing to do
+  bool any_epoch = false;      // jobs are of this start, whatever they say
 };
 
 struct ShaderCounters {
@@ -42,13 +43,20 @@ struct ShaderCounters {
 
 class Shader {
  public:
-  Shader(const ShaderOptions& options, Device& device, Health& health);
+  Shader(const ShaderOptions& options, Device& device, Health& health)
+      : Shader(options, device.make_queue(options.in_flight), health) {}
+  // `queue` takes options.in_flight batches.
+  Shader(const ShaderOptions& options, std::unique_ptr<JobQueue> queue, Health& health);
   ~Shader() { stop(); }
   Shader(const Shader&) = delete;
   Shader& operator=(const Shader&) = delete;
 
   // Any thread, at any time: a stage's way in, for at most `jobs` at a time.
   std::unique_ptr<JobQueue> make_queue(unsigned jobs);
+  // The same by rings that the other end has in memory of its own: room for `jobs` in each.
+  void add_rings(void* jobs_memory, void* completions_memory, unsigned jobs);
+  // By the shader's own thread: the memory is not looked at any more.
+  void remove_rings(const void* jobs_memory) noexcept;
   void start();
   void stop();
   // What the thread does over and over; without a thread, by whoever has it. Whether there was
@@ -62,8 +70,11 @@ class Shader {
  private:
   struct Ring {
     explicit Ring(unsigned jobs) : in(jobs), out(jobs) {}
+    Ring(void* jobs_memory, void* completions_memory, unsigned jobs)
+        : in(jobs_memory, jobs), out(completions_memory, jobs), memory(jobs_memory) {}
     SpscRing<Job> in;
     SpscRing<Completion> out;
+    const void* memory = nullptr;  // where the jobs lie, if not in the ring's own
     std::atomic<bool> closed{false};
   };
   class Port;
@@ -81,6 +92,7 @@ class Shader {
   static constexpr uint64_t kIndices = 1u << 16;
 
   void run() noexcept;
+  void add(std::shared_ptr<Ring> ring);
   void take_changes() noexcept;
   bool resume() noexcept;
   void let_go() noexcept;

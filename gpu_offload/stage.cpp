@@ -45,7 +45,9 @@ Stage::Stage(const StageOptions& options, Device& device, Health& health, StageT
       queue_(std::move(queue)) {
   const unsigned total = std::min(options_.slots + options_.spares, kMostSlots);
   const SlotBytes bytes(options_);
-  buffers_ = lookup::MemoryBlock(memory, total * bytes.all(), options_.socket);
+  lookup::Memory* const its = device_.memory();
+  buffers_ =
+      lookup::MemoryBlock(its != nullptr ? *its : memory, total * bytes.all(), options_.socket);
   char* start = buffers_.as<char>();
   if (start == nullptr || queue_ == nullptr) return;
   if (device_.pin(start, buffers_.bytes()) != Status::kOk) return;

@@ -95,8 +95,9 @@ struct StageTables {
 
 class Stage {
  public:
-  // Control. Takes its memory from `memory` and pins it. Whether that worked is told by ok();
-  // without it room() gives nothing. The queue is the stage's alone.
+  // Control. Takes its memory from the device's or, where any will do, from `memory`, and pins it.
+  // Whether that worked is told by ok(); without it room() gives nothing. The queue is the stage's
+  // alone.
   Stage(const StageOptions& options, Device& device, Health& health, StageTables tables,
         std::unique_ptr<JobQueue> queue, lookup::Memory& memory);
   // Nothing may be in flight: the stage is idle(), or the device has been restarted since it let

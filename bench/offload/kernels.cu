@@ -102,41 +102,89 @@ bool same(Cuda& cuda, const void* there, const char* right, size_t bytes) {
 
 }  // namespace
 
-// Output and packets are made anew before each launch, which is not timed.
-std::string time_kernel(int gpu, const Job& job, size_t words, const char* right,
-                        const char* sealed, unsigned rounds, KernelTime& row) {
+namespace {
+
+// A batch as it lies on the GPU.
+struct There {
+  Job job;
+  char* fresh = nullptr;  // ESP: the packets, to be copied to job.result before each round
+};
+
+There bring(Cuda& cuda, const Job& job, char* arena) {
+  There there{job, nullptr};
+  there.job.arena = reinterpret_cast<uint32_t*>(arena);
+  there.job.input = cuda.copy_of(job.input, input_size(job));
+  there.job.output = cuda.memory(output_size(job));
+  if (job.payload_bytes == 0) return there;
+  there.fresh = cuda.copy_of(job.payload, job.payload_bytes);
+  there.job.payload = there.job.result = cuda.memory(job.payload_bytes);
+  return there;
+}
+
+// Outputs and packets as they are before the kernel; not timed.
+void refresh(Cuda& cuda, const There& there, cudaStream_t stream) {
+  const Job& job = there.job;
+  if (cuda.ok()) cuda.run(cudaMemsetAsync(job.output, 0xff, output_size(job), stream));
+  if (cuda.ok() && there.fresh != nullptr)
+    cuda.run(cudaMemcpyAsync(job.result, there.fresh, job.payload_bytes, cudaMemcpyDeviceToDevice,
+                             stream));
+}
+
+cudaGraphExec_t graph_of(Cuda& cuda, const std::vector<There>& batches, cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t runs = nullptr;
+  if (cuda.ok()) cuda.run(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (const There& there : batches)
+    if (cuda.ok()) cuda.run(launch(there.job, stream));
+  if (cuda.ok()) cuda.run(cudaStreamEndCapture(stream, &graph));
+  if (cuda.ok()) cuda.run(cudaGraphInstantiateWithFlags(&runs, graph, 0));
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  return runs;
+}
+
+bool all_right(Cuda& cuda, const std::vector<There>& there, const std::vector<KernelBatch>& here) {
+  for (size_t i = 0; i < there.size(); ++i) {
+    const Job& job = there[i].job;
+    if (!same(cuda, job.output, here[i].right, output_size(job))) return false;
+    if (job.payload_bytes != 0 && !same(cuda, job.result, here[i].sealed, job.payload_bytes))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string time_kernel(int gpu, const std::vector<KernelBatch>& batches, size_t words,
+                        unsigned rounds, KernelTime& row) {
   Cuda cuda(gpu);
-  Job there = job;
-  there.arena = reinterpret_cast<uint32_t*>(cuda.copy_of(job.arena, words * 4));
-  there.input = cuda.copy_of(job.input, input_size(job));
-  there.output = cuda.memory(output_size(job));
-  const size_t bytes = job.payload_bytes;
-  const char* payload = bytes == 0 ? nullptr : cuda.copy_of(job.payload, bytes);
-  there.result = bytes == 0 ? nullptr : cuda.memory(bytes);
+  char* arena = cuda.copy_of(batches[0].job.arena, words * 4);
+  std::vector<There> there;
+  for (const KernelBatch& batch : batches)
+    if (cuda.ok()) there.push_back(bring(cuda, batch.job, arena));
   const cudaStream_t stream = cuda.stream();
   const cudaEvent_t begin = cuda.event();
   const cudaEvent_t end = cuda.event();
-  cuda.run(cudaDeviceSynchronize());  // the copies: a non-blocking stream does not wait for them
+  if (cuda.ok()) cuda.run(cudaDeviceSynchronize());  // a non-blocking stream waits for no copies
+  cudaGraphExec_t graph = graph_of(cuda, there, stream);
   std::vector<double> times;
-  for (unsigned round = 0; round <= rounds && cuda.ok(); ++round) {
-    cuda.run(cudaMemsetAsync(there.output, 0xff, output_size(job), stream));
-    if (bytes != 0)
-      cuda.run(cudaMemcpyAsync(there.result, payload, bytes, cudaMemcpyDeviceToDevice, stream));
-    cuda.run(cudaEventRecord(begin, stream));
-    if (cuda.ok()) cuda.run(launch(there, stream));
-    cuda.run(cudaEventRecord(end, stream));
+  bool right = true;
+  for (unsigned round = 0; round <= rounds && cuda.ok() && right; ++round) {
+    for (const There& one : there) refresh(cuda, one, stream);
+    if (cuda.ok()) cuda.run(cudaEventRecord(begin, stream));
+    if (cuda.ok()) cuda.run(cudaGraphLaunch(graph, stream));
+    if (cuda.ok()) cuda.run(cudaEventRecord(end, stream));
     const double seconds = cuda.seconds(begin, end);
     if (round != 0) times.push_back(seconds);  // the first one loads the kernel
-    if (!cuda.ok()) break;
-    const bool right_all = same(cuda, there.output, right, output_size(job)) &&
-                           (bytes == 0 || same(cuda, there.result, sealed, bytes));
-    if (cuda.ok() && !right_all) return row.kind + ": the kernel's answers are not the CPU's";
+    if (cuda.ok() && (round == 0 || round == rounds)) right = all_right(cuda, there, batches);
   }
+  if (graph != nullptr) cudaGraphExecDestroy(graph);
   if (!cuda.ok()) return row.kind + ": " + cuda.error();
-  row.batch = job.count;
-  row.items_per_s = job.count / median(times);
+  if (!right) return row.kind + ": the kernel's answers are not the CPU's";
+  const auto items = static_cast<double>(batches[0].job.count) * batches.size();
+  row.batch = batches[0].job.count;
+  row.items_per_s = items / median(times);
   row.gbps = row.items_per_s * row.packet_bytes * 8e-9;
-  row.checked = uint64_t{job.count} * (rounds + 1);
+  row.checked = static_cast<uint64_t>(items) * 2;
   return "";
 }
 

@@ -25,10 +25,18 @@ struct CopyTime {
   double gbytes_per_s;    // all ways together
 };
 
-// `job`: all items of a pool as one, with memory of the host; `words` of table at job.arena.
-// `right` and `sealed`: the CPU's outputs and results. Appends a row for the whole pool.
-std::string time_kernel(int gpu, const gpu_offload::Job& job, size_t words, const char* right,
-                        const char* sealed, unsigned rounds, KernelTime& row);
+// A batch with memory of the host, and what the CPU made of it: outputs, and of ESP results.
+struct KernelBatch {
+  gpu_offload::Job job;
+  const char* right;
+  const char* sealed;
+};
+
+// The batches, all of one kind and size, as one graph: one kernel behind the other, each with other
+// keys or packets, so that no launch and no cache is what is timed. `words` of table at job.arena.
+// Fills in the row.
+std::string time_kernel(int gpu, const std::vector<KernelBatch>& batches, size_t words,
+                        unsigned rounds, KernelTime& row);
 std::string time_copies(int gpu, unsigned rounds, std::vector<CopyTime>& rows);
 // Name, driver and CUDA version of the GPU.
 std::string gpu_name(int gpu, std::string& name);

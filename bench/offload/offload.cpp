@@ -18,10 +18,13 @@ using gpu_offload::crypto::EspTransform;
 constexpr size_t kHostPayloadMb = 4;  // CPU threads do 0.6 Gb/s
 constexpr size_t kGpuPayloadMb = 192;
 
-// Packets of 64 and 1,400 bytes; CBC encrypts whole blocks.
+// Packets of 64 and 1,400 bytes; CBC encrypts whole blocks. Uniform keys touch all of a table, those
+// in its prefixes little of it, which a GPU's L2 holds.
 constexpr WorkKind kKinds[] = {
     {"ipv4", JobKind::kLookup4, EspTransform::kNone, 0},
     {"ipv6", JobKind::kLookup6, EspTransform::kNone, 0},
+    {"uniform-ipv4", JobKind::kLookup4, EspTransform::kNone, 0, Destinations::kUniform},
+    {"uniform-ipv6", JobKind::kLookup6, EspTransform::kNone, 0, Destinations::kUniform},
     {"seal-gcm 64", JobKind::kSealGcm, EspTransform::kGcm, 64},
     {"seal-gcm 1400", JobKind::kSealGcm, EspTransform::kGcm, 1400},
     {"open-gcm 64", JobKind::kOpenGcm, EspTransform::kGcm, 64},
@@ -35,11 +38,11 @@ constexpr WorkKind kKinds[] = {
 };
 
 tl::expected<std::unique_ptr<gpu_offload::Device>, std::string> open(const std::string& name) {
-  if (!name.empty()) return gpu_offload::open_device(name);
-  auto gpu = gpu_offload::open_device("cuda:0");
+  if (!name.empty()) return gpu_offload::open_local_device(name);
+  auto gpu = gpu_offload::open_local_device("cuda:0");
   if (gpu) return gpu;
   std::fprintf(stderr, "%s; measuring the host device\n", gpu.error().c_str());
-  return gpu_offload::open_device("host");
+  return gpu_offload::open_local_device("host");
 }
 
 double tsc_ghz() {
@@ -92,8 +95,8 @@ tl::expected<std::vector<WorkKind>, std::string> chosen_kinds(
 
 tl::expected<Workload, std::string> WorkKind::make(const OffloadOptions& options,
                                                    const OffloadTable& table) const {
-  if (kind == JobKind::kLookup4) return Workload::lookup4(table, options.items);
-  if (kind == JobKind::kLookup6) return Workload::lookup6(table, options.items);
+  if (kind == JobKind::kLookup4) return Workload::lookup4(table, options.items, destinations);
+  if (kind == JobKind::kLookup6) return Workload::lookup6(table, options.items, destinations);
   return Workload::esp(kind, transform, length, options.payload_mb << 20);
 }
 

@@ -43,6 +43,7 @@ struct WorkKind {
   gpu_offload::JobKind kind;
   gpu_offload::crypto::EspTransform transform;
   uint16_t length;
+  Destinations destinations = Destinations::kInTable;
   tl::expected<Workload, std::string> make(const OffloadOptions& options,
                                            const OffloadTable& table) const;
 };

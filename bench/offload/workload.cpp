@@ -5,7 +5,6 @@
 #include <random>
 #include <thread>
 
-#include "bench/lib/destinations.hpp"
 #include "gpu_offload/crypto/launch.hpp"
 #include "gpu_offload/esp_job.hpp"
 
@@ -85,16 +84,18 @@ bool Workload::reserve(size_t items) {
 
 template <typename Address>
 tl::expected<Workload, std::string> Workload::lookup(
-    JobKind kind, const char* name, const std::vector<lookup::Route<Address>>& routes,
+    JobKind kind, Destinations destinations, const std::vector<lookup::Route<Address>>& routes,
     size_t items) {
   Workload work;
   work.kind_ = kind;
-  work.name_ = name;
+  work.name_ = gpu_offload::kJobKindNames[static_cast<unsigned>(kind)];
+  if (destinations == Destinations::kUniform) work.name_ = "uniform-" + work.name_;
+  const std::string name = work.name_;
   auto created = lookup::Fib<Address>::create();
-  if (!created) return tl::unexpected(std::string(name) + ": " + to_string(created.error()));
+  if (!created) return tl::unexpected(name + ": " + to_string(created.error()));
   std::shared_ptr<lookup::Fib<Address>> fib = std::move(*created);
   if (auto loaded = fib->load(routes); !loaded)
-    return tl::unexpected(std::string(name) + ": " + to_string(loaded.error()));
+    return tl::unexpected(name + ": " + to_string(loaded.error()));
   fib->publish();
   work.table_ = fib->image();
   work.arena_info_ = work.table_->image[0];
@@ -102,8 +103,7 @@ tl::expected<Workload, std::string> Workload::lookup(
   if (!work.reserve(items)) return tl::unexpected(std::string(name) + ": no memory");
   std::vector<lookup::Prefix<Address>> prefixes;
   for (const auto& route : routes) prefixes.push_back(route.prefix);
-  const auto keys =
-      make_destinations(Destinations::kInTable, prefixes, items, std::random_device{}());
+  const auto keys = make_destinations(destinations, prefixes, items, std::random_device{}());
   std::memcpy(work.input_.template as<char>(), keys.data(), work.input_at(items));
   const auto* bytes = reinterpret_cast<const char*>(keys.data());
   work.packets_.assign(bytes, bytes + work.input_at(items));
@@ -117,12 +117,14 @@ tl::expected<Workload, std::string> Workload::lookup(
   return work;
 }
 
-tl::expected<Workload, std::string> Workload::lookup4(const OffloadTable& table, size_t items) {
-  return lookup(JobKind::kLookup4, "ipv4", table.v4, items);
+tl::expected<Workload, std::string> Workload::lookup4(const OffloadTable& table, size_t items,
+                                                      Destinations destinations) {
+  return lookup(JobKind::kLookup4, destinations, table.v4, items);
 }
 
-tl::expected<Workload, std::string> Workload::lookup6(const OffloadTable& table, size_t items) {
-  return lookup(JobKind::kLookup6, "ipv6", table.v6, items);
+tl::expected<Workload, std::string> Workload::lookup6(const OffloadTable& table, size_t items,
+                                                      Destinations destinations) {
+  return lookup(JobKind::kLookup6, destinations, table.v6, items);
 }
 
 tl::expected<Workload, std::string> Workload::esp(JobKind kind, crypto::EspTransform transform,

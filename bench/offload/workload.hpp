@@ -16,6 +16,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "bench/lib/destinations.hpp"
 #include "gpu_offload/crypto/esp.hpp"
 #include "gpu_offload/job.hpp"
 #include "lookup/fib.hpp"
@@ -37,9 +38,11 @@ class Workload {
   using JobKind = gpu_offload::JobKind;
   static constexpr uint32_t kLeastStride = 64;  // items between two batches: whole cache lines
 
-  // In-table destinations, one FIB with all routes; an error is one line.
-  static tl::expected<Workload, std::string> lookup4(const OffloadTable& table, size_t items);
-  static tl::expected<Workload, std::string> lookup6(const OffloadTable& table, size_t items);
+  // One FIB with all routes; an error is one line.
+  static tl::expected<Workload, std::string> lookup4(
+      const OffloadTable& table, size_t items, Destinations destinations = Destinations::kInTable);
+  static tl::expected<Workload, std::string> lookup6(
+      const OffloadTable& table, size_t items, Destinations destinations = Destinations::kInTable);
   // `length` bytes are encrypted of each packet (CBC: a multiple of 16), by one of 64 SAs.
   static tl::expected<Workload, std::string> esp(JobKind kind,
                                                  gpu_offload::crypto::EspTransform transform,
@@ -82,7 +85,7 @@ class Workload {
   Workload() = default;
   template <typename Address>
   static tl::expected<Workload, std::string> lookup(
-      JobKind kind, const char* name, const std::vector<lookup::Route<Address>>& routes,
+      JobKind kind, Destinations destinations, const std::vector<lookup::Route<Address>>& routes,
       size_t items);
   bool reserve(size_t items);
   bool make_packets(gpu_offload::crypto::EspTransform transform);

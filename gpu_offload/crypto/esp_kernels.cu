@@ -76,14 +76,35 @@ __global__ void __launch_bounds__(kLaneThreads, 2) cbc_decrypt_kernel(EspJob job
 
 using Kernel = void (*)(EspJob);
 
-cudaError_t launch(Kernel kernel, uint32_t lanes, cudaStream_t stream, const EspJob& job) {
+// With the error of this launch alone.
+cudaError_t launch(Kernel kernel, uint32_t lanes, cudaStream_t stream, EspJob job) {
   uint32_t block = lanes == 1 ? kPacketThreads : kLaneThreads;
   uint64_t threads = uint64_t{job.packet_count} * lanes;
-  kernel<<<static_cast<uint32_t>((threads + block - 1) / block), block, 0, stream>>>(job);
-  return cudaGetLastError();
+  void* arguments[] = {&job};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                          dim3(static_cast<uint32_t>((threads + block - 1) / block)), dim3(block),
+                          arguments, 0, stream);
 }
 
 }  // namespace
+
+int load_esp_kernels() noexcept {
+  const Kernel kernels[] = {gcm_seal_kernel<kMaxLanes>,
+                            gcm_seal_kernel<8>,
+                            gcm_open_kernel<kMaxLanes>,
+                            gcm_open_kernel<8>,
+                            cbc_decrypt_kernel<kMaxLanes>,
+                            cbc_decrypt_kernel<8>,
+                            cbc_seal_kernel,
+                            cbc_verify_kernel};
+  cudaFuncAttributes attributes;
+  for (const Kernel kernel : kernels)
+    if (const cudaError_t error =
+            cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+        error != cudaSuccess)
+      return error;
+  return cudaSuccess;
+}
 
 int launch_esp_cuda(void* stream, const EspJob& job) noexcept {
   if (job.packet_count == 0) return cudaSuccess;

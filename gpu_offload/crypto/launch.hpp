@@ -19,6 +19,9 @@ int launch_esp_host(void* stream, const EspJob& job) noexcept;
 // itself may go when the call returns. Any thread.
 int launch_esp_cuda(void* stream, const EspJob& job) noexcept;
 
+// Brings the kernels to the current device, so that no launch does: 0, or a cudaError_t.
+int load_esp_kernels() noexcept;
+
 // Lanes a packet gets: few where packets are small, as idle lanes are lost work. GCM and CBC
 // decryption.
 HD inline uint32_t lanes_for(const EspJob& job) {

@@ -4,11 +4,15 @@
 #include <cctype>
 #include <fstream>
 
+#include "gpu_offload/crypto/launch.hpp"
 #include "gpu_offload/cuda/kernels.hpp"
 
 using namespace hecto::gpu_offload;
 
 namespace {
+
+constexpr unsigned kPinned = cudaHostRegisterPortable | cudaHostRegisterMapped;
+constexpr size_t kFirstChanges = size_t{1} << 20;  // bytes
 
 std::string line_of(const std::string& path) {
   std::string line;
@@ -59,42 +63,66 @@ bool HectoDevice::describe(std::string& text, int& socket) {
 
 Status HectoDevice::restart() {
   cudaError_t error = use();
-  if (error != cudaSuccess) return Status::kBroken;
-  for (HectoQueue* queue : queues) queue->stop();
-  for (const Pinned& pinned : pinned_) cudaHostUnregister(pinned.start);
-  if (started)
-    for (const Arena& arena : arenas_) cudaMemset(arena.start, 0, arena.bytes);  // if it still can
-  arenas_.clear();
-  changes_ = nullptr;
-  changes_bytes_ = 0;
-  started = false;
-  cudaGetLastError();
-  error = cudaDeviceReset();
-  if (error == cudaSuccess) error = cudaSetDevice(index);
-  int reads_host = 0;
+  if (error == cudaSuccess) {
+    for (HectoQueue* queue : queues) queue->stop();
+    for (const Pinned& pinned : pinned_) cudaHostUnregister(pinned.start);
+    if (started)
+      for (const Arena& arena : arenas_)
+        cudaMemset(arena.start, 0, arena.bytes);  // if it still can
+    arenas_.clear();
+    changes_ = nullptr;
+    changes_bytes_ = 0;
+    started = false;
+    cudaGetLastError();
+    error = cudaDeviceReset();
+    if (error == cudaSuccess) error = cudaSetDevice(index);
+  }
+  if (error == cudaSuccess) error = start_all();
+  started = error == cudaSuccess;
+  trouble_ = started ? "" : cudaGetErrorString(error);
+  return status_of(error);
+}
+
+cudaError_t HectoDevice::start_all() {
+  int reads_host = 0, pools = 0;
+  cudaError_t error =
+      cudaDeviceGetAttribute(&reads_host, cudaDevAttrCanUseHostPointerForRegisteredMem, index);
+  if (error == cudaSuccess && reads_host == 0) return cudaErrorNotSupported;
   if (error == cudaSuccess)
-    error =
-        cudaDeviceGetAttribute(&reads_host, cudaDevAttrCanUseHostPointerForRegisteredMem, index);
-  reads_host_memory = reads_host != 0;
+    error = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, index);
+  has_pool_ = pools != 0;
+  if (error == cudaSuccess && has_pool_) {  // what is released stays for the next
+    cudaMemPool_t pool = nullptr;
+    uint64_t all = UINT64_MAX;
+    error = cudaDeviceGetDefaultMemPool(&pool, index);
+    if (error == cudaSuccess)
+      error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all);
+  }
   if (error == cudaSuccess)
     error = cudaStreamCreateWithFlags(&update_stream_, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = cudaEventCreateWithFlags(&updated_, cudaEventDisableTiming);
+  if (error == cudaSuccess) error = load_kernels();
+  if (error == cudaSuccess) error = static_cast<cudaError_t>(crypto::load_esp_kernels());
+  if (error == cudaSuccess) error = reserve_changes(kFirstChanges);
   for (const Pinned& pinned : pinned_) {
-    if (error == cudaSuccess)
-      error = cudaHostRegister(pinned.start, pinned.bytes, cudaHostRegisterPortable);
+    if (error == cudaSuccess) error = cudaHostRegister(pinned.start, pinned.bytes, kPinned);
   }
   for (HectoQueue* queue : queues) {
     if (error == cudaSuccess) error = queue->start();
   }
-  started = error == cudaSuccess;
-  return status_of(error);
+  return error;
+}
+
+// From the pool, in the order of updates: no cudaFree waits for kernels that run.
+cudaError_t HectoDevice::allocate(void** start, size_t bytes) {
+  return has_pool_ ? cudaMallocAsync(start, bytes, update_stream_) : cudaMalloc(start, bytes);
 }
 
 // Before the first start it is only noted.
 Status HectoDevice::pin(void* start, size_t bytes) {
   if (started) {
     cudaError_t error = use();
-    if (error == cudaSuccess) error = cudaHostRegister(start, bytes, cudaHostRegisterPortable);
+    if (error == cudaSuccess) error = cudaHostRegister(start, bytes, kPinned);
     if (error != cudaSuccess) return status_of(error);
   }
   pinned_.push_back({start, bytes});
@@ -108,7 +136,7 @@ void HectoDevice::unpin(void* start) {
 
 uint32_t* HectoDevice::create_arena(size_t words) {
   void* start = nullptr;
-  if (use() != cudaSuccess || cudaMalloc(&start, words * 4) != cudaSuccess) {
+  if (use() != cudaSuccess || allocate(&start, words * 4) != cudaSuccess) {
     cudaGetLastError();
     return nullptr;
   }
@@ -121,18 +149,18 @@ void HectoDevice::release_arena(uint32_t* arena) {
   auto found = std::find_if(arenas_.begin(), arenas_.end(),
                             [arena](const Arena& one) { return one.start == arena; });
   if (found == arenas_.end() || use() != cudaSuccess) return;
-  cudaMemset(arena, 0, found->bytes);
-  cudaFree(arena);
+  cudaMemsetAsync(arena, 0, found->bytes, update_stream_);
+  has_pool_ ? cudaFreeAsync(arena, update_stream_) : cudaFree(arena);
   arenas_.erase(found);
 }
 
 cudaError_t HectoDevice::reserve_changes(size_t bytes) {
   if (bytes <= changes_bytes_) return cudaSuccess;
-  cudaFree(changes_);
+  if (changes_ != nullptr) has_pool_ ? cudaFreeAsync(changes_, update_stream_) : cudaFree(changes_);
   changes_ = nullptr;
   changes_bytes_ = 0;
-  const size_t wanted = std::max<size_t>(2 * bytes, 1 << 20);
-  const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&changes_), wanted);
+  const size_t wanted = 2 * bytes;
+  const cudaError_t error = allocate(reinterpret_cast<void**>(&changes_), wanted);
   if (error == cudaSuccess) changes_bytes_ = wanted;
   return error;
 }

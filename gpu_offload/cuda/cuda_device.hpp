@@ -1,9 +1,11 @@
 // One GPU through the CUDA runtime: the plug-in's half of device.hpp. No error is fatal here: each
 // becomes a Status, and whoever sees one restarts the device.
 //
-// A batch has a stream and an event of its own, so that copies and kernels of several batches
-// overlap. Small look-ups read keys from and write answers to the host's memory (one launch); what
-// is larger is copied down and up by the copy engines.
+// A batch has a stream of its own, so that kernels of several batches overlap. Kernels read and write
+// jobs where they lie, in the host's pinned memory: a batch of look-ups is one launch, one of ESP a
+// gather into staging memory, the transform over all its jobs, and a scatter. The last launch writes a
+// word to pinned memory, and poll() reads that. Nothing is allocated, loaded or waited for between two
+// starts but tables, which come from the device's pool.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -39,12 +41,12 @@ struct HectoDevice {
   Status start_update(uint32_t* arena, const uint32_t* image, size_t words, const uint32_t* changes,
                       size_t change_count);
   Status update_status();
+  const std::string& trouble() const { return trouble_; }
   // Makes it the calling thread's device.
   cudaError_t use() const;
 
   const int index;
   bool started = false;
-  bool reads_host_memory = false;  // under the host's addresses
   std::vector<HectoQueue*> queues;
 
  private:
@@ -56,6 +58,8 @@ struct HectoDevice {
     uint32_t* start;
     size_t bytes;
   };
+  cudaError_t start_all();
+  cudaError_t allocate(void** start, size_t bytes);
   cudaError_t reserve_changes(size_t bytes);
 
   std::vector<Pinned> pinned_;
@@ -64,6 +68,8 @@ struct HectoDevice {
   cudaEvent_t updated_ = nullptr;
   uint32_t* changes_ = nullptr;  // the device's
   size_t changes_bytes_ = 0;
+  bool has_pool_ = false;
+  std::string trouble_;
 };
 
 // One thread's, but for start() and stop(), which are control's while nobody uses it.
@@ -82,19 +88,26 @@ struct HectoQueue {
  private:
   struct Flight {  // a batch
     cudaStream_t stream = nullptr;
-    cudaEvent_t done = nullptr;
-    char* staging = nullptr;  // the device's
-    size_t staging_bytes = 0;
+    uint32_t* done = nullptr;  // in pinned memory: `serial`, when the batch is over
+    uint32_t serial = 0;
+    char* staging =
+        nullptr;  // the device's, kStagingBytes; of ESP, from the first batch's start on
     bool busy = false;
     bool failed = false;
     unsigned count = 0;
     std::array<Completion, hecto::gpu_offload::kMostJobs> jobs;
   };
-  static cudaError_t reserve(Flight& flight, size_t bytes);
+  static constexpr size_t kStagingBytes = size_t{32} << 20;
+  static constexpr size_t kLineBytes = 64;
+  static constexpr unsigned kPollsToQuery = 4096;
+
   cudaError_t look_up(Flight& flight, const Job* jobs, unsigned count);
-  cudaError_t copy_and_look_up(Flight& flight, const Job* jobs, unsigned count);
-  cudaError_t transform(Flight& flight, const Job& job, char* staging);
+  cudaError_t transform(Flight& flight, const Job* jobs, unsigned count);
+  cudaError_t transform_part(Flight& flight, const Job* jobs, unsigned count);
+  bool is_over(Flight& flight, bool query);
 
   HectoDevice& device_;
   std::vector<Flight> flights_;
+  char* words_ = nullptr;  // pinned: a line for each flight's
+  unsigned polls_ = 0;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "gpu_offload/crypto/launch.hpp"
 #include "gpu_offload/cuda/cuda_device.hpp"
@@ -9,56 +10,51 @@ using namespace hecto::gpu_offload;
 
 namespace {
 
-// Up to so many bytes of keys a kernel reads them over the link itself: one launch costs less than
-// two copies and a launch. A guess, to be set by bench/offload.
-constexpr size_t kReadInPlaceBytes = 32 * 1024;
 constexpr size_t kAlignment = 256;
 
 size_t aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
-size_t input_size(const Job& job) {
-  return size_t{job.count} * input_bytes(job.kind);
-}
-size_t output_size(const Job& job) {
-  return size_t{job.count} * output_bytes(job.kind);
-}
-// In a batch's staging memory: input, payload, output, each aligned.
+// In a batch's staging memory: packets, payload, verdicts, each aligned.
 size_t staging_size(const Job& job) {
-  return aligned(input_size(job)) + aligned(job.payload_bytes) + aligned(output_size(job));
+  return size_t{job.count} * (input_bytes(job.kind) + output_bytes(job.kind)) +
+         aligned(job.payload_bytes);
 }
 
 }  // namespace
 
+// All that a batch needs. Staging memory for each flight, as any may be of ESP.
 cudaError_t HectoQueue::start() {
-  for (Flight& flight : flights_) {
-    cudaError_t error = cudaStreamCreateWithFlags(&flight.stream, cudaStreamNonBlocking);
+  void* words = nullptr;
+  const size_t bytes = flights_.size() * kLineBytes;
+  cudaError_t error = cudaHostAlloc(&words, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+  words_ = static_cast<char*>(words);
+  for (size_t i = 0; i < flights_.size() && error == cudaSuccess; ++i) {
+    Flight& flight = flights_[i];
+    flight.done = reinterpret_cast<uint32_t*>(words_ + i * kLineBytes);
+    *flight.done = flight.serial = 0;
+    error = cudaStreamCreateWithFlags(&flight.stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
-      error = cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming);
-    if (error != cudaSuccess) return error;
+      error = cudaMalloc(reinterpret_cast<void**>(&flight.staging), kStagingBytes);
   }
-  return cudaSuccess;
+  return error;
 }
 
 // Waits for what is in flight, unless the device is broken; then nothing is. Gives all back.
 void HectoQueue::stop() {
   for (Flight& flight : flights_) {
-    if (flight.stream != nullptr) cudaStreamDestroy(flight.stream);
-    if (flight.done != nullptr) cudaEventDestroy(flight.done);
-    cudaFree(flight.staging);
+    if (flight.stream != nullptr) {
+      cudaStreamSynchronize(flight.stream);
+      cudaStreamDestroy(flight.stream);
+    }
+    if (flight.staging != nullptr) {
+      cudaMemset(flight.staging, 0, kStagingBytes);  // packets' bytes
+      cudaFree(flight.staging);
+    }
     flight = {};
   }
-}
-
-cudaError_t HectoQueue::reserve(Flight& flight, size_t bytes) {
-  if (bytes <= flight.staging_bytes) return cudaSuccess;
-  cudaFree(flight.staging);
-  flight.staging = nullptr;
-  flight.staging_bytes = 0;
-  const size_t wanted = std::max<size_t>(2 * bytes, 256 * 1024);
-  const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&flight.staging), wanted);
-  if (error == cudaSuccess) flight.staging_bytes = wanted;
-  return error;
+  if (words_ != nullptr) cudaFreeHost(words_);
+  words_ = nullptr;
 }
 
 Status HectoQueue::submit(const Job* jobs, unsigned count) {
@@ -67,31 +63,16 @@ Status HectoQueue::submit(const Job* jobs, unsigned count) {
   if (free == flights_.end()) return Status::kBusy;
   Flight& flight = *free;
   if (!device_.started || device_.use() != cudaSuccess) return Status::kBroken;
-  size_t bytes = 0;
-  size_t keys_bytes = 0;
   for (unsigned i = 0; i < count; ++i) {
-    bytes += staging_size(jobs[i]);
-    keys_bytes += input_size(jobs[i]);
+    if (!is_lookup(jobs[i].kind) && staging_size(jobs[i]) + 3 * kAlignment > kStagingBytes)
+      return Status::kNoMemory;
     flight.jobs[i] = {jobs[i].id, jobs[i].count, true};
   }
-  const bool in_place =
-      is_lookup(jobs[0].kind) && device_.reads_host_memory && keys_bytes <= kReadInPlaceBytes;
-  cudaError_t error = in_place ? cudaSuccess : reserve(flight, bytes);
-  if (error != cudaSuccess) return status_of(error);
   flight.busy = true;
   flight.count = count;
-  if (in_place) {
-    error = look_up(flight, jobs, count);
-  } else if (is_lookup(jobs[0].kind)) {
-    error = copy_and_look_up(flight, jobs, count);
-  } else {
-    char* staging = flight.staging;
-    for (unsigned i = 0; i < count && error == cudaSuccess; ++i) {
-      error = transform(flight, jobs[i], staging);
-      staging += staging_size(jobs[i]);
-    }
-  }
-  if (error == cudaSuccess) error = cudaEventRecord(flight.done, flight.stream);
+  cudaError_t error =
+      is_lookup(jobs[0].kind) ? look_up(flight, jobs, count) : transform(flight, jobs, count);
+  if (error == cudaSuccess) error = launch_done(flight.done, ++flight.serial, flight.stream);
   // A part of it may be on its way: the answer, which says that it failed, comes when that is over.
   flight.failed = error != cudaSuccess;
   return Status::kOk;
@@ -108,59 +89,70 @@ cudaError_t HectoQueue::look_up(Flight& flight, const Job* jobs, unsigned count)
                        flight.stream);
 }
 
-cudaError_t HectoQueue::copy_and_look_up(Flight& flight, const Job* jobs, unsigned count) {
-  Segments segments{};
-  char* staging = flight.staging;
+// As many jobs at once as the staging memory holds; the stream keeps them apart.
+cudaError_t HectoQueue::transform(Flight& flight, const Job* jobs, unsigned count) {
   cudaError_t error = cudaSuccess;
-  for (unsigned i = 0; i < count && error == cudaSuccess; ++i) {
-    auto* output = reinterpret_cast<uint16_t*>(staging + aligned(input_size(jobs[i])));
-    segments.of[i] = {staging, output, jobs[i].count, jobs[i].table};
-    error = cudaMemcpyAsync(staging, jobs[i].input, input_size(jobs[i]), cudaMemcpyHostToDevice,
-                            flight.stream);
-    staging += staging_size(jobs[i]);
-  }
-  if (error == cudaSuccess)
-    error = launch_lookup(jobs[0].kind, jobs[0].arena_info, jobs[0].arena, segments, count,
-                          flight.stream);
-  for (unsigned i = 0; i < count && error == cudaSuccess; ++i) {
-    error = cudaMemcpyAsync(jobs[i].output, segments.of[i].output, output_size(jobs[i]),
-                            cudaMemcpyDeviceToHost, flight.stream);
+  for (unsigned first = 0; first < count && error == cudaSuccess;) {
+    size_t bytes = 3 * kAlignment;
+    unsigned some = 0;
+    while (first + some < count && bytes + staging_size(jobs[first + some]) <= kStagingBytes)
+      bytes += staging_size(jobs[first + some++]);
+    error = transform_part(flight, jobs + first, some);
+    first += some;
   }
   return error;
 }
 
-// ESP: descriptors and payloads down, verdicts and payloads up.
-cudaError_t HectoQueue::transform(Flight& flight, const Job& job, char* staging) {
-  Job there = job;
-  there.input = staging;
-  there.result = staging + aligned(input_size(job));
-  there.output = static_cast<char*>(there.result) + aligned(job.payload_bytes);
-  auto down = [&](void* to, const void* from, size_t bytes) {
-    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, flight.stream);
-  };
-  auto up = [&](void* to, const void* from, size_t bytes) {
-    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, flight.stream);
-  };
-  cudaError_t error = down(staging, job.input, input_size(job));
-  if (error == cudaSuccess) error = down(there.result, job.payload, job.payload_bytes);
+// Jobs of one kind and one table of keys as one.
+cudaError_t HectoQueue::transform_part(Flight& flight, const Job* jobs, unsigned count) {
+  EspSegments segments{};
+  uint64_t bytes = 0;
+  uint32_t packets = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const Job& job = jobs[i];
+    segments.of[i] = {job.input, job.payload,       job.output, job.result,
+                      bytes,     job.payload_bytes, packets,    job.count};
+    bytes += aligned(job.payload_bytes);
+    packets += job.count;
+  }
+  const EspStaging staging{
+      flight.staging, flight.staging + aligned(size_t{packets} * sizeof(crypto::EspPacket)),
+      flight.staging + aligned(size_t{packets} * sizeof(crypto::EspPacket)) + aligned(bytes)};
+  Job all = jobs[0];
+  all.count = packets;
+  all.payload_bytes = static_cast<uint32_t>(bytes);
+  all.input = staging.packets;
+  all.result = staging.payload;
+  all.output = staging.verdicts;
+  cudaError_t error = launch_esp_gather(staging, segments, count, flight.stream);
   if (error == cudaSuccess)
-    error = static_cast<cudaError_t>(crypto::launch_esp_cuda(flight.stream, esp_job(there)));
-  if (error == cudaSuccess) error = up(job.output, there.output, output_size(job));
-  if (error == cudaSuccess) error = up(job.result, there.result, job.payload_bytes);
+    error = static_cast<cudaError_t>(crypto::launch_esp_cuda(flight.stream, esp_job(all)));
+  if (error == cudaSuccess) error = launch_esp_scatter(staging, segments, count, flight.stream);
   return error;
+}
+
+// A look at the word; now and then, while nothing comes, at the stream, which knows of errors.
+bool HectoQueue::is_over(Flight& flight, bool query) {
+  if (!flight.failed &&
+      std::atomic_ref(*flight.done).load(std::memory_order_acquire) == flight.serial)
+    return true;
+  if (!query && !flight.failed) return false;
+  const cudaError_t error = cudaStreamQuery(flight.stream);
+  if (error == cudaErrorNotReady) return false;
+  if (error == cudaSuccess) return flight.failed;  // else the word is on its way
+  flight.failed = true;
+  return true;
 }
 
 unsigned HectoQueue::poll(Completion* completions, unsigned room) {
   unsigned stored = 0;
   if (!device_.started || device_.use() != cudaSuccess) return 0;
+  const bool query = ++polls_ % kPollsToQuery == 0;
   for (Flight& flight : flights_) {
-    if (!flight.busy || flight.count > room - stored) continue;
-    cudaError_t error =
-        flight.failed ? cudaStreamQuery(flight.stream) : cudaEventQuery(flight.done);
-    if (error == cudaErrorNotReady) continue;
+    if (!flight.busy || flight.count > room - stored || !is_over(flight, query)) continue;
     for (unsigned i = 0; i < flight.count; ++i) {
       completions[stored] = flight.jobs[i];
-      completions[stored++].ok = error == cudaSuccess && !flight.failed;
+      completions[stored++].ok = !flight.failed;
     }
     flight.busy = flight.failed = false;
   }

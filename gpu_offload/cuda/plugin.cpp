@@ -71,6 +71,7 @@ constexpr HectoDeviceApi kApi = {
           return static_cast<int>(device->start_update(arena, image, words, changes, change_count));
         },
     .update_status = [](HectoDevice* device) { return static_cast<int>(device->update_status()); },
+    .trouble = [](HectoDevice* device) { return device->trouble().c_str(); },
     .open_queue = open_queue,
     .close_queue = close_queue,
     .submit = [](HectoQueue* queue, const Job* jobs,

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <map>
 
+#include "gpu_offload/device.hpp"
 #include "gpu_offload/secret_memory.hpp"
-#include "lookup/journal.hpp"
 #include "lookup/memory_block.hpp"
 
 namespace hecto::gpu_offload {
@@ -29,7 +29,7 @@ class CpuArenas {
   }
   void clear() { blocks_.clear(); }
 
-  static void apply(uint32_t* arena, const lookup::TableUpdate& update) {
+  static void apply(uint32_t* arena, const UpdateView& update) {
     std::copy(update.image.begin(), update.image.end(), arena);
     for (const lookup::WordChange& change : update.changes) arena[change.word] = change.value;
   }

@@ -104,7 +104,7 @@ uint32_t* HostDevice::create_arena(size_t words) noexcept {
   return arenas_.create(words, socket_);
 }
 
-Status HostDevice::start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept {
+Status HostDevice::start_update(uint32_t* arena, const UpdateView& update) noexcept {
   CpuArenas::apply(arena, update);
   return Status::kOk;
 }

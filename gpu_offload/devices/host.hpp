@@ -26,7 +26,7 @@ class HostDevice final : public Device {
   void unpin(void* /*start*/) noexcept override {}
   uint32_t* create_arena(size_t words) noexcept override;
   void release_arena(uint32_t* arena) noexcept override { arenas_.release(arena); }
-  Status start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept override;
+  Status start_update(uint32_t* arena, const UpdateView& update) noexcept override;
   Status update_status() noexcept override { return Status::kOk; }
 
  private:

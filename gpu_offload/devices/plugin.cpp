@@ -41,6 +41,9 @@ class PluginDevice final : public Device {
   const std::string& description() const override { return description_; }
   int socket() const override { return socket_; }
   Status restart() noexcept override { return static_cast<Status>(api_.restart(device_)); }
+  std::string trouble() const override {
+    return api_.trouble == nullptr ? "" : api_.trouble(device_);
+  }
   std::unique_ptr<JobQueue> make_queue(unsigned batches) override {
     HectoQueue* queue = api_.open_queue(device_, batches);
     return queue == nullptr ? nullptr : std::make_unique<PluginQueue>(api_, queue);
@@ -53,10 +56,10 @@ class PluginDevice final : public Device {
     return api_.create_arena(device_, words);
   }
   void release_arena(uint32_t* arena) noexcept override { api_.release_arena(device_, arena); }
-  Status start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept override {
+  Status start_update(uint32_t* arena, const UpdateView& update) noexcept override {
     const uint32_t* image = update.image.empty() ? nullptr : update.image.data();
     return static_cast<Status>(api_.start_update(
-        device_, arena, image, update.words,
+        device_, arena, image, update.image.size(),
         reinterpret_cast<const uint32_t*>(update.changes.data()), update.changes.size()));
   }
   Status update_status() noexcept override {

@@ -33,6 +33,8 @@ struct HectoDeviceApi {
   int (*start_update)(HectoDevice* device, uint32_t* arena, const uint32_t* image, size_t words,
                       const uint32_t* changes, size_t change_count);
   int (*update_status)(HectoDevice* device);
+  // Why the last start failed, in the driver's words; empty, or no function: no more is known.
+  const char* (*trouble)(HectoDevice* device);
 
   HectoQueue* (*open_queue)(HectoDevice* device, unsigned batches);
   void (*close_queue)(HectoQueue* queue);
@@ -44,5 +46,5 @@ struct HectoDeviceApi {
 const HectoDeviceApi* hecto_device_api();
 }
 
-inline constexpr uint32_t kHectoDeviceAbi = 1;
+inline constexpr uint32_t kHectoDeviceAbi = 2;
 inline constexpr const char* kHectoDeviceSymbol = "hecto_device_api";

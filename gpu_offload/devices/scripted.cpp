@@ -77,7 +77,7 @@ uint32_t* ScriptedDevice::create_arena(size_t words) noexcept {
   return arenas_.create(words, 0);
 }
 
-Status ScriptedDevice::start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept {
+Status ScriptedDevice::start_update(uint32_t* arena, const UpdateView& update) noexcept {
   if (update_result != Status::kOk) return update_result;
   CpuArenas::apply(arena, update);
   update_due_ns_ = now_ns_ + update_ns;

@@ -52,7 +52,7 @@ class ScriptedDevice final : public Device {
   void unpin(void* /*start*/) noexcept override {}
   uint32_t* create_arena(size_t words) noexcept override;
   void release_arena(uint32_t* arena) noexcept override { used_words_ -= arenas_.release(arena); }
-  Status start_update(uint32_t* arena, const lookup::TableUpdate& update) noexcept override;
+  Status start_update(uint32_t* arena, const UpdateView& update) noexcept override;
   Status update_status() noexcept override;
 
   // The test sets these at any time.

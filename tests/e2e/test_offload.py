@@ -1,5 +1,6 @@
 """Look-ups and ESP on a device: here CPU threads that run the device's functions, driven as a GPU is."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -189,10 +190,22 @@ def test_without_a_gpu_auto_is_none_and_a_gpu_by_name_is_refused(lab):
     second.process = None
 
 
-def test_the_script_for_a_gpu_machine_builds(tmp_path):
+def test_the_script_for_a_gpu_machine_builds_and_runs_a_kind(tmp_path):
     """Of the sources alone, without meson and DPDK, as it is on a machine that only has a compiler."""
     root = Path(__file__).parents[2]
+    env = {**os.environ, "OUT": str(tmp_path), "BUILD": str(tmp_path / "objects"), "DEVICE": "host",
+           "TESTS": "0", "TABLE": "", "QUICK": "1", "KINDS": "seal-gcm 64", "COMMIT": "cafe"}
     run = subprocess.run([root / "bench" / "offload" / "device.sh"], cwd=root, stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, timeout=300,
-                         env={**os.environ, "OUT": str(tmp_path), "DEVICE": "host", "BUILD_ONLY": "1"})
+                         stderr=subprocess.STDOUT, text=True, timeout=600, env={**env, "BUILD_ONLY": "1"})
     assert run.returncode == 0 and "built: " in run.stdout, run.stdout
+    # Once more with compilers that do nothing: what was built stays.
+    nothing = tmp_path / "nothing"
+    nothing.write_text("#!/bin/sh\nexit 0\n")
+    nothing.chmod(0o755)
+    run = subprocess.run([root / "bench" / "offload" / "device.sh"], cwd=root, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, timeout=300, env={**env, "CXX": str(nothing)})
+    assert run.returncode == 0 and "written: " in run.stdout, run.stdout
+    result = json.loads(next(tmp_path.glob("offload-cpu-*.json")).read_text())
+    assert result["commit"] == "cafe" and result["failed"] == [] and list(result["kinds"]) == ["seal-gcm 64"]
+    kind = result["kinds"]["seal-gcm 64"]
+    assert kind["check"]["rows"][0]["checked"] > 0 and kind["time"]["rows"][0]["items_per_s"] > 0

@@ -26,7 +26,7 @@ json device_json(const Offload::Attached& attached) {
       {"description", control.device().description()},
       {"socket", control.device().socket()},
       {"state", to_string(control.phase())},
-      {"cause", ready ? json() : json(gpu_offload::to_string(control.last_cause()))},
+      {"cause", ready ? json() : json(cause_in_words(control))},
       {"stops", control.stops()},
       {"shader", attached.shader ? json({{"jobs", attached.shader->counters().jobs.get()},
                                          {"batches", attached.shader->counters().batches.get()},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,8 +42,22 @@ gpu_offload::Mode mode_of(config::OffloadMode mode) {
   return gpu_offload::Mode::kAuto;
 }
 
+// For the helpers: those that neither workers nor control have. None: control's, where they start.
+std::vector<unsigned> spare_cpus(const config::Placement& placement) {
+  std::vector<unsigned> spare;
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  for (unsigned cpu = 0; cpu < online; ++cpu) {
+    const bool taken = cpu == placement.control_cpu ||
+                       std::ranges::any_of(placement.workers,
+                                           [cpu](const auto& worker) { return worker.cpu == cpu; });
+    if (!taken) spare.push_back(cpu);
+  }
+  return spare;
+}
+
 // `found`: which, or why there is none. What the file names must be there; `auto` takes what is.
-Result<Offload::Devices> open_devices(const std::vector<std::string>& names, std::string& found) {
+Result<Offload::Devices> open_devices(const std::vector<std::string>& names,
+                                      const std::vector<unsigned>& cpus, std::string& found) {
   Offload::Devices devices;
   found.clear();
   const auto take = [&](std::unique_ptr<gpu_offload::Device> device) {
@@ -54,14 +69,14 @@ Result<Offload::Devices> open_devices(const std::vector<std::string>& names, std
     found = "none";
   } else if (names[0] == "auto") {
     for (unsigned i = 0;; ++i) {
-      auto device = gpu_offload::open_device(fmt::format("cuda:{}", i));
+      auto device = gpu_offload::open_device(fmt::format("cuda:{}", i), cpus);
       if (!device && i == 0) found = fmt::format("none ({})", device.error());
       if (!device) break;
       take(std::move(*device));
     }
   } else {
     for (const std::string& name : names) {
-      auto device = gpu_offload::open_device(name);
+      auto device = gpu_offload::open_device(name, cpus);
       if (!device) return fail("offload.device: " + device.error());
       take(std::move(*device));
     }
@@ -71,6 +86,11 @@ Result<Offload::Devices> open_devices(const std::vector<std::string>& names, std
 
 }  // namespace
 
+std::string cause_in_words(const DeviceControl& control) {
+  const std::string& words = control.last_words();
+  return fmt::format("{}{}{}", to_string(control.last_cause()), words.empty() ? "" : ": ", words);
+}
+
 Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& config,
                                                  const config::Placement& placement, Tables& tables,
                                                  std::string& found) {
@@ -78,7 +98,7 @@ Result<std::unique_ptr<Offload>> Offload::create(const config::OffloadConfig& co
     found = "none (offload.lookup and offload.ipsec: never)";
     return nullptr;
   }
-  auto devices = open_devices(config.devices, found);
+  auto devices = open_devices(config.devices, spare_cpus(placement), found);
   if (!devices) return tl::unexpected(devices.error());
   if (devices->empty()) return nullptr;
   return create(config, placement, tables, std::move(*devices));
@@ -245,7 +265,8 @@ bool Offload::tick() {
   for (Attached& device : devices_) {
     device.control.tick(now_ns());
     log_state(device);
-    soon = soon || device.control.phase() == DeviceControl::Phase::kLoading;
+    soon = soon || device.control.phase() == DeviceControl::Phase::kStarting ||
+           device.control.phase() == DeviceControl::Phase::kLoading;
     for (const gpu_offload::TableMirror* table : {device.table4, device.table6, device.keys})
       soon = soon || (table != nullptr && table->waiting() > 0);
   }
@@ -259,7 +280,7 @@ void Offload::log_state(Attached& device) {
   if (device.control.stops() > device.stops_logged) {
     device.stops_logged = device.control.stops();
     spdlog::warn("offload {}: {}; the work goes on here, next start in {:.0f} s", name,
-                 to_string(device.control.last_cause()),
+                 cause_in_words(device.control),
                  static_cast<double>(device.control.next_start_ns() - now_ns()) / 1e9);
   }
   if (ready && !device.ready_logged)

@@ -20,6 +20,9 @@
 
 namespace hecto::router {
 
+// Why a device was stopped last, for the operator: "device error: the helper ended: signal 9 (SIGKILL)".
+std::string cause_in_words(const gpu_offload::DeviceControl& control);
+
 class Offload {
  public:
   using Devices = std::vector<std::unique_ptr<gpu_offload::Device>>;

@@ -27,6 +27,7 @@ constexpr size_t kHalfBytes = 1 << 20;  // of the memory that jobs lie in: what 
 
 std::unique_ptr<Device> make_device(const std::string& which) {
   if (which == "host") return std::make_unique<HostDevice>();
+  if (which == "helper") return open_device("host").value();
   if (which == "inline") return std::make_unique<HostDevice>(false);
   const char* path = which == "plugin" ? HECTO_HOST_PLUGIN : HECTO_CUDA_PLUGIN;
   auto plugin = Plugin::load(path);
@@ -38,9 +39,10 @@ class DeviceTest : public ::testing::TestWithParam<const char*> {
  protected:
   DeviceTest() : device(make_device(GetParam())) {
     if (device == nullptr) return;
+    if (device->memory() != nullptr) memory = MemoryBlock(*device->memory(), 2 * kHalfBytes, 0);
     queue = device->make_queue(4);
     EXPECT_EQ(device->pin(start(), 2 * kHalfBytes), Status::kOk);
-    EXPECT_EQ(device->restart(), Status::kOk);
+    restart();
   }
   ~DeviceTest() override {
     if (device != nullptr) device->unpin(start());
@@ -51,6 +53,14 @@ class DeviceTest : public ::testing::TestWithParam<const char*> {
   char* start() { return memory.as<char>(); }
   char* output() { return start() + kHalfBytes; }
 
+  void restart() {
+    Status status = device->restart();
+    while (status == Status::kBusy) {
+      std::this_thread::yield();
+      status = device->state();
+    }
+    ASSERT_EQ(status, Status::kOk) << device->trouble();
+  }
   uint32_t* copy_of(const TableUpdate& update) {
     uint32_t* arena = device->create_arena(update.words);
     EXPECT_NE(arena, nullptr);
@@ -145,8 +155,8 @@ class DeviceTest : public ::testing::TestWithParam<const char*> {
     table.fib().attach(nullptr, Kind::kTable);
   }
 
-  MemoryBlock memory{Memory::system(), 2 * kHalfBytes, 0};
   std::unique_ptr<Device> device;
+  MemoryBlock memory{Memory::system(), 2 * kHalfBytes, 0};
   std::unique_ptr<JobQueue> queue;
 };
 
@@ -232,7 +242,7 @@ TEST_P(DeviceTest, StartsAnew) {
   for (int i = 0; i < 2; ++i) {
     uint32_t* arena = copy_of(*table.fib().image());
     look_up(table, arena, random);
-    ASSERT_EQ(device->restart(), Status::kOk);
+    restart();
   }
 }
 
@@ -246,7 +256,8 @@ TEST_P(DeviceTest, TakesNoMoreBatchesThanItsQueueHas) {
   EXPECT_EQ(status, Status::kBusy);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DeviceTest, ::testing::Values("inline", "host", "plugin", "cuda"),
+INSTANTIATE_TEST_SUITE_P(All, DeviceTest,
+                         ::testing::Values("inline", "host", "helper", "plugin", "cuda"),
                          [](const auto& which) { return std::string(which.param); });
 
 TEST(Plugin, RefusesWhatIsNoneAndWhatIsOfAnotherVersion) {
@@ -262,6 +273,14 @@ TEST(Plugin, RefusesWhatIsNoneAndWhatIsOfAnotherVersion) {
   ASSERT_FALSE(newer);
   EXPECT_NE(newer.error().find("another version"), std::string::npos);
   EXPECT_FALSE(Plugin::load(HECTO_HOST_PLUGIN).value().open(1, "host:1"));
+}
+
+TEST(OpenDevice, SaysWhereThereIsNoHelper) {
+  setenv("HECTO_GPU_HELPER", "/nonexistent/hecto-gpu", 1);
+  auto device = open_device("cuda:0");
+  unsetenv("HECTO_GPU_HELPER");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error(), "cuda:0: there is no helper at /nonexistent/hecto-gpu");
 }
 
 TEST(OpenDevice, KnowsNamesAndSaysWhatIsWrong) {

@@ -52,6 +52,7 @@ extern "C" __attribute__((visibility("default"))) const HectoDeviceApi* hecto_de
       .start_update = start_update,
       .update_status =
           [](HectoDevice* device) { return static_cast<int>(device->device.update_status()); },
+      .trouble = [](HectoDevice*) { return ""; },
       .open_queue =
           [](HectoDevice* device, unsigned batches) {
             return new HectoQueue{device->device.make_queue(batches)};

@@ -1,0 +1,99 @@
+// A helper whose device, the host one, has a fault as long as a file is there: what HelperTest starts in
+// hecto-gpu's place. The device's name is FAULT:FILE; FILE.pid says who has it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "gpu_offload/devices/host.hpp"
+#include "gpu_offload/helper/keeper.hpp"
+
+namespace {
+
+using namespace hecto;
+using namespace hecto::gpu_offload;
+
+void hang() {
+  for (;;) pause();
+}
+
+class FaultyDevice final : public Device {
+ public:
+  FaultyDevice(std::string fault, std::string file)
+      : fault_(std::move(fault)), file_(std::move(file)) {}
+  bool has(const char* fault) const { return fault_ == fault && access(file_.c_str(), F_OK) == 0; }
+
+  const std::string& name() const override { return host_.name(); }
+  const std::string& description() const override { return fault_; }
+  int socket() const override { return -1; }
+  Status restart() noexcept override {
+    if (has("hangs-at-start")) hang();
+    return has("no-memory-at-start") ? Status::kNoMemory : host_.restart();
+  }
+  std::string trouble() const override {
+    return has("no-memory-at-start") ? "all of it in use" : "";
+  }
+  std::unique_ptr<JobQueue> make_queue(unsigned batches) override {
+    return std::make_unique<Queue>(*this, host_.make_queue(batches));
+  }
+  Status pin(void* start, size_t bytes) noexcept override { return host_.pin(start, bytes); }
+  void unpin(void* start) noexcept override { host_.unpin(start); }
+  uint32_t* create_arena(size_t words) noexcept override {
+    return has("no-memory") ? nullptr : host_.create_arena(words);
+  }
+  void release_arena(uint32_t* arena) noexcept override { host_.release_arena(arena); }
+  Status start_update(uint32_t* arena, const UpdateView& update) noexcept override {
+    return host_.start_update(arena, update);
+  }
+  Status update_status() noexcept override {
+    return has("never-updates") ? Status::kBusy : host_.update_status();
+  }
+
+ private:
+  struct Queue final : JobQueue {
+    Queue(FaultyDevice& device, std::unique_ptr<JobQueue> queue)
+        : device_(device), queue_(std::move(queue)) {}
+    Status submit(std::span<const Job> jobs) noexcept override {
+      if (device_.has("trap")) raise(SIGSEGV);
+      if (device_.has("hangs")) hang();
+      if (device_.has("refuses")) return Status::kBroken;
+      if (device_.has("spin")) return Status::kOk;  // a kernel that never ends
+      if (device_.has("late")) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      const Status status = queue_->submit(jobs);
+      if (device_.has("garbage"))
+        for (const Job& job : jobs) std::memset(job.output, 0xee, size_t{job.count} * 2);
+      return status;
+    }
+    unsigned poll(std::span<Completion> completions) noexcept override {
+      const unsigned n = queue_->poll(completions);
+      for (Completion& one : completions.first(n)) {
+        if (device_.has("short")) --one.count;
+        if (device_.has("error")) one.ok = false;
+      }
+      return n;
+    }
+    FaultyDevice& device_;
+    std::unique_ptr<JobQueue> queue_;
+  };
+
+  HostDevice host_{false, -1};
+  std::string fault_, file_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  const std::string fault = name.substr(0, name.find(':'));
+  const std::string file = name.substr(name.find(':') + 1);
+  return keep_device(FileDescriptor(3),
+                     [&]() -> tl::expected<std::unique_ptr<Device>, std::string> {
+                       if (fault == "no-driver")
+                         return tl::unexpected(std::string("the driver is too old"));
+                       std::ofstream(file + ".pid") << getpid() << " " << getppid() << std::endl;
+                       return std::make_unique<FaultyDevice>(fault, file);
+                     });
+}
