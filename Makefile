@@ -19,7 +19,7 @@ LEGACY ?=
 # Unit-test programs for unit-asan and unit-tsan: all, or names with commas.
 SUITES ?=
 
-.PHONY: help deps build run house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
+.PHONY: help deps build run run-cluster house test test-asan test-tsan unit-asan unit-tsan test-neon test-numa \
   test-ipsec test-linux test-deb soak coverage lint fuzz bench bench-lookup bench-ipsec bench-gate gpu-report deb docs \
   format format-check clean
 
@@ -29,6 +29,7 @@ build: $(BUILD)/build.ninja
 help:
 	@echo 'make               builds hectod, hecto, hecto-bench and the tests (in $(BUILD))'
 	@echo 'make run           two hosts, hectod between them, a full table, traffic'
+	@echo 'make run-cluster   spines and leaves, each hectod with FRR, traffic; drains one, kills one (ARGS=--leaves 4)'
 	@echo 'make test          the house, unit tests, end-to-end tests; counts in the last line'
 	@echo '     T=Routing.*   unit tests by name only (GoogleTest filter); K=flap: end-to-end tests (pytest -k)'
 	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt; links and figures of documents: a second'
@@ -59,6 +60,12 @@ run: $(BUILD)/build.ninja
 	@echo 'building $(notdir $(RUN)) in $(BUILD); on two cores the first time takes about six minutes'
 	@ninja -C $(BUILD) $(RUN)
 	@demo/run.py --build $(BUILD)
+
+# Spines and leaves in namespaces, FRR beside each hectod (docs/cluster.md). ARGS: --spines 3 --leaves 6
+ARGS ?=
+run-cluster: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet router/hectod router/cli/hecto
+	@demo/cluster.py --build $(BUILD) $(ARGS)
 
 house:
 	@tests/house.py

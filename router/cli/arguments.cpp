@@ -23,10 +23,10 @@
 namespace hecto::cli {
 namespace {
 
-const std::vector<std::string> kVerbs = {"show",        "top",     "check",    "plan",   "reload",
-                                         "diff",        "confirm", "rollback", "trace",  "capture",
-                                         "load-routes", "route",   "set",      "flow",   "clear",
-                                         "version",     "doctor",  "bind",     "unbind", "prepare"};
+const std::vector<std::string> kVerbs = {
+    "show",   "top",     "check",       "plan",    "reload", "diff",   "confirm", "rollback",
+    "trace",  "capture", "load-routes", "route",   "set",    "flow",   "clear",   "version",
+    "doctor", "bind",    "unbind",      "prepare", "drain",  "undrain"};
 
 // What `show` shows. Values of one argument, of which CLI11's help knows nothing.
 struct Noun {
@@ -259,6 +259,23 @@ void add_capture(CLI::App& app, Arguments& a) {
              "only root, and only where the router's file says ipsec: {export_keys: true}");
 }
 
+void add_drain(CLI::App& app, Arguments& a) {
+  CLI::App& drain = add_verb(
+      app, "drain", "takes the router out of traffic's way before it stops, by BGP, and waits",
+      "FRR's bgpd announces graceful shutdown (RFC 8326): neighbors use another way where there "
+      "is\n"
+      "one, and no packet is lost. Exit code 1 when packets are still forwarded at the end of the\n"
+      "time. It ends with hecto undrain, or a restart of bgpd.");
+  CLI::App& undrain = add_verb(app, "undrain", "ends what hecto drain began", "");
+  for (CLI::App* verb : {&drain, &undrain})
+    add_option(*verb, "--frr", a.frr, "NAME",
+               "the instance of FRR (-N), default: the one without a name; without\n"
+               "this that of the router's namespace, or else the one without a name");
+  add_number(drain, "--timeout", a.drain_timeout_s, "S", 1.0, 86400.0, "waits so many seconds");
+  add_number(drain, "--below", a.below_pps, "PPS", 0.0, 1e9,
+             "forwarded packets a second that count as none");
+}
+
 void add_files(CLI::App& app, Arguments& a) {
   CLI::App& check = add_verb(
       app, "check", "what is wrong with a configuration file; silent when nothing is",
@@ -319,6 +336,10 @@ void describe(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the answer of the API unchanged, for scripts (docs/api.md)");
   add_option(app, "--socket", a.socket, "PATH",
              "the router's API socket (default: $HECTO_SOCKET, or\n/run/hecto/hecto.sock)");
+  add_option(app, "-H,--host", a.hosts, "BOX,...",
+             "does it on that box, or on each, over ssh: USER@BOX, as ssh takes it")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_show(app, a);
   add_top(app, a);
   add_trace(app, a);
@@ -331,6 +352,7 @@ void describe(CLI::App& app, Arguments& a) {
       "Marks where ports, interfaces, drops and punt stand, in $XDG_STATE_HOME/hecto. The API,\n"
       "metrics and other users see what they saw; `show --total` shows all. The mark ends with\n"
       "the router.");
+  add_drain(app, a);
   add_verb(app, "version", "which hecto this is, and which router answers", "");
   app.footer(fmt::format("Objects of show:\n{}\n{}", wrapped(nouns()), examples_of("hecto")));
 }

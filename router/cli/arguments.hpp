@@ -22,6 +22,7 @@ struct Arguments {
   std::vector<std::string> words;  // route: what follows
   bool json = false;
   std::string socket;
+  std::vector<std::string> hosts;         // -H: boxes that do it, over ssh
   std::string topology, box;              // plan: where the box stands written
   std::string calibration, svg;           // plan
   std::string size = "64";                // plan: what the headroom and the picture show
@@ -59,6 +60,9 @@ struct Arguments {
   bool fix = false, persist = false;      // doctor
   std::vector<std::string> devices;       // bind, unbind
   bool force = false, noiommu = false;    // bind, unbind, prepare
+  std::string frr;                        // drain, undrain: -N of FRR; empty: found
+  double drain_timeout_s = 60;            // drain
+  double below_pps = 10;                  // drain
   uint32_t vfs = 0;                       // bind; 0: the device itself
 };
 

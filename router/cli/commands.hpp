@@ -21,6 +21,8 @@ int capture(const Session& session);
 int clear(const Session& session);
 int top(const Session& session);
 int version(const Session& session);
+int drain(const Session& session);
+int undrain(const Session& session);
 int doctor(const Session& session);
 int bind(const Session& session);
 int unbind(const Session& session);

@@ -122,7 +122,7 @@ _hecto() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} verb='' words='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${{COMP_WORDS[i]}} in
-      --socket) ((i++)) ;;
+      --socket | -H | --host) ((i++)) ;;
       -*) ;;
       *) verb=${{COMP_WORDS[i]}}; break ;;
     esac
@@ -157,7 +157,7 @@ _hecto() {{
   local -a options objects
   for ((i = 2; i < CURRENT; i++)); do
     case ${{words[i]}} in
-      --socket) ((i++)) ;;
+      --socket | -H | --host) ((i++)) ;;
       -*) ;;
       *) verb=${{words[i]}}; break ;;
     esac

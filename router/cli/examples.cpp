@@ -108,6 +108,11 @@ Examples:
   hecto unbind --all                           all that hecto bind took)"},
     {"prepare", R"(Examples:
   hecto prepare /etc/hecto/hecto.yaml          as hecto-prepare.service does before hectod)"},
+    {"drain", R"(Examples:
+  hecto drain && systemctl stop hectod         out of the way first, then away
+  hecto drain --timeout 300 --below 1000)"},
+    {"undrain", R"(Examples:
+  hecto undrain                                traffic comes back)"},
     {"clear", R"(Examples:
   hecto clear; sleep 60; hecto show drops      what was lost in that minute)"},
     {"version", R"(Examples:

@@ -7,6 +7,7 @@
 #include "base/version.hpp"
 #include "router/cli/commands.hpp"
 #include "router/cli/fields.hpp"
+#include "router/cli/remote.hpp"
 
 namespace hecto::cli {
 
@@ -50,6 +51,7 @@ int run(const Session& session) {
       {"clear", clear},       {"top", top},
       {"doctor", doctor},     {"bind", bind},
       {"unbind", unbind},     {"prepare", prepare},
+      {"drain", drain},       {"undrain", undrain},
   };
   for (const auto& [name, verb] : verbs) {
     if (session.arguments().verb == name) return verb(session);
@@ -68,7 +70,9 @@ int main(int argc, char** argv) {
       std::fputs(ending.text.c_str(), ending.code == 0 ? stdout : stderr);
       return ending.code;
     }
-    return hecto::cli::run(hecto::cli::Session(*arguments));
+    const hecto::cli::Session session(*arguments);
+    if (!arguments->hosts.empty()) return hecto::cli::remote(session, {argv, argv + argc});
+    return hecto::cli::run(session);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "hecto: %s\n", problem.what());
     return hecto::cli::kFailed;

@@ -17,6 +17,8 @@ CASES = [
     ("hecto plan --traffic ", {"ipv4", "ipv6", "ipsec"}, {"ports"}),
     ("hecto route ", {"add", "delete"}, {"ports"}),
     ("hecto check --else", {"--elsewhere"}, {"--origin"}),
+    ("hecto -H r1 show po", {"ports", "pools"}, {"show"}),
+    ("hecto drain --", {"--timeout", "--below", "--frr"}, {"--origin"}),
 ]
 
 

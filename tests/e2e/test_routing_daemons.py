@@ -1,17 +1,14 @@
 """FRR, unmodified, in the router's namespace; BIRD is its neighbor on host b."""
 
-import os
-import pwd
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from frr import Frr, need
 from lab import sh, wait_for
 from stream import Stream
 
-FRR = Path("/usr/lib/frr")
 V4_ROUTES, V6_ROUTES = 100_000, 10_000
 
 BIRD = """
@@ -58,53 +55,10 @@ interface b0
 """
 
 
-class Frr:
-    """zebra, bgpd and ospfd in the namespace of the router's twins, as `ip netns exec` would."""
-
-    def __init__(self, router):
-        self.router, self.name = router, router.linux
-        self.folder = Path("/var/run/frr") / self.name
-        self.processes = []
-
-    def start(self):
-        account = pwd.getpwnam("frr")
-        self.folder.mkdir(parents=True)
-        for folder in (self.folder.parent, self.folder):
-            os.chown(folder, account.pw_uid, account.pw_gid)
-        config = self.folder / "frr.conf"
-        config.write_text(ZEBRA)
-        os.chown(config, account.pw_uid, account.pw_gid)
-
-        for daemon in ("zebra", "bgpd", "ospfd"):
-            words = ["nsenter", f"--net=/run/netns/{self.router.linux}", "--", str(FRR / daemon),
-                     "-N", self.name, "-f", str(config), "-P", "0",
-                     "-i", str(self.folder / f"{daemon}.pid")]
-            process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            self.processes.append(process)
-            wait_for((self.folder / f"{daemon}.vty").exists, 10, f"{daemon} runs")
-
-    def ask(self, command):
-        return sh(["vtysh", "-N", self.name, "-c", command], check=False)
-
-    def stop(self):
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.rmtree(Path("/etc/frr") / self.name, ignore_errors=True)
-
-
 @pytest.fixture
 def frr(pair):
-    for program in (FRR / "zebra", shutil.which("bird") or "/usr/sbin/bird"):
-        if not Path(program).exists():
-            pytest.skip(f"{program} is not installed: make deps")
-    frr = Frr(pair.router)
+    need(shutil.which("bird") or "/usr/sbin/bird")
+    frr = Frr(pair.router, ZEBRA)
     try:
         frr.start()
         yield frr

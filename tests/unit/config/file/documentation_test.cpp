@@ -62,8 +62,10 @@ TEST(Documentation, HasNoRowOfAKeyThatIsNotThere) {
 TEST(Documentation, ListsEveryExample) {
   const std::string text = reference();
   for (const auto& entry :
-       std::filesystem::directory_iterator(HECTO_SOURCE_ROOT "/config/examples")) {
-    const std::string name = entry.path().filename();
+       std::filesystem::recursive_directory_iterator(HECTO_SOURCE_ROOT "/config/examples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name =
+        entry.path().lexically_relative(HECTO_SOURCE_ROOT "/config/examples").string();
     EXPECT_NE(text.find(fmt::format("| [{0}](../config/examples/{0}) | ", name)), std::string::npos)
         << "docs/configuration.md does not list config/examples/" << name;
   }

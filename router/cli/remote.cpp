@@ -1,0 +1,69 @@
+#include "router/cli/remote.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "router/cli/child.hpp"
+
+namespace hecto::cli {
+namespace {
+
+constexpr int kSshFailed = 255;  // ssh(1), EXIT STATUS
+constexpr const char* kHostOptions[] = {"-H", "--host"};
+
+// In single quotes, which every shell of POSIX leaves as it is.
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+std::string remote_command(const std::vector<std::string>& words) {
+  std::string command = "hecto";
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (std::ranges::find(kHostOptions, word) != std::end(kHostOptions)) {
+      ++i;  // its value
+      continue;
+    }
+    if (word.starts_with("--host=") || (word.starts_with("-H") && word.size() > 2)) continue;
+    command += ' ' + quoted(word);
+  }
+  return command;
+}
+
+std::string host_problem(const std::string& host) {
+  const bool plain = std::ranges::all_of(
+      host, [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\'' && c != '"'; });
+  if (host.empty() || host[0] == '-' || !plain)
+    return fmt::format("-H: \"{}\" is no host; use BOX or USER@BOX, several with commas", host);
+  return {};
+}
+
+int remote(const Session& session, const std::vector<std::string>& words) {
+  const std::vector<std::string>& hosts = session.arguments().hosts;
+  for (const std::string& host : hosts)
+    if (const std::string problem = host_problem(host); !problem.empty()) {
+      session.note("hecto: " + problem);
+      return kWrongUsage;
+    }
+  const std::string command = remote_command(words);
+  int worst = kDone;
+  for (const std::string& host : hosts) {
+    if (hosts.size() > 1 && !session.arguments().json) session.out("== " + host + "\n");
+    std::vector<std::string> ssh = {"ssh"};
+    if (::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1) ssh.emplace_back("-t");
+    ssh.insert(ssh.end(), {"--", host, command});
+    const auto code = run_in_our_place(ssh);
+    if (!code) return session.fail("-H: " + code.error());
+    if (*code == kSshFailed) session.note("hecto: " + host + ": ssh failed");
+    worst = std::max(worst, *code == kSshFailed ? kFailed : *code);
+  }
+  return worst;
+}
+
+}  // namespace hecto::cli
