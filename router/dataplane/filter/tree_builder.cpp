@@ -275,8 +275,9 @@ void TreeBuilder<AddressBytes>::add_gate(const List& list) {
         word.b = std::max(word.b >> 16, each.b >> 16) << 16 | std::max(word.b & 0xffff, each.b & 0xffff);
       } else {
         word.b &= each.b & ~(word.a ^ each.a);
-        if (w >= Rule::kSource && w < Rule::kPorts && word.b != 0)  // a prefix
-          word.b &= ~uint32_t{0} << (32 - std::countl_one(word.b)) % 32;
+        const auto leading = static_cast<unsigned>(std::countl_one(word.b));
+        if (w >= Rule::kSource && w < Rule::kPorts && leading < 32)  // a prefix
+          word.b = leading == 0 ? 0 : ~uint32_t{0} << (32 - leading);
         word.a &= word.b;
       }
     }
@@ -397,7 +398,7 @@ bool TreeBuilder<AddressBytes>::choose(const List& list, const Box& box, size_t 
   const List sample = sample_of(list, kSample);
   const double most_copies =
       std::min(static_cast<double>(copies) / static_cast<double>(list.size()), 16.0);
-  const auto most_bits = std::min<unsigned>(std::bit_width(list.size()), 12);
+  const auto most_bits = std::min<unsigned>(std::bit_width(list.size()) + 1, 12);
   // Where there is room for many copies they cost little.
   price_ = most_copies >= 16 ? 0.1 : most_copies >= 6 ? 0.3 : 0.5;
   double best_rate = list.size() > 32 ? 0.15 : 0.3;

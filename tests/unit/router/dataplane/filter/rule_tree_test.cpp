@@ -217,6 +217,31 @@ TEST(RuleTree, BehindARuleThatAlwaysHoldsNoneIsKept) {
   EXPECT_LT(placed.built.bytes(), 200'000u);
 }
 
+// Sources that differ in their first bit alone, and nothing that a cut could use: what all of a long leaf have in
+// common is no prefix.
+TEST(RuleTree, WhatAllOfALeafAskForIsAPrefix) {
+  using Rule = TreeRule<16>;
+  std::vector<Rule> rules;
+  for (uint32_t i = 0; i < 400; ++i) {
+    Rule& rule = rules.emplace_back();
+    rule.rule = i;
+    rule.words[Rule::kSource] = {(i & 1) << 31 | 0x20010db8, 0xffffffff};
+    const uint32_t low = i * 7, high = 65535 - i * 11;
+    rule.words[Rule::kPorts] = {low << 16 | low, high << 16 | high};
+  }
+  const PlacedTree<16> placed(rules);
+  EXPECT_GE(placed.built.longest_leaf(), TreeBuilder<16>::kGated);
+  for (const uint8_t first : {0x20, 0xa0}) {
+    FilterKey6 key{};
+    const uint8_t source[4] = {first, 0x01, 0x0d, 0xb8};
+    std::copy_n(source, 4, key.source);
+    store32_be(key.ports, 30'000u << 16 | 30'000);
+    uint32_t rule = 0;
+    placed.tree.find(&key, 1, &rule);
+    EXPECT_EQ(rule, first == 0x20 ? 1u : 2u);
+  }
+}
+
 // Whatever they ask for: size by what most_bytes() promises, work by the time that a thread has had.
 template <unsigned AddressBytes>
 void build_is_bounded() {
