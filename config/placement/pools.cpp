@@ -41,10 +41,10 @@ uint64_t replica_bytes(const TablesConfig& tables) {
   return 2 * (ipv4 + kIpv6Fib_bytes) + tables.groups * kGroup_bytes;
 }
 
-// Of rte_acl's tries, an entry: 0.5 to 3.4 KB in IPv4, with random prefixes and ranges of ports the most.
-constexpr uint64_t kFilterEntry_bytes = 4096;
+// Of their trees, an entry: 30 to 270 bytes in IPv4, with random prefixes and ranges of ports the most.
+constexpr uint64_t kFilterEntry_bytes = 512;
 
-// While filters change, those of before and after are there.
+// While filters change, those of before and after are there, and where one is to be confirmed those before it.
 uint64_t filter_bytes(const FiltersConfig& filters) {
   uint64_t entries = 0;
   for (const FilterConfig& filter : filters.filters)
@@ -53,7 +53,7 @@ uint64_t filter_bytes(const FiltersConfig& filters) {
         if (rule.holds_for(family))
           entries += std::max<size_t>(rule.sources.size(), 1) *
                      std::max<size_t>(rule.destinations.size(), 1);
-  return 2 * entries * kFilterEntry_bytes;
+  return 3 * entries * kFilterEntry_bytes;
 }
 
 // Of NAT, in bytes: a session, a bucket of an index (half full with four numbers), a place of peers, and

@@ -17,7 +17,7 @@ using config::FilterConfig;
 using config::FilterRuleConfig;
 using config::FiltersConfig;
 using lookup::Family;
-using Context = std::shared_ptr<const AclContext>;
+using Context = std::shared_ptr<const RuleContext>;
 
 // All that a rule says, in a filter of that name.
 Fingerprint print_of(const std::string& filter, const FilterRuleConfig& rule) {
@@ -324,27 +324,42 @@ class FilterCompiler {
       words[r].add_to(print);
     }
     if (!some) return {};
-    for (size_t s = 0; s < out_.sockets.size(); ++s) {
-      Context context = find(print, out_.sockets[s]);
-      if (!context) {
-        AclContext::Order order;
-        order.filter = config_.filters[filter].name;
-        order.family = family;
-        order.rules = words;
-        order.socket = out_.sockets[s];
-        order.print = print;
-        order.most_bytes = around_.most_bytes;
-        order.free_bytes = around_.free_bytes;
-        auto built = AclContext::build(order);
-        if (!built) return tl::unexpected(built.error());
-        context = std::move(*built);
-        ++out_.built;
-      }
+    FilterState::Known& known = *out_.filters[filter];
+    std::vector<Context> contexts;
+    for (const int socket : out_.sockets)
+      if (Context context = find(print, socket)) contexts.push_back(std::move(context));
+    if (contexts.size() < out_.sockets.size()) {
+      RuleContext::Order order;
+      order.filter = known.name;
+      order.family = family;
+      order.rules = words;
+      order.sockets = out_.sockets;
+      order.print = print;
+      order.free_bytes = around_.free_bytes;
+      auto built = RuleContext::build(order);
+      if (!built) return tl::unexpected(built.error());
+      contexts = std::move(*built);
+      out_.built += static_cast<unsigned>(contexts.size());
+    }
+    note_alike(*contexts[0], family, known.notes);
+    for (size_t s = 0; s < contexts.size(); ++s) {
       FilterView& view = out_.views[s].filters[filter];
-      (family == Family::kIpv4 ? view.ipv4 : view.ipv6) = {context->parts(), context->needs()};
-      out_.filters[filter]->contexts.push_back(std::move(context));
+      const Context& context = contexts[s];
+      if (family == Family::kIpv4)
+        view.ipv4 = {&context->tree4(), context->needs()};
+      else
+        view.ipv6 = {&context->tree6(), context->needs()};
+      known.contexts.push_back(context);
     }
     return {};
+  }
+
+  static void note_alike(const RuleContext& context, Family family,
+                         std::vector<std::string>& notes) {
+    constexpr size_t kMany = 1000;
+    if (context.longest_leaf() < kMany) return;
+    notes.push_back(fmt::format("rules of {} are much alike: a packet may be compared with {} of them",
+                                family == Family::kIpv4 ? "IPv4" : "IPv6", context.longest_leaf()));
   }
 
   Context find(const Fingerprint& print, int socket) const {

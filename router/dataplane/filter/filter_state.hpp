@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "router/dataplane/filter/acl_context.hpp"
 #include "router/dataplane/filter/counter_slots.hpp"
 #include "router/dataplane/filter/filter_views.hpp"
 #include "router/dataplane/filter/fingerprint.hpp"
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/filter/prefix_classes.hpp"
+#include "router/dataplane/filter/rule_context.hpp"
 
 namespace hecto::router {
 
@@ -22,7 +22,7 @@ struct FilterState {
     std::vector<Fingerprint> prints;  // of no rule, and then by rule
     std::vector<uint32_t> slots;      // likewise
     std::vector<std::string> notes;
-    std::vector<std::shared_ptr<const AclContext>> contexts;
+    std::vector<std::shared_ptr<const RuleContext>> contexts;
     std::shared_ptr<CounterSlots> counters;  // whose slots those are
 
     Known() = default;

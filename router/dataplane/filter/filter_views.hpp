@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/reason.hpp"
@@ -11,8 +10,7 @@
 #include "router/dataplane/core/counters.hpp"
 #include "router/dataplane/filter/counter_slots.hpp"
 #include "router/dataplane/filter/mark.hpp"
-
-struct rte_acl_ctx;
+#include "router/dataplane/filter/rule_tree.hpp"
 
 namespace hecto::router {
 
@@ -42,19 +40,18 @@ struct FilterTelling {
   bool any() const noexcept { return sample != 0 || mirror != kNoPort || log; }
 };
 
+template <unsigned AddressBytes>
 struct FilterContextView {
-  std::span<rte_acl_ctx* const> parts;  // the first that finds a rule is right; empty: none holds
-  uint32_t needs = 0;                   // KeyNeed
+  const RuleTree<AddressBytes>* tree = nullptr;  // null: none holds
+  uint32_t needs = 0;                            // KeyNeed
 };
 
 struct FilterView {
-  FilterContextView ipv4, ipv6;
+  FilterContextView<4> ipv4;
+  FilterContextView<16> ipv6;
   std::vector<FilterAction> actions;    // of no rule, and then by rule
   std::vector<FilterTelling> tellings;  // likewise; empty: no rule has kTell
   bool plain = true;                    // all of them are
-
-  const FilterContextView& of(uint32_t) const noexcept { return ipv4; }
-  const FilterContextView& of(const lookup::Ipv6Address&) const noexcept { return ipv6; }
 };
 
 // A filter's number and 1; 0: none.

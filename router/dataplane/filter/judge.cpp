@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
-#include "router/dataplane/core/dpdk_acl.hpp"
 #include "router/dataplane/filter/read_key.hpp"
 
 namespace hecto::router {
-
-FilterJudge::FilterJudge() noexcept {
-  for (unsigned i = 0; i < kChunkSize; ++i) {
-    pointers4_[i] = reinterpret_cast<const uint8_t*>(&keys4_[i]);
-    pointers6_[i] = reinterpret_cast<const uint8_t*>(&keys6_[i]);
-  }
-}
 
 namespace {
 
@@ -49,26 +41,12 @@ void FilterJudge::classify(const FilterViews& views, uint32_t needs, unsigned n,
   if (needs & kNeedToClass) classify_ends(views.classes6, addresses_, classes_, n, keys, 16, 2);
 }
 
-// Of those for which no part before has found a rule.
-void FilterJudge::judge_rest(const rte_acl_ctx* part, const uint8_t** pointers, unsigned n,
-                             uint32_t* rules) noexcept {
-  const uint8_t* some[kChunkSize];
-  uint32_t found[kChunkSize];
-  unsigned count = 0;
-  for (unsigned i = 0; i < n; ++i)
-    if (rules[i] == 0) some[count++] = pointers[i];
-  if (count == 0) return;
-  rte_acl_classify(part, some, found, count, 1);
-  count = 0;
-  for (unsigned i = 0; i < n; ++i)
-    if (rules[i] == 0) rules[i] = found[count++];
-}
-
-template <typename Key>
-void FilterJudge::judge(const FilterViews& views, const FilterContextView& context,
-                        rte_mbuf* const* packets, const Ingress* ingress, unsigned n, Key* keys,
-                        const uint8_t** pointers, uint32_t* rules) noexcept {
-  if (context.parts.empty()) {
+template <unsigned AddressBytes>
+void FilterJudge::judge(const FilterViews& views, const FilterContextView<AddressBytes>& context,
+                        rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+                        FilterKey<AddressBytes>* keys, uint32_t* rules) noexcept {
+  static_assert(kChunkSize <= RuleTree<AddressBytes>::kMostKeys);
+  if (context.tree == nullptr) {
     std::fill(rules, rules + n, 0);
     return;
   }
@@ -79,22 +57,19 @@ void FilterJudge::judge(const FilterViews& views, const FilterContextView& conte
     const unsigned l2 = ingress[i].l2_length();
     const rte_mbuf* const packet = packets[i];
     const auto* const ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
-    Key& key = keys[i];
+    FilterKey<AddressBytes>& key = keys[i];
     read_key(ip, packet->data_len - l2, needs, key);
     if (classes) std::memset(key.classes, 0, sizeof key.classes);
     if (sizes) store16_be(key.interface, uint16_t{ingress[i].interface()});
     if (mark) store32_be(key.mark, views.mark.field < 0 ? 0 : views.mark.get(packet));
   }
   if (classes) classify(views, needs, n, keys);
-  rte_acl_classify(context.parts[0], pointers, rules, n, 1);
-  for (const rte_acl_ctx* part : context.parts.subspan(1)) judge_rest(part, pointers, n, rules);
+  context.tree->find(keys, n, rules);
 }
 
-template void FilterJudge::judge(const FilterViews&, const FilterContextView&, rte_mbuf* const*,
-                                 const Ingress*, unsigned, FilterKey4*, const uint8_t**,
-                                 uint32_t*) noexcept;
-template void FilterJudge::judge(const FilterViews&, const FilterContextView&, rte_mbuf* const*,
-                                 const Ingress*, unsigned, FilterKey6*, const uint8_t**,
-                                 uint32_t*) noexcept;
+template void FilterJudge::judge(const FilterViews&, const FilterContextView<4>&, rte_mbuf* const*,
+                                 const Ingress*, unsigned, FilterKey4*, uint32_t*) noexcept;
+template void FilterJudge::judge(const FilterViews&, const FilterContextView<16>&, rte_mbuf* const*,
+                                 const Ingress*, unsigned, FilterKey6*, uint32_t*) noexcept;
 
 }  // namespace hecto::router

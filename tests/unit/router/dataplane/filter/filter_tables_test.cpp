@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "router/dataplane/filter/acl_context.hpp"
+#include "base/reason.hpp"
 #include "tests/beds/packets.hpp"
 #include "tests/unit/router/dataplane/filter/filter_bed.hpp"
 
@@ -254,42 +254,52 @@ TEST_F(FilterTablesTest, RefusesWhatFindsNoRoomAndLeavesTheOld) {
     rule.to.prefix = IpPrefix{lookup::IpAddress::from(lookup::Ipv4Address{i * 40503u * 77}), 32};
     rules().push_back(rule);
   }
-  around_.most_bytes = 100'000;
-  EXPECT_EQ(refusal(),
-            "filter edge: 3001 rules of IPv4 (3001 entries) take more than the 1 MB that they may");
-  around_.most_bytes = 0;
   around_.free_bytes = 1'000'000;
-  EXPECT_EQ(
-      refusal(),
-      "filter edge: 3001 rules of IPv4 (3001 entries) take more than 1 MB while they are built: "
-      "rules that ask for the same things take less, as two filters do");
+  EXPECT_EQ(refusal(),
+            "filter edge: 3001 rules of IPv4 (3001 entries) may take 4 MB while they are built, and "
+            "1 MB are free");
   EXPECT_EQ(counted(0), 4u);
   EXPECT_EQ(rule_of("10.1.1.1"), 1u);
 }
 
-// As where their trie would take more memory than there is.
-TEST_F(FilterTablesTest, RulesInPartsAreAskedInOrder) {
+// Ports at random, and nothing else: no cut tells them apart.
+TEST_F(FilterTablesTest, RulesThatAreMuchAlikeAreSaid) {
   std::mt19937 random(7);
-  std::vector<std::string> sources;
-  for (uint32_t i = 0; i < 6000; ++i) {
-    const lookup::Ipv4Address address{0x0a000000 + static_cast<uint32_t>(random() % 500'000)};
-    sources.push_back(address.to_string());
+  for (unsigned i = 0; i < 20'000; ++i) {
     FilterRuleConfig rule;
-    const auto length = static_cast<uint8_t>(24 + random() % 9);
-    rule.from.prefix = IpPrefix{lookup::IpAddress::from(address), length}.network();
-    const lookup::Ipv4Address to{static_cast<uint32_t>(random() % 200)};
-    if (i % 3 != 0) rule.to.prefix = IpPrefix{lookup::IpAddress::from(to), 25}.network();
+    rule.protocol = 17;
+    for (auto* ports : {&rule.sources, &rule.destinations}) {
+      const auto a = static_cast<uint16_t>(random()), b = static_cast<uint16_t>(random());
+      ports->push_back({std::min(a, b), std::max(a, b)});
+    }
     rules().push_back(rule);
   }
   compile();
-  EXPECT_EQ(tables_->views(0).filters[0].ipv4.parts.size(), 1u);
-  std::vector<uint32_t> expected;
-  for (const std::string& source : sources) expected.push_back(rule_of(source.c_str()));
-  tables_ = nullptr;
-  around_.free_bytes = 9'000'000;
+  ASSERT_EQ(notes().size(), 2u);
+  const std::string said = "rules of IPv4 are much alike: a packet may be compared with ";
+  EXPECT_EQ(notes()[0].substr(0, said.size()), said);
+}
+
+TEST_F(FilterTablesTest, BoundAnewItCompilesNothingAndCountsOn) {
+  rules() = {from("10.0.0.0/8")};
   compile();
-  EXPECT_GT(tables_->views(0).filters[0].ipv4.parts.size(), 1u);
-  for (size_t i = 0; i < sources.size(); ++i) ASSERT_EQ(rule_of(sources[i].c_str()), expected[i]);
+  count(1, 5);
+  FilterSurroundings other = three_ports();
+  other.interface = [](const std::string&) { return InterfaceId(7); };
+  other.barred = {3};
+  const Tables bound = tables_->bound(config_, other);
+  EXPECT_EQ(bound->contexts(), 0u);
+  EXPECT_TRUE(bound->same_rules(*tables_));
+  EXPECT_EQ(bound->views(0).in[0], 0);
+  EXPECT_EQ(bound->views(0).in[7], 1);
+  const FilterViews& views = bound->views(0);
+  const FilterView& barrier = views.filter(views.in[3]);
+  EXPECT_EQ(barrier.actions[0].reason, Reason::kFilterNotReady);
+  EXPECT_EQ(barrier.ipv4.tree, nullptr) << "whatever it is";
+  EXPECT_EQ(barrier.ipv6.tree, nullptr);
+  tables_ = bound;
+  count(1, 1);
+  EXPECT_EQ(counted(0), 6u);
 }
 
 TEST_F(FilterTablesTest, RefusesListsThatMultiplyBeyondReason) {
