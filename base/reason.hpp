@@ -77,6 +77,10 @@ enum class Reason : uint8_t {
   kFilter,          // its verdict is drop
   kFilterRejected,  // its verdict is reject; the sender is told, but not too often
   kPoliced,         // over the rate of a policer
+  // Led by a rule's table, VRF or mark, of which Linux knows nothing: it would send them elsewhere.
+  kFilterNoTable,     // there is no such table or VRF (now), or no room for it
+  kFilterLed,         // it leads nowhere, or to what only Linux could do
+  kFilterUnresolved,  // the neighbor is not known yet; Linux is asked to find it
   // Network address translation.
   kNatNoSession,  // to an outside address, and no mapping lets it in
   kNatNoPort,     // no block of ports is left for its host

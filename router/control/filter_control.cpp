@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "router/control/filter_leads.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
 #include "router/dataplane/ports/eal.hpp"
@@ -34,16 +35,26 @@ void FilterControl::Job::run() {
     const auto found = names_.members.find(vrf);
     return found == names_.members.end() ? std::vector<InterfaceId>{} : found->second;
   };
+  surroundings.table = [this](const config::FilterRuleConfig& rule) {
+    if (!rule.vrf.empty()) {
+      const auto vrf = names_.vrfs.find(rule.vrf);
+      return vrf == names_.vrfs.end() ? std::nullopt : vrf->second.fib;
+    }
+    const auto table = names_.tables.find(rule.table);
+    return table == names_.tables.end() ? std::nullopt : table->second.fib;
+  };
+  surroundings.vlans = names_.vlans;
   surroundings.sockets = sockets_;
   surroundings.threads = threads_;
   surroundings.free_bytes = available_memory_bytes() / 2;
   made_ = FilterTables::compile(wanted_, surroundings, before_.get());
 }
 
-FilterNames FilterControl::names() const {
-  FilterNames names;
+FilterNames FilterControl::names(const config::FiltersConfig& wanted) const {
+  FilterNames names = table_names(wanted, routing_);
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
+    if (state.tags.count() > 0) names.vlans.emplace_back(id, state.tags.first());
     if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
       names.members[vrf.name].push_back(id);
   }
@@ -54,7 +65,7 @@ std::shared_ptr<FilterControl::Job> FilterControl::make_job(
     const config::FiltersConfig& wanted) const {
   auto job = std::make_shared<Job>();
   job->wanted_ = wanted;
-  job->names_ = names();
+  job->names_ = names(wanted);
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
@@ -68,6 +79,7 @@ std::shared_ptr<FilterControl::Job> FilterControl::job(const config::FiltersConf
 
 void FilterControl::put_back(State state) {
   state_ = std::move(state);
+  gives_marks_ = some_rule_marks(state_.followed);
   interfaces_version_ = 0;  // they may be others than then
   plane_.set_filters(state_.tables);
 }
@@ -77,6 +89,7 @@ Result<void> FilterControl::use(const Job& job) {
   state_.tables = *job.made_;
   state_.followed = job.wanted_;
   state_.names = job.names_;
+  gives_marks_ = some_rule_marks(state_.followed);
   plane_.set_filters(state_.tables);
   return {};
 }
@@ -109,8 +122,10 @@ Result<void> FilterControl::follow(const config::Config& config) {
 void FilterControl::tick() {
   if (state_.tables == nullptr) return;
   const uint64_t version = routing_.interfaces().version();
-  if (std::exchange(interfaces_version_, version) == version) return;
-  if (names() == state_.names) return;
+  const bool same = std::exchange(interfaces_version_, version) == version;
+  if (same && (!leads() || routing_.tables_without_room() == without_room_)) return;
+  without_room_ = routing_.tables_without_room();
+  if (names(state_.followed) == state_.names) return;
   const std::shared_ptr<Job> job = make_job(state_.followed);
   job->run();
   const std::string before = std::exchange(trouble_, std::string());
@@ -205,6 +220,12 @@ std::vector<std::string> FilterControl::lines() const {
   for (const FilterStatus& filter : state_.tables->status())
     for (const std::string& note : filter.notes)
       all.push_back(fmt::format("filter {}: {}", filter.name, note));
+  for (const PolicerStatus& policer : state_.tables->policers())
+    if (!policer.note.empty())
+      all.push_back(fmt::format("policer {}: {}", policer.name, policer.note));
+  for (size_t i = 0; i < state_.followed.filters.size(); ++i)
+    for (const std::string& note : table_notes(i))
+      all.push_back(fmt::format("filter {}: {}", state_.followed.filters[i].name, note));
   return all;
 }
 

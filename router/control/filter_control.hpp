@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
@@ -33,13 +35,22 @@ struct Running;
 struct FilterNames {
   std::map<std::string, InterfaceId> interfaces;
   std::map<std::string, std::vector<InterfaceId>> members;  // of VRFs
+  std::vector<std::pair<InterfaceId, uint16_t>> vlans;      // tags; of two the outer one
+  // That rules name: Linux's number, and that in the FIBs; none: no room, or no such VRF.
+  struct Table {
+    uint32_t linux_number = 0;
+    std::optional<lookup::TableId> fib;
+    bool operator==(const Table&) const = default;
+  };
+  std::map<uint32_t, Table> tables;
+  std::map<std::string, Table> vrfs;
   bool operator==(const FilterNames&) const = default;
 };
 
 class FilterControl {
  public:
   // All outlive it.
-  FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane)
+  FilterControl(const Running& running, Routing& routing, ForwardingPlane& plane)
       : running_(running), routing_(routing), plane_(plane) {}
 
   // Filters to be compiled.
@@ -90,17 +101,27 @@ class FilterControl {
   const FilterTables* tables() const { return state_.tables.get(); }  // null: no filters
   const config::FiltersConfig& config() const { return state_.followed; }
   std::vector<std::string> lines() const;  // for the operator
+  // Of a filter, as numbered in its status: tables that its rules name and that have no route now.
+  std::vector<std::string> table_notes(size_t filter) const;
+  bool gives_marks() const { return gives_marks_; }
+  bool leads() const {  // some rule names a table or a VRF
+    return !state_.names.tables.empty() || !state_.names.vrfs.empty();
+  }
+  // Next hops that are not known, of packets that filters lead. At most so many, each once.
+  std::vector<std::pair<int, lookup::IpAddress>> take_wanted();  // interface in Linux, address
 
  private:
-  FilterNames names() const;
+  FilterNames names(const config::FiltersConfig& wanted) const;
   std::shared_ptr<Job> make_job(const config::FiltersConfig& wanted) const;
   Result<void> use(const Job& job);
 
   const Running& running_;
-  const Routing& routing_;
+  Routing& routing_;  // which makes tables that rules name
   ForwardingPlane& plane_;
   State state_;
-  uint64_t interfaces_version_ = 0;  // that were looked at
+  uint64_t interfaces_version_ = 0;     // that were looked at
+  std::vector<uint32_t> without_room_;  // tables, the same
+  bool gives_marks_ = false;            // some rule does
   std::shared_ptr<Job> offered_;
   std::string trouble_;  // of interfaces that changed; empty: none
   std::vector<std::vector<uint64_t>> counted_;

@@ -58,6 +58,8 @@ struct PacketAnswer {
   bool punts = false;                   // the reason is why Linux gets it; else it is dropped
   bool policies = false, urpf = false;  // were asked
   std::vector<FilterFinding> filters = {};  // that judged it, in order; of several next hops each
+  // In which table a filter's rule, or its mark, had it looked up; none: neither did.
+  std::optional<lookup::TableId> led_table = {};
 };
 
 // `ipsec`: none in a router without.

@@ -107,6 +107,14 @@ std::string_view advice(Reason reason) noexcept {
       return "As configured: hecto show filters says which rule; its senders are told.";
     case Reason::kPoliced:
       return "More than a policer's rate: hecto show filters says how much of it.";
+    case Reason::kFilterNoTable:
+      return "A rule's table or VRF is not there: hecto show filters and hecto show tables say "
+             "which.";
+    case Reason::kFilterLed:
+      return "The table that a rule or its mark led to has no route: hecto show routes --table.";
+    case Reason::kFilterUnresolved:
+      return "Linux is asked for the neighbor: hosts that are off, or scans (hecto show "
+             "neighbors).";
     case Reason::kNatNoSession:
       return "Nobody inside asked for it: scans, or answers that came too late (hecto show nat).";
     case Reason::kNatNoPort:

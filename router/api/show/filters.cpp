@@ -48,6 +48,8 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
   otherwise["action"] = config::to_string(config.otherwise);
   otherwise["pps"] = filters.rate(number, status.rules.size());
   const size_t left_out = status.rules.size() - rules.size();
+  std::vector<std::string> notes = status.notes;
+  for (std::string& note : filters.table_notes(number)) notes.push_back(std::move(note));
   return {{"name", status.name},
           {"in", config.in},
           {"out", config.out},
@@ -57,7 +59,7 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
           {"left_out", left_out},
           {"otherwise", std::move(otherwise)},
           {"memory_bytes", status.bytes},
-          {"notes", status.notes}};
+          {"notes", std::move(notes)}};
 }
 
 }  // namespace
@@ -75,7 +77,8 @@ json show_filters(const FilterControl& filters) {
       policers.push_back({{"name", policer.name},
                           {"green", counted(policer.green)},
                           {"yellow", counted(policer.yellow)},
-                          {"red", counted(policer.red)}});
+                          {"red", counted(policer.red)},
+                          {"note", policer.note.empty() ? json() : json(policer.note)}});
     for (const config::PrefixSetConfig& set : config.sets)
       sets.push_back({{"name", set.name},
                       {"prefixes", set.prefixes.size() + (set.of_file ? set.of_file->size() : 0)},

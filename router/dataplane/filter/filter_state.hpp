@@ -11,6 +11,7 @@
 #include "router/dataplane/filter/fingerprint.hpp"
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/filter/prefix_classes.hpp"
+#include "router/dataplane/filter/wanted_neighbors.hpp"
 
 namespace hecto::router {
 
@@ -27,8 +28,13 @@ struct FilterState {
 
   std::shared_ptr<CounterSlots> slots;
   std::vector<Known> filters;
-  std::shared_ptr<const PrefixClasses> sets;  // null: none is named
-  std::vector<std::shared_ptr<Policer>> policers;
+  std::shared_ptr<const PrefixClasses> sets;       // null: none is named
+  std::vector<std::shared_ptr<Policer>> policers;  // the file's, and behind them interfaces' own
+  struct PolicerKnown {
+    std::string name, note;  // no name: it is not shown
+  };
+  std::vector<PolicerKnown> policers_known;  // the same
+  std::shared_ptr<WantedNeighbors> wanted;   // null: nothing leads packets
   std::vector<int> sockets;
   std::vector<FilterViews> views;  // by socket, as `sockets`
   unsigned built = 0;

@@ -35,7 +35,13 @@ std::vector<FilterStatus> FilterTables::status() const {
 
 std::vector<PolicerStatus> FilterTables::policers() const {
   std::vector<PolicerStatus> out;
-  for (const auto& policer : state_->policers) out.push_back(policer->status());
+  for (size_t i = 0; i < state_->policers.size(); ++i) {
+    const FilterState::PolicerKnown& known = state_->policers_known[i];
+    if (known.name.empty()) continue;
+    out.push_back(state_->policers[i]->status());
+    out.back().name = known.name;
+    out.back().note = known.note;
+  }
   return out;
 }
 
@@ -57,6 +63,10 @@ uint64_t FilterTables::bytes() const {
 
 unsigned FilterTables::contexts() const {
   return state_->built;
+}
+
+WantedNeighbors* FilterTables::wanted() const {
+  return state_->wanted.get();
 }
 
 const FilterViews& FilterTables::views(int socket) const noexcept {

@@ -14,22 +14,29 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
 #include "base/result.hpp"
 #include "config/file/filters.hpp"
+#include "lookup/fib.hpp"
 
 namespace hecto::router {
 
 struct FilterState;
 struct FilterViews;
+class WantedNeighbors;
 
 // What of interfaces, VRFs and threads filters ask for.
 struct FilterSurroundings {
   std::function<InterfaceId(const std::string& name)>
       interface;  // kNoInterface: there is none (now)
   std::function<std::vector<InterfaceId>(const std::string& vrf)> members;
+  // The table that a rule names, or its VRF's; none: it is not there (now), or has no room. Null:
+  // there are none.
+  std::function<std::optional<lookup::TableId>(const config::FilterRuleConfig& rule)> table;
+  std::vector<std::pair<InterfaceId, uint16_t>> vlans;  // by interface its tag, the outer of two
   std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
   unsigned threads = 1;            // workers, and the slow path behind them
   uint64_t most_bytes = 0;         // of one context; 0: what there is
@@ -54,8 +61,9 @@ struct FilterStatus {
   uint64_t bytes = 0;  // memory of its contexts, all sockets
 };
 struct PolicerStatus {
-  std::string name;
+  std::string name;  // of one that an interface has for itself: pings in wan0
   FilterCount green, yellow, red;
+  std::string note = {};  // what is not as the file says; empty: nothing
 };
 
 class FilterTables {
@@ -77,8 +85,9 @@ class FilterTables {
   // As views number them, from 1.
   const std::string& filter_name(unsigned filter) const;
   std::string rule_name(unsigned filter, uint32_t rule) const;
-  uint64_t bytes() const;     // memory of contexts, sets and counters
-  unsigned contexts() const;  // that were built for it, and not taken from `before`
+  uint64_t bytes() const;           // memory of contexts, sets and counters
+  unsigned contexts() const;        // that were built for it, and not taken from `before`
+  WantedNeighbors* wanted() const;  // by packets that are led; null: none is
 
   // ---- For workers ----
   const FilterViews& views(int socket) const noexcept;  // of an unknown socket: the first one's
