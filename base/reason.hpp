@@ -78,6 +78,10 @@ enum class Reason : uint8_t {
   kFilterRejected,  // its verdict is reject; the sender is told, but not too often
   kPoliced,         // over the rate of a policer
   kFilterNotReady,  // rules that ask for its interface are not compiled yet
+  // Led by a rule's table, VRF or mark, of which Linux knows nothing: it would send them elsewhere.
+  kFilterNoTable,     // there is no such table or VRF (now), or no room for it
+  kFilterLed,         // it leads nowhere, or to what only Linux could do
+  kFilterUnresolved,  // the neighbor is not known yet; Linux is asked to find it
   // Network address translation.
   kNatNoSession,  // to an outside address, and no mapping lets it in
   kNatNoPort,     // no block of ports is left for its host

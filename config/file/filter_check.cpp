@@ -93,19 +93,6 @@ void note_interfaces(const FilterConfig& filter, Notes& notes) {
   notes.end("rules ask for another iif");
 }
 
-// Behind the look-up no other table is asked.
-void note_tables(const FilterConfig& filter, Notes& notes) {
-  if (filter.out.empty() && !filter.local) return;
-  const char* where = filter.out.empty() ? "local" : "out";
-  for (size_t i = 0; i < filter.rules.size(); ++i)
-    if (const FilterRuleConfig& rule = filter.rules[i]; rule.table != 0 || !rule.vrf.empty())
-      notes.add(
-          fmt::format("{}: {} is asked for where the filter is in `{}`, too late: packets are "
-                      "looked up already",
-                      rule_words(filter, i), rule.vrf.empty() ? "table" : "vrf", where));
-  notes.end("rules with a table");
-}
-
 // In IPv6 ICMP is ICMPv6.
 uint8_t protocol_in(const FilterRuleConfig& rule, Family family) {
   constexpr uint8_t kIcmpNumber = 1, kIcmp6Number = 58;
@@ -163,15 +150,20 @@ NameSet interfaces_of(const Config& config, std::vector<std::string>& vlans) {
 }
 
 // With a Linux side they may come later; else the file was refused.
+void note_unknown(std::string_view key, const std::string& name, const NameSet& known,
+                  Notes& notes) {
+  if (known.contains(name)) return;
+  const std::string_view near =
+      nearest(name, std::vector<std::string_view>(known.begin(), known.end()));
+  notes.add(
+      fmt::format("{}: {} is no interface of this file{}; until Linux makes it nothing "
+                  "comes of that",
+                  key, name, near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+}
+
 void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes) {
-  const std::vector<std::string_view> names(known.begin(), known.end());
   const auto tell = [&](std::string_view key, const std::string& name) {
-    if (known.contains(name)) return;
-    const std::string_view near = nearest(name, names);
-    notes.add(
-        fmt::format("{}: {} is no interface of this file{}; until Linux makes it nothing "
-                    "comes of that",
-                    key, name, near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+    note_unknown(key, name, known, notes);
   };
   for (const std::string& name : filter.in) tell("in", name);
   for (const std::string& name : filter.out) tell("out", name);
@@ -185,9 +177,7 @@ void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes
 void note_undone(const FilterConfig& filter, Notes& notes) {
   for (size_t i = 0; i < filter.rules.size(); ++i) {
     const FilterRuleConfig& rule = filter.rules[i];
-    const std::pair<bool, const char*> undone[] = {{!rule.mirror.empty(), "mirror"},
-                                                   {!rule.vrf.empty(), "vrf"},
-                                                   {rule.vrf.empty() && rule.table != 0, "table"}};
+    const std::pair<bool, const char*> undone[] = {{!rule.mirror.empty(), "mirror"}};
     for (const auto& [asked, key] : undone)
       if (asked) notes.add(fmt::format("{}: {} is not done yet", rule_words(filter, i), key));
   }
@@ -223,7 +213,6 @@ void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Co
   note_unknown(filter, interfaces, notes);
   note_rules_that_never_hold(filter, config, notes);
   note_interfaces(filter, notes);
-  note_tables(filter, notes);
   note_fragments(filter, notes);
   note_samples(filter, config, notes);
   note_mirrors(filter, notes);
@@ -249,10 +238,16 @@ std::vector<std::string> check_filters(const Config& config) {
           fmt::format("sets.{}: no prefixes, so rules that name it never hold", set.name));
   }
   for (const PolicerConfig& policer : filters.policers)
-    if (!policers.contains(policer.name))
+    if (!policers.contains(policer.name) && policer.in.empty() && policer.out.empty())
       lines.push_back(fmt::format("policers.{}: no rule names it", policer.name));
   std::vector<std::string> vlans;
   const NameSet interfaces = interfaces_of(config, vlans);
+  for (const PolicerConfig& policer : filters.policers) {
+    Notes notes(lines, "policers." + policer.name);
+    for (const std::string& name : policer.in) note_unknown("in", name, interfaces, notes);
+    for (const std::string& name : policer.out) note_unknown("out", name, interfaces, notes);
+    notes.end("names of interfaces that are not in this file");
+  }
   for (const FilterConfig& filter : filters.filters) note_filter(filter, interfaces, config, lines);
   return lines;
 }

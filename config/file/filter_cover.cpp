@@ -63,6 +63,12 @@ bool within(const std::vector<PortSpan>& outer, const PortSpan* inner) {
          });
 }
 
+bool vlans_within(const std::vector<PortSpan>& outer, const std::vector<PortSpan>& inner) {
+  return outer.empty() || (!inner.empty() && std::ranges::all_of(inner, [&](const PortSpan& span) {
+           return within(outer, &span);
+         }));
+}
+
 bool within(const CoverEnd& outer, const CoverEnd& inner) {
   if (outer.group == nullptr)
     return outer.bounds.length <= inner.bounds.length &&
@@ -79,8 +85,8 @@ bool covers(const CoverPart& outer, const CoverPart& inner) {
          within(outer.icmp_type, inner.icmp_type) && within(a.icmp_code, b.icmp_code) &&
          (fragments_of(b) & ~fragments_of(a)) == 0 && same_or_any(a.dscp, b.dscp) &&
          within(a.length, b.length) && (a.iif.empty() || a.iif == b.iif) &&
-         same_or_any(a.mark, b.mark) && within(outer.from, inner.from) &&
-         within(outer.to, inner.to);
+         vlans_within(a.vlans, b.vlans) && same_or_any(a.mark, b.mark) &&
+         within(outer.from, inner.from) && within(outer.to, inner.to);
 }
 
 // --- the tuple space ---

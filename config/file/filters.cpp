@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/file/keys.hpp"
 
 namespace hecto::config {
@@ -19,6 +21,11 @@ bool PrefixSetConfig::operator==(const PrefixSetConfig& other) const {
 
 size_t PrefixSetConfig::size() const {
   return prefixes.size() + (of_file == nullptr ? 0 : of_file->size());
+}
+
+bool FiltersConfig::empty() const {
+  const auto held = [](const PolicerConfig& each) { return !each.in.empty() || !each.out.empty(); };
+  return filters.empty() && std::none_of(policers.begin(), policers.end(), held);
 }
 
 bool FilterRuleConfig::holds_for(lookup::Family of) const {

@@ -49,6 +49,8 @@ struct PolicerConfig {
   // exceeds both (red) always is.
   std::optional<uint8_t> yellow_dscp;
   bool drops_yellow = false;
+  // Held to it without a filter: what comes in, or leaves, by these interfaces; each has its own.
+  std::vector<std::string> in, out;
   Meter meter() const {
     return peak_bps != 0     ? Meter::kTwoRate
            : excess_bps != 0 ? Meter::kDifferentiated
@@ -96,6 +98,7 @@ struct FilterRuleConfig {
   std::optional<uint8_t> dscp;
   std::optional<NumberSpan> length;  // of the IP packet, bytes
   std::string iif;                   // the interface that it came in by; empty: any
+  std::vector<PortSpan> vlans;       // key: vlan; its tag, the outer one of two; empty: any
   std::optional<uint32_t> mark;      // that an earlier filter gave it
 
   FilterVerdict verdict = FilterVerdict::kAccept;  // key: action
@@ -134,7 +137,7 @@ struct FiltersConfig {
   std::vector<PolicerConfig> policers;
   std::vector<FilterConfig> filters;
   bool operator==(const FiltersConfig&) const = default;
-  bool empty() const { return filters.empty(); }
+  bool empty() const;  // nothing is judged, and nothing held to a rate
 };
 
 const char* to_string(FilterVerdict verdict) noexcept;

@@ -110,6 +110,12 @@ constexpr Key<PolicerConfig> kPolicers[] = {
       .printed([](const PolicerConfig& p) {
         return p.drops_yellow ? "drop" : optional_dscp_text(p.yellow_dscp);
       }),
+  structure<PolicerConfig>("in", "list", "[]", {0, 0, kNameList}, kReload,
+      "Interfaces: all that comes in by them is held to it, by no rule; each has a bucket of its own.")
+      .printed([](const PolicerConfig& p) { return names_text(p.in); }),
+  structure<PolicerConfig>("out", "list", "[]", {0, 0, kNameList}, kReload,
+      "The same, for what leaves by them.")
+      .printed([](const PolicerConfig& p) { return names_text(p.out); }),
 };
 
 constexpr Key<FilterConfig> kFilters[] = {
@@ -179,6 +185,10 @@ constexpr Key<FilterRuleConfig> kFilterRules[] = {
       .printed([](const FilterRuleConfig& r) { return span_text(r.length); }),
   text<&FilterRuleConfig::iif>("iif", {0, 0, "an interface, as PORT, PORT.ID"}, kReload,
       "The interface that they came in by.").otherwise("any"),
+  structure<FilterRuleConfig>("vlan", "integer or list", "any",
+      {1, 4094, "a VLAN from {low} to {high}, a range as 100-199, or a list of them"}, kReload,
+      "The tag that they came in with; of two the outer one.")
+      .printed([](const FilterRuleConfig& r) { return spans_text(r.vlans); }),
   integer<&FilterRuleConfig::mark>("mark", {0, kMost32}, kReload,
       "What an earlier filter gave them by `set_mark`.").otherwise("any"),
   word<&FilterRuleConfig::verdict>("action", kReload,
@@ -186,18 +196,18 @@ constexpr Key<FilterRuleConfig> kFilterRules[] = {
   text<&FilterRuleConfig::police>("police", {0, 0, "a name under policers"}, kReload,
       "The rate that they are held to; what exceeds it is dropped.").otherwise("none"),
   integer<&FilterRuleConfig::set_mark>("set_mark", {0, kMost32}, kReload,
-      "A number that the packet has from here on, for filters behind this one."),
+      "A number that the packet has from here on, for filters behind this one and for policy rules (fwmark)."),
   structure<FilterRuleConfig>("set_dscp", "word or integer", "none", {0, 63, kDscpWords}, kReload,
       "The DSCP that it leaves with.")
       .printed([](const FilterRuleConfig& r) { return optional_dscp_text(r.set_dscp); }),
   structure<FilterRuleConfig>("table", "integer", "none",
       {1, kMost32, "main, or {low} to {high} but 253 and 255"}, kReload,
-      "It is looked up in this table; not done yet.")
+      "It is looked up in this table, and nowhere else. With `in` and `vrfs` alone.")
       .printed([](const FilterRuleConfig& r) {
         return r.table == 0 || !r.vrf.empty() ? std::string() : table_words(r.table);
       }),
   text<&FilterRuleConfig::vrf>("vrf", {0, 0, "a VRF's name"}, kReload,
-      "The same, in the VRF's table; not done yet.").otherwise("none"),
+      "The same, in the VRF's table.").otherwise("none"),
   boolean<&FilterRuleConfig::log>("log", kReload,
       "Told in the log: a line a flow and ten seconds, so many a second.").if_changed(),
   integer<&FilterRuleConfig::sample>("sample", {1, 16'777'216}, kReload,

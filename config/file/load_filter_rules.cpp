@@ -125,21 +125,28 @@ std::optional<NumberSpan> read_span(const Value& value, const Range& range, std:
   return std::nullopt;
 }
 
-void add_ports(const Value& value, std::vector<PortSpan>& spans) {
-  const auto span = read_span(value, filter_rule_keys["sport"].range, "port");
+// `key`: ports or VLANs.
+void add_numbers(const Value& value, const Key<FilterRuleConfig>& key, std::string_view what,
+                 std::vector<PortSpan>& spans) {
+  const auto span = read_span(value, key.range, what);
   if (!span) return;
   for (const PortSpan& other : spans)
     if (span->first <= other.last && other.first <= span->last)
-      return value.refuse("has ports that this list has already; name each once");
+      return value.refuse(fmt::format("has {}s that this list has already; name each once", what));
   spans.push_back({static_cast<uint16_t>(span->first), static_cast<uint16_t>(span->last)});
 }
 
-void read_ports(const Value& value, std::vector<PortSpan>& spans) {
-  if (value.kind() != NodeKind::kList) return add_ports(value, spans);
-  const auto items = value.items("ports, as [22, 1000-2000]", kMostPortSpans);
+void read_numbers(const Value& value, const Key<FilterRuleConfig>& key, std::string_view what,
+                  std::vector<PortSpan>& spans) {
+  if (value.kind() != NodeKind::kList) return add_numbers(value, key, what, spans);
+  const auto items = value.items(fmt::format("{}s, as [22, 1000-2000]", what), kMostPortSpans);
   if (items.empty() && !value.report().tells(value.path()))
-    value.complain("no port; name at least one");
-  for (const Value& item : items) add_ports(item, spans);
+    value.complain(fmt::format("no {}; name at least one", what));
+  for (const Value& item : items) add_numbers(item, key, what, spans);
+}
+
+void read_ports(const Value& value, std::vector<PortSpan>& spans) {
+  read_numbers(value, filter_rule_keys["sport"], "port", spans);
 }
 
 void read_tcp_flags(const Value& value, FilterRuleConfig& rule) {
@@ -322,33 +329,36 @@ FilterRuleConfig read_filter_rule(const Value& value, const FilterNames& names, 
     if (text && all.find(*text) == all.end()) return refuse_name(v, all, what, none);
     if (text) name = *text;
   };
-  read_keys(fields, filter_rule_keys, rule,
-            {{"name", [&r](const Value& v) { read_rule_name(v, r.rule); }},
-             {"from", [&r](const Value& v) { read_end(v, r.names, r.rule.from); }},
-             {"to", [&r](const Value& v) { read_end(v, r.names, r.rule.to); }},
-             {"protocol", [&r](const Value& v) { read_protocol_word(v, r.rule); }},
-             {"sport", [&r](const Value& v) { read_ports(v, r.rule.sources); }},
-             {"dport", [&r](const Value& v) { read_ports(v, r.rule.destinations); }},
-             {"tcp_flags", [&r](const Value& v) { read_tcp_flags(v, r.rule); }},
-             {"dscp", [&r](const Value& v) { r.rule.dscp = read_dscp(v); }},
-             {"length",
-              [&r](const Value& v) {
-                r.rule.length = read_span(v, filter_rule_keys["length"].range, "length");
-              }},
-             {"iif",
-              [&r](const Value& v) {
-                r.rule.iif = read_filter_interface(v, r.names).value_or(std::string());
-              }},
-             {"police",
-              [&r, &known](const Value& v) {
-                known(v, r.names.policers, "policer",
-                      "add it, as policers: {pings: {rate: 1Mbps, burst: 64kB}}", r.rule.police);
-              }},
-             {"set_dscp", [&r](const Value& v) { r.rule.set_dscp = read_dscp(v); }},
-             {"vrf", {}},
-             {"mirror", [&r, &known](const Value& v) {
-                known(v, r.names.ports, "port", "add it", r.rule.mirror);
-              }}});
+  read_keys(
+      fields, filter_rule_keys, rule,
+      {{"name", [&r](const Value& v) { read_rule_name(v, r.rule); }},
+       {"from", [&r](const Value& v) { read_end(v, r.names, r.rule.from); }},
+       {"to", [&r](const Value& v) { read_end(v, r.names, r.rule.to); }},
+       {"protocol", [&r](const Value& v) { read_protocol_word(v, r.rule); }},
+       {"sport", [&r](const Value& v) { read_ports(v, r.rule.sources); }},
+       {"dport", [&r](const Value& v) { read_ports(v, r.rule.destinations); }},
+       {"tcp_flags", [&r](const Value& v) { read_tcp_flags(v, r.rule); }},
+       {"dscp", [&r](const Value& v) { r.rule.dscp = read_dscp(v); }},
+       {"length",
+        [&r](const Value& v) {
+          r.rule.length = read_span(v, filter_rule_keys["length"].range, "length");
+        }},
+       {"iif",
+        [&r](const Value& v) {
+          r.rule.iif = read_filter_interface(v, r.names).value_or(std::string());
+        }},
+       {"vlan",
+        [&r](const Value& v) { read_numbers(v, filter_rule_keys["vlan"], "VLAN", r.rule.vlans); }},
+       {"police",
+        [&r, &known](const Value& v) {
+          known(v, r.names.policers, "policer",
+                "add it, as policers: {pings: {rate: 1Mbps, burst: 64kB}}", r.rule.police);
+        }},
+       {"set_dscp", [&r](const Value& v) { r.rule.set_dscp = read_dscp(v); }},
+       {"vrf", {}},
+       {"mirror", [&r, &known](const Value& v) {
+          known(v, r.names.ports, "port", "add it", r.rule.mirror);
+        }}});
   read_rule_table(fields, names, rule, loading);
   Families families = families_of(fields, rule);
   const Value* protocol = fields.get("protocol");

@@ -44,12 +44,14 @@ class FilterReader {
     Fields fields(entry.value, filter_keys.names, "a map, as {in: [wan0], rules: [...]}");
     FilterConfig& filter = loading_.config.filters.filters.emplace_back();
     filter.name = entry.key;
+    leading_.clear();
     read_keys(
         fields, filter_keys, filter,
         {{"in", [&](const Value& v) { read_interfaces(v, filter, in_, filter.in, "in"); }},
          {"out", [&](const Value& v) { read_interfaces(v, filter, out_, filter.out, "out"); }},
          {"vrfs", [&](const Value& v) { read_vrfs(v, filter); }},
          {"rules", [&](const Value& v) { read_rules(v, filter); }}});
+    check_tables(filter);
     if (const Value* local = fields.get("local"); local != nullptr && filter.local)
       local_.take(*local, "local", filter.name, "is the one of local");
   }
@@ -79,6 +81,8 @@ class FilterReader {
     std::unordered_map<std::string, uint32_t> lines;  // of names
     for (const Value& item : items) {
       filter.rules.push_back(read_filter_rule(item, names_, loading_));
+      if (const FilterRuleConfig& rule = filter.rules.back(); rule.table != 0 || !rule.vrf.empty())
+        leading_.push_back(item);
       const std::string& name = filter.rules.back().name;
       if (name.empty()) continue;
       const auto [first, fresh] = lines.emplace(name, item.line());
@@ -89,8 +93,19 @@ class FilterReader {
     rules_ += items.size();
   }
 
+  // Behind the look-up no other table is asked.
+  void check_tables(const FilterConfig& filter) {
+    if (filter.out.empty() && !filter.local) return;
+    for (const Value& rule : leading_)
+      rule.complain(fmt::format(
+          "table and vrf of a rule are done where packets come in, and filter {} has {}; use a "
+          "filter of its own with in or vrfs",
+          filter.name, filter.out.empty() ? "local" : "out"));
+  }
+
   Loading& loading_;
   FilterNames names_;
+  std::vector<Value> leading_;  // rules of the filter that name a table
   Places in_, out_, vrfs_, local_;
   size_t rules_ = 0;
 };

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 
 #include "config/file/addresses.hpp"
 #include "config/file/filter_words.hpp"
 #include "config/file/keys.hpp"
+#include "config/file/load_filter_rules.hpp"
 #include "config/file/prefix_file.hpp"
 
 namespace hecto::config {
@@ -117,6 +119,8 @@ void load_sets(const Value& value, Loading& loading) {
 }
 
 void load_policers(const Value& value, Loading& loading) {
+  const FilterNames names(loading.config, loading.static_mode);
+  std::map<std::string, std::string> held;  // by way and interface, its policer
   for (const Value::Entry& entry :
        value.entries("policers by name, as {pings: {rate: 1Mbps, burst: 64kB}}",
                      file_keys["policers"].range.high)) {
@@ -127,8 +131,24 @@ void load_policers(const Value& value, Loading& loading) {
     Fields fields(entry.value, policer_keys.names, "a map, as {rate: 1Mbps, burst: 64kB}");
     PolicerConfig& policer = loading.config.filters.policers.emplace_back();
     policer.name = entry.key;
+    const auto read_interfaces = [&](const Value& v, std::vector<std::string>& list,
+                                     std::string_view way) {
+      for (const Value& item : v.items("a list of interfaces, as [wan0]", kMostInterfaces))
+        if (auto name = read_filter_interface(item, names)) {
+          const auto [had, fresh] = held.emplace(fmt::format("{} {}", way, *name), policer.name);
+          if (fresh)
+            list.push_back(std::move(*name));
+          else
+            item.complain(
+                fmt::format("policer {} holds what goes {} by {} already; an interface "
+                            "has one for each way",
+                            had->second, way, *name));
+        }
+    };
     read_keys(fields, policer_keys, policer,
-              {{"yellow", [&](const Value& v) { read_yellow(v, policer); }}});
+              {{"yellow", [&](const Value& v) { read_yellow(v, policer); }},
+               {"in", [&](const Value& v) { read_interfaces(v, policer.in, "in"); }},
+               {"out", [&](const Value& v) { read_interfaces(v, policer.out, "out"); }}});
     check_meter(fields, policer);
   }
 }

@@ -38,7 +38,7 @@ std::vector<Cell> rule_row(const json& rule, std::string name, std::string what)
 
 std::string render_filters(const json& answer, Style style) {
   const std::vector<json> filters = list(answer, "filters");
-  if (filters.empty()) return "no filters\n";
+  if (filters.empty() && list(answer, "policers").empty()) return "no filters\n";
   std::string out;
   for (const json& filter : filters) {
     out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", text(filter, "name"), places(filter));
@@ -64,7 +64,10 @@ std::string render_filters(const json& answer, Style style) {
   for (const json& policer : list(answer, "policers"))
     policers.row({text(policer, "name"), packets(policer, "green"), packets(policer, "yellow"),
                   packets(policer, "red")});
-  if (!policers.empty()) out += "\n" + policers.text(style);
+  if (!policers.empty()) out += (out.empty() ? "" : "\n") + policers.text(style);
+  for (const json& policer : list(answer, "policers"))
+    if (has(policer, "note"))
+      out += paragraph("! ", fmt::format("{}: {}", text(policer, "name"), text(policer, "note")));
   Table sets({{"set"}, {"prefixes", Align::kRight}, {"file"}});
   for (const json& set : list(answer, "sets"))
     sets.row({text(set, "name"), count(whole(set, "prefixes")),

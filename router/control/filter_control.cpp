@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "router/control/filter_leads.hpp"
 #include "router/control/forwarding_plane.hpp"
 #include "router/control/running.hpp"
 #include "router/dataplane/filter/filter_views.hpp"
@@ -22,18 +23,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kFirstSaid = 2s, kSaidAgain = 10s, kAsksForTime = 1s;
 
-// Of two lists what is in one of them alone.
-std::vector<InterfaceId> differing(std::vector<InterfaceId> a, std::vector<InterfaceId> b) {
-  std::ranges::sort(a);
-  std::ranges::sort(b);
-  std::vector<InterfaceId> out;
-  std::ranges::set_symmetric_difference(a, b, std::back_inserter(out));
-  return out;
-}
-
 }  // namespace
 
-FilterControl::FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane,
+FilterControl::FilterControl(const Running& running, Routing& routing, ForwardingPlane& plane,
                              const ServiceManager* service, FilterJob::Compile compile)
     : running_(running),
       routing_(routing),
@@ -45,12 +37,13 @@ FilterControl::~FilterControl() = default;
 
 // ---- What is compiled elsewhere ----
 
-InterfaceNames FilterControl::names() const {
-  InterfaceNames names;
+InterfaceNames FilterControl::names(const config::FiltersConfig& wanted) const {
+  InterfaceNames names = table_names(wanted, routing_);
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
     const bool whole = state.tags == VlanTags{} && state.parent == kNoInterface;
     if (whole && state.port != kNoPort) names.ports[state.name] = state.port;
+    if (state.tags.count() > 0) names.vlans.emplace_back(id, state.tags.first());
     if (const Vrf vrf = routing_.interfaces().vrf_of(state); vrf.table != 0)
       names.members[vrf.name].push_back(id);
   }
@@ -66,7 +59,7 @@ std::shared_ptr<FilterJob> FilterControl::make_job(FilterJob::Config wanted) con
   auto job = std::make_shared<Job>();
   job->compile_ = compile_;
   job->wanted_ = std::move(wanted);
-  job->names_ = names();
+  job->names_ = names(*job->wanted_);
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
@@ -113,6 +106,7 @@ Result<void> FilterControl::use(const Job& job) {
   interfaces_version_ = 0;  // others may have come meanwhile
   compiled();
   name_for_log();
+  gives_marks_ = some_rule_marks(config());
   plane_.set_filters(state_.tables);
   return {};
 }
@@ -122,6 +116,7 @@ void FilterControl::put_back(State state) {
   interfaces_version_ = 0;  // they may be others than then
   compiled();
   name_for_log();
+  gives_marks_ = some_rule_marks(config());
   plane_.set_filters(state_.tables);
 }
 
@@ -179,16 +174,17 @@ void FilterControl::tick() {
   take_compiled();
   if (state_.tables == nullptr) return;
   const uint64_t version = routing_.interfaces().version();
-  if (std::exchange(interfaces_version_, version) == version) return;
-  if (const InterfaceNames now = names(); now != state_.names || stale_) bind(now);
+  const bool same = std::exchange(interfaces_version_, version) == version;
+  if (same && (!leads() || routing_.tables_without_room() == without_room_)) return;
+  without_room_ = routing_.tables_without_room();
+  if (const InterfaceNames now = names(config()); now != state_.names || stale_) bind(now);
 }
 
 // Rules that ask for an interface hold by its number: where a name has another one now, or none, what comes
-// in by either has to wait till they are compiled for it.
+// in by either has to wait till they are compiled for it. Tables that rules lead to stay what they were.
 void FilterControl::bind(const InterfaceNames& now) {
   FilterSurroundings around = now.surroundings();
-  for (const auto& [name, ids] : state_.asked)
-    for (const InterfaceId id : differing(ids, now.ids(name))) around.barred.push_back(id);
+  around.barred = state_.asked.changed(now);
   std::vector<std::string> waiting;
   for (const auto& [name, id] : now.interfaces)
     if (std::ranges::count(around.barred, id) != 0) waiting.push_back(name);
@@ -196,7 +192,7 @@ void FilterControl::bind(const InterfaceNames& now) {
   state_.names = now;
   name_for_log();
   plane_.set_filters(state_.tables);
-  if (around.barred.empty()) return compiled();
+  if (around.barred.empty() && state_.asked.same_tables(now)) return compiled();
   stale_ = true;
   waiting_ = std::move(waiting);
   compile();
@@ -232,9 +228,10 @@ void FilterControl::take_compiled() {
 void FilterControl::cannot(const std::string& why) {
   interfaces_version_ = routing_.interfaces().version();  // not each turn
   again_ = Clock::now() + kAgain;
-  const std::string before = std::exchange(
-      trouble_, fmt::format("{}; what comes in by {} is dropped as filter_not_ready", why,
-                            fmt::join(waiting_, ", ")));
+  const std::string waits =
+      waiting_.empty() ? "" : fmt::format("; what comes in by {} is dropped as filter_not_ready",
+                                          fmt::join(waiting_, ", "));
+  const std::string before = std::exchange(trouble_, why + waits);
   if (trouble_ != before) spdlog::error(trouble_);
 }
 
@@ -275,6 +272,13 @@ std::vector<std::string> FilterControl::lines() const {
       all.push_back(fmt::format("filter {}: {}", name, note));
     if (const auto trouble = trouble_of(f)) all.push_back(fmt::format("filter {}: {}", name, *trouble));
   }
+  if (state_.tables == nullptr) return all;
+  for (const PolicerStatus& policer : state_.tables->policers())
+    if (!policer.note.empty())
+      all.push_back(fmt::format("policer {}: {}", policer.name, policer.note));
+  for (size_t i = 0; i < config().filters.size(); ++i)
+    for (const std::string& note : table_notes(i))
+      all.push_back(fmt::format("filter {}: {}", config().filters[i].name, note));
   return all;
 }
 

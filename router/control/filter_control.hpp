@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
@@ -41,7 +42,7 @@ class FilterControl {
   static constexpr std::chrono::seconds kAgain{10};  // what could not be compiled is tried again
 
   // All outlive it. `service` is asked for time while a start compiles; null: nobody waits.
-  FilterControl(const Running& running, const Routing& routing, ForwardingPlane& plane,
+  FilterControl(const Running& running, Routing& routing, ForwardingPlane& plane,
                 const ServiceManager* service = nullptr,
                 FilterJob::Compile compile = FilterTables::compile);
   ~FilterControl();
@@ -56,7 +57,7 @@ class FilterControl {
   struct State {
     FilterJob::Config file, followed;  // and with what the API has changed of sets; null: none
     InterfaceNames names;              // that it is bound to
-    AskedInterfaces asked;             // that it was compiled for
+    AskedNames asked;             // that it was compiled for
     std::shared_ptr<const FilterTables> tables;  // null: no filters
   };
   State state() const { return state_; }
@@ -90,9 +91,17 @@ class FilterControl {
   const FilterTables* tables() const { return state_.tables.get(); }  // null: no filters
   const config::FiltersConfig& config() const;
   std::vector<std::string> lines() const;  // for the operator
+  // Of a filter, as numbered in its status: tables that its rules name and that have no route now.
+  std::vector<std::string> table_notes(size_t filter) const;
+  bool gives_marks() const { return gives_marks_; }
+  bool leads() const {  // some rule names a table or a VRF
+    return !state_.names.tables.empty() || !state_.names.vrfs.empty();
+  }
+  // Next hops that are not known, of packets that filters lead. At most so many, each once.
+  std::vector<std::pair<int, lookup::IpAddress>> take_wanted();  // interface in Linux, address
 
  private:
-  InterfaceNames names() const;
+  InterfaceNames names(const config::FiltersConfig& wanted) const;
   std::shared_ptr<Job> make_job(FilterJob::Config wanted) const;
   Result<void> use(const Job& job);
   void bind(const InterfaceNames& now);
@@ -103,13 +112,15 @@ class FilterControl {
   void name_for_log();
 
   const Running& running_;
-  const Routing& routing_;
+  Routing& routing_;  // which makes tables that rules name
   ForwardingPlane& plane_;
   const ServiceManager* const service_;
   const FilterJob::Compile compile_;
   State state_;
   const std::unique_ptr<FilterLog> log_ = std::make_unique<FilterLog>();
-  uint64_t interfaces_version_ = 0;  // that were looked at
+  uint64_t interfaces_version_ = 0;     // that were looked at
+  std::vector<uint32_t> without_room_;  // tables, the same
+  bool gives_marks_ = false;            // some rule does
   std::shared_ptr<Job> offered_;
   std::optional<State> kept_;
   bool stale_ = false;                // rules ask for interfaces that they are not compiled for

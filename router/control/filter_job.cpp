@@ -43,6 +43,16 @@ Result<void> take_out(config::PrefixSetConfig& set, const std::vector<lookup::Ip
   return {};
 }
 
+// Of two lists what is in one of them alone.
+template <typename Each>
+std::vector<Each> differing(std::vector<Each> a, std::vector<Each> b) {
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  std::vector<Each> out;
+  std::ranges::set_symmetric_difference(a, b, std::back_inserter(out));
+  return out;
+}
+
 }  // namespace
 
 std::vector<InterfaceId> InterfaceNames::ids(const std::string& name) const {
@@ -65,7 +75,42 @@ FilterSurroundings InterfaceNames::surroundings() const {
     const auto found = ports.find(name);
     return found == ports.end() ? kNoPort : found->second;
   };
+  around.table = [this](const config::FilterRuleConfig& rule) {
+    if (!rule.vrf.empty()) {
+      const auto vrf = vrfs.find(rule.vrf);
+      return vrf == vrfs.end() ? std::nullopt : vrf->second.fib;
+    }
+    const auto table = tables.find(rule.table);
+    return table == tables.end() ? std::nullopt : table->second.fib;
+  };
+  around.vlans = vlans;
   return around;
+}
+
+std::vector<InterfaceId> AskedNames::changed(const InterfaceNames& now) const {
+  std::vector<InterfaceId> out;
+  for (const auto& [name, ids] : interfaces)
+    for (const InterfaceId id : differing(ids, now.ids(name))) out.push_back(id);
+  if (vlans)
+    for (const auto& [id, tag] : differing(names.vlans, now.vlans)) out.push_back(id);
+  return out;
+}
+
+void FilterJob::ask_names() {
+  const auto ask = [this](const std::string& name) {
+    if (!name.empty() && !asked_.interfaces.contains(name))
+      asked_.interfaces.emplace(name, names_.ids(name));
+  };
+  for (const config::FilterConfig& filter : wanted_->filters)
+    for (const config::FilterRuleConfig& rule : filter.rules) {
+      ask(rule.iif);
+      asked_.vlans |= !rule.vlans.empty();
+    }
+  for (const config::PolicerConfig& policer : wanted_->policers) {
+    std::ranges::for_each(policer.in, ask);
+    std::ranges::for_each(policer.out, ask);
+  }
+  asked_.names = names_;
 }
 
 void FilterJob::run() {
@@ -79,10 +124,7 @@ void FilterJob::run() {
   const size_t rules = rules_of(*wanted_);
   const bool told = rules >= kToldRules && !change_;
   if (told) spdlog::info("filters: {} rules are compiled", rules);
-  for (const config::FilterConfig& filter : wanted_->filters)
-    for (const config::FilterRuleConfig& rule : filter.rules)
-      if (!rule.iif.empty() && !asked_.contains(rule.iif))
-        asked_.emplace(rule.iif, names_.ids(rule.iif));
+  ask_names();
   FilterSurroundings around = names_.surroundings();
   around.log = log_;
   around.sockets = sockets_;

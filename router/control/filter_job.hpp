@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
@@ -30,6 +31,15 @@ struct InterfaceNames {
   std::map<std::string, InterfaceId> interfaces;
   std::map<std::string, std::vector<InterfaceId>> members;  // of VRFs
   std::map<std::string, PortId> ports;
+  std::vector<std::pair<InterfaceId, uint16_t>> vlans;  // tags; of two the outer one
+  // That rules name: Linux's number, and that in the FIBs; none: no room, or no such VRF.
+  struct Table {
+    uint32_t linux_number = 0;
+    std::optional<lookup::TableId> fib;
+    bool operator==(const Table&) const = default;
+  };
+  std::map<uint32_t, Table> tables;
+  std::map<std::string, Table> vrfs;
   bool operator==(const InterfaceNames&) const = default;
 
   // An interface's, or those of the VRF.
@@ -38,8 +48,18 @@ struct InterfaceNames {
   FilterSurroundings surroundings() const;
 };
 
-// What `iif` of rules stands for.
-using AskedInterfaces = std::map<std::string, std::vector<InterfaceId>>;
+// What rules and policers were compiled for: those of these names, and no others.
+struct AskedNames {
+  std::map<std::string, std::vector<InterfaceId>> interfaces;  // and VRFs
+  bool vlans = false;                                          // some rule asks for tags
+  InterfaceNames names;
+
+  // Of two interfaces of one name both; what comes in by them meets rules that were not compiled for it.
+  std::vector<InterfaceId> changed(const InterfaceNames& now) const;
+  bool same_tables(const InterfaceNames& now) const {
+    return names.tables == now.tables && names.vrfs == now.vrfs;
+  }
+};
 
 // Prefixes into a set of the file and out of it, all or none.
 struct FilterSetChange {
@@ -59,6 +79,7 @@ class FilterJob {
  private:
   friend class FilterControl;
   Result<void> change_set();
+  void ask_names();
 
   Compile compile_;
   Config wanted_;
@@ -71,7 +92,7 @@ class FilterJob {
   std::shared_ptr<const FilterTables> before_;
   std::shared_ptr<const FilterLogTaps> log_;  // null: no rule is told in the log
   Config before_config_;
-  AskedInterfaces asked_;
+  AskedNames asked_;
   Result<std::shared_ptr<const FilterTables>> made_;
 };
 

@@ -156,7 +156,7 @@ void Router::turn(int timeout_ms) {
     bridges_->tick();
     tunnels_->tick();
   }
-  if (!linux_ || linux_->mirror_known()) rules_->tick();
+  if (!linux_ || linux_->mirror_known()) rules_->tick(filters_->gives_marks());
   filters_->tick();
   flows_->follow(running_->config.flows);
   routes_->continue_loads();
@@ -197,7 +197,7 @@ void Router::update_gate() {
   known.routes = (!linux_ || (linux_->mirror_known() && swept_)) && !late_files_->pending();
   if (linux_ && linux_->mirror_known() && !swept_) sweep_linux();  // and what it changes is read
   restart_->watch(*running_, interfaces_->table(), *plane_);
-  restart_->rules_hold(rules_->any());
+  restart_->rules_hold(rules_->any() || filters_->leads());
   known.inherited = restart_->inherits();
   known.policies = !xfrm_ || xfrm_->whole();
   known.policies_wanted = xfrm_ || !ipsec().empty();
@@ -239,6 +239,8 @@ void Router::housekeeping() {
     if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();
     if (ticks_ % kNeighborTicks == 0) neighbors_->watch();
     neighbors_->probe_some();
+    for (const auto& [ifindex, address] : filters_->take_wanted())
+      (void)linux_->probe_neighbor(ifindex, address);
   }
   if (ticks_ % kRoomTicks == 0) read_left_out_policies();
   liveness_->tick(gate_->open(), std::chrono::steady_clock::now());

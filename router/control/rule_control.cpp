@@ -57,6 +57,19 @@ Result<void> RuleControl::follow(const config::Config& config) {
   return trouble_.empty() ? Result<void>{} : fail(trouble_);
 }
 
+void RuleControl::tick(bool marks) {
+  if (std::exchange(marks_, marks) != marks) {
+    version_.reset();
+    const auto& rules = routing_.rules().rules();
+    if (std::ranges::any_of(rules, [](const PolicyRule& rule) { return rule.fwmask != 0; }))
+      spdlog::info(
+          marks ? "policy rules: fwmark is what filters give (set_mark); what Linux would "
+                  "mark is not seen any more"
+                : "policy rules: no filter gives marks: what fwmark may hold for is Linux's");
+  }
+  tick();
+}
+
 void RuleControl::tick() {
   const uint64_t version = routing_.rules().version();
   const uint64_t interfaces = routing_.interfaces().version();
@@ -93,6 +106,7 @@ bool RuleControl::compile() {
   };
   surroundings.table = [this](uint32_t table) { return routing_.fib_table(table); };
   surroundings.vrf_members = members_;
+  surroundings.marks = marks_;
   const auto of_family = [&rules](Family family) {
     const auto begins = std::find_if(rules.rules().begin(), rules.rules().end(),
                                      [&](const PolicyRule& rule) { return rule.family == family; });
@@ -136,7 +150,8 @@ std::vector<std::string> RuleControl::lines() const {
   size_t left = 0;
   const PolicyRule* first = nullptr;
   for (const PolicyRule& rule : routing_.rules().rules()) {
-    if (!left_to_linux(rule, routing_.has_room_for(rule)) || never_forwards(rule)) continue;
+    const bool for_linux = left_to_linux(rule, routing_.has_room_for(rule), marks_);
+    if (!for_linux || never_forwards(rule)) continue;
     if (left++ == 0) first = &rule;
   }
   if (first == nullptr) return all;

@@ -36,8 +36,8 @@ class RuleControl {
   // now on. Before the interfaces that come with them are published, or their packets would be main's.
   // An error: packets go by the rules of before.
   Result<void> follow(const config::Config& config);
-  // Each turn, once all that Linux has is known.
-  void tick();
+  // Each turn, once all that Linux has is known. `marks`: the file's filters give packets some.
+  void tick(bool marks);
   bool any() const { return any_; }  // others than Linux begins with
   // For the operator.
   std::vector<std::string> lines() const;
@@ -47,6 +47,7 @@ class RuleControl {
   std::vector<RuleSurroundings::VrfMember> vrf_members() const;
   std::vector<RuleTables::InVrf> ipsec_in_vrfs() const;  // by the members of now
   bool same_interfaces() const;
+  void tick();
   bool compile();
 
   Routing& routing_;  // which makes tables that rules name
@@ -58,6 +59,7 @@ class RuleControl {
   std::vector<RuleSurroundings::VrfMember> members_;  // of VRFs, the same
   std::vector<RuleTables::InVrf> ipsec_;              // the same
   bool any_ = false;
+  bool marks_ = false;   // that they were compiled with
   std::string trouble_;  // empty: none
   std::string told_;
 };

@@ -35,9 +35,12 @@ uint32_t discard_code(Reason reason) {
       return kTooBigForNext;
     case Reason::kNoRoute:
     case Reason::kTunnelUnreachable:
+    case Reason::kFilterNoTable:
+    case Reason::kFilterLed:
       return kNetUnreachable;
     case Reason::kUnreachable:
     case Reason::kGlean:
+    case Reason::kFilterUnresolved:
       return kHostUnreachable;
     case Reason::kProhibit:
       return kProhibited;

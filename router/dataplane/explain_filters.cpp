@@ -53,6 +53,7 @@ Reason FilterQuestions::ask(FilterNumber number, const char* where, rte_mbuf* pa
                         action.reason,
                         {}};
   if ((action.beside & FilterAction::kMark) != 0) views_->mark.set(packet, action.mark);
+  if ((action.beside & FilterAction::kTable) != 0) views_->lead.name(packet, action.table);
   if ((action.beside & FilterAction::kPolice) != 0)
     finding.policer = views_->policers[action.policer]->config().name;
   findings_.push_back(std::move(finding));

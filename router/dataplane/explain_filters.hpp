@@ -35,6 +35,7 @@ class FilterQuestions {
   Reason out(rte_mbuf* packet, Ingress ingress, lookup::Family family, InterfaceId egress);
   Reason local(rte_mbuf* packet, Ingress ingress, lookup::Family family);
   std::vector<FilterFinding> take() { return std::move(findings_); }
+  const FilterViews* views() const { return views_; }  // null: there are none
 
  private:
   Reason ask(FilterNumber number, const char* where, rte_mbuf* packet, Ingress ingress,

@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/filter_lead.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/fragment.hpp"
 #include "router/dataplane/stages/link_local.hpp"
@@ -263,7 +264,8 @@ void lead(Lane<Address>& lane, const Fib& fib, const PacketQuestion& question, C
     look_up_by_rules(lane, tables, *snapshot.rules);
   else if (lane.count > 0)
     lookup_batch(fib, lane.destinations, lane.groups, lane.count);
-  if (snapshot.rules) apply_rules(lane, chunk, tables, *snapshot.rules);
+  if (filters.views() != nullptr) look_up_led(lane, chunk, tables, *filters.views());
+  if (snapshot.rules) apply_rules(lane, chunk, tables, *snapshot.rules, filters.views());
   if (lane.count > 0 && question.interface != kNoInterface)
     check_forwarding(lane, chunk, tables.next_hops, snapshot);
   if (policies != nullptr) {
@@ -329,6 +331,12 @@ PacketAnswer explain_packet(const PacketQuestion& question, const Snapshot& snap
     if (const Reason inside = filters.local(packet.mbuf(), came_in, family);
         inside != Reason::kNone)
       answer.reason = inside;
+  if (filters.views() != nullptr && filters.views()->lead.is_led(packet.mbuf())) {
+    answer.led_table = filters.views()->lead.table(packet.mbuf());
+    answer.redirects = false;
+    answer.reason = reason_if_led(answer.reason);
+    answer.refused_by = reason_if_led(answer.refused_by);
+  }
   answer.filters = filters.take();
   if (snapshot.closed) answer.reason = Reason::kNotReady;
   answer.punts = info(answer.reason).punt &&

@@ -68,6 +68,8 @@ struct PacketAnswer {
   std::vector<TunnelStep> tunnels = {};
   std::vector<FilterFinding> filters = {};  // that judged it, in order; of several next hops each
   bool filters_unasked = false;             // some of where it comes in, which is not known
+  // In which table a filter's rule, or its mark, had it looked up; none: neither did.
+  std::optional<lookup::TableId> led_table = {};
 };
 
 // `ipsec`: none in a router without.

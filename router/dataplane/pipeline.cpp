@@ -4,9 +4,11 @@
 #include "router/dataplane/offload/worker_offload.hpp"
 #include "router/dataplane/stages/bridge.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/filter_lead.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/stages/mss_clamp.hpp"
+#include "router/dataplane/stages/policing.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
 #include "router/dataplane/stages/urpf.hpp"
@@ -122,8 +124,10 @@ void Pipeline::finish_samples() noexcept {
 void Pipeline::hand_over(Chunk& chunk) noexcept {
   if (tunnels_.on()) [[unlikely]]
     tunnels_.name_ingress(chunk);
-  if (filter_.any()) [[unlikely]]
+  if (filter_.any()) [[unlikely]] {
+    keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_);
     filter_.local(chunk, options_.tables, rules_);
+  }
   if (!rejects_.empty()) [[unlikely]] {
     chunk.v4.count = chunk.v6.count = 0;
     rejects_.deliver(chunk, [](const rte_mbuf*, Ingress) { return true; });
@@ -170,8 +174,10 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
     // Nothing may be in flight before packets that are observed: they go through at once.
     if (observer_.tracing() || (Features & kFeatureIpsec) != 0) drain();
   }
-  if (filter_.any()) [[unlikely]]
+  if (filter_.any()) [[unlikely]] {
     filter_.in(chunk);
+    hold_in(chunk, *filter_.views());
+  }
   if (snapshot_->flows != nullptr) [[unlikely]]
     flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
   if (tunnels_.on()) [[unlikely]]
@@ -205,9 +211,13 @@ inline void Pipeline::run_after_decap(Chunk& chunk) noexcept {
 
 template <unsigned Features>
 inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
+  if (filter_.any()) [[unlikely]] {
+    look_up_led(chunk.v4, chunk, options_.tables, *filter_.views());
+    look_up_led(chunk.v6, chunk, options_.tables, *filter_.views());
+  }
   if (rules_ != nullptr) [[unlikely]] {
-    apply_rules(chunk.v4, chunk, options_.tables, *rules_);
-    apply_rules(chunk.v6, chunk, options_.tables, *rules_);
+    apply_rules(chunk.v4, chunk, options_.tables, *rules_, filter_.views());
+    apply_rules(chunk.v6, chunk, options_.tables, *rules_, filter_.views());
   }
   if constexpr (Features & kFeatureUrpf) {
     check_forwarding(chunk.v4, chunk, options_.tables.next_hops, *snapshot_);
@@ -217,8 +227,10 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
       clamp_mss(chunk.v6, options_.tables.next_hops, *snapshot_);
     }
   }
-  if (filter_.any() && !held_) [[unlikely]]
+  if (filter_.any() && !held_) [[unlikely]] {
     filter_.out(chunk, options_.tables.next_hops, snapshot_->ecmp_seed);
+    hold_out(chunk, *filter_.views(), options_.tables.next_hops, snapshot_->ecmp_seed);
+  }
   if (nat_.on()) [[unlikely]]
     nat_.out(chunk);
   if constexpr (Features & kFeatureIpsec) {
@@ -244,6 +256,8 @@ inline void Pipeline::run_after_encap(Chunk& chunk) noexcept {
 }
 
 [[gnu::always_inline]] inline void Pipeline::rewrite_lanes(Chunk& chunk, Telling telling) noexcept {
+  if (filter_.any()) [[unlikely]]
+    telling.led = filter_.views()->lead.led;
   const auto each = [&](auto& lane) {
     rewrite(lane, chunk, options_.tables.next_hops, transmitter_, *snapshot_, counters_.interfaces,
             telling, tunnels_.batch());

@@ -17,9 +17,9 @@ namespace {
 constexpr uint8_t kLeastTos = 0x1c;  // IPTOS_RT_MASK
 constexpr uint8_t kDscp = 0xfc;
 
-bool asks_what_is_not_seen(const PolicyRule& rule) {
+bool asks_what_is_not_seen(const PolicyRule& rule, bool marks) {
   const bool not_in_a_vrf = rule.l3mdev && rule.invert;
-  return rule.fwmask != 0 || rule.other_selectors || not_in_a_vrf;
+  return (rule.fwmask != 0 && !marks) || rule.other_selectors || not_in_a_vrf;
 }
 
 // It holds for every packet.
@@ -51,8 +51,8 @@ Prefix as(const IpPrefix& prefix) {
 
 }  // namespace
 
-bool left_to_linux(const PolicyRule& rule, bool has_room) {
-  if (asks_what_is_not_seen(rule)) return true;
+bool left_to_linux(const PolicyRule& rule, bool has_room, bool marks) {
+  if (asks_what_is_not_seen(rule, marks)) return true;
   if (rule.action != RuleAction::kTable) return false;
   return !has_room || (rule.table != kTableLocal && rule.suppress_prefix_length);
 }
@@ -100,7 +100,11 @@ auto RuleTable<Address>::compiled(const PolicyRule& rule, bool main_before,
       out.action = Action::kProhibit;
       break;
   }
-  out.unsure = asks_what_is_not_seen(rule);
+  out.unsure = asks_what_is_not_seen(rule, surroundings.marks);
+  if (surroundings.marks) {
+    out.mark = rule.fwmark;
+    out.mark_mask = rule.fwmask;
+  }
   out.by_device = !rule.iif.empty();
   out.invert = rule.invert;
   out.tos = rule.tos;
@@ -109,7 +113,7 @@ auto RuleTable<Address>::compiled(const PolicyRule& rule, bool main_before,
   out.source_ports = rule.source_ports;
   out.destination_ports = rule.destination_ports;
   out.plain = !out.unsure && !out.invert && out.tos == 0 && !out.dscp && out.protocol == 0 &&
-              out.source_ports.any() && out.destination_ports.any();
+              out.mark_mask == 0 && out.source_ports.any() && out.destination_ports.any();
   if (!rule.invert) return out;
   if (rule.from) out.from = as<Prefix>(*rule.from);
   if (rule.to) out.to = as<Prefix>(*rule.to);
@@ -167,7 +171,10 @@ auto RuleTable<Address>::compile(std::span<const PolicyRule> rules,
     else
       rule.jump = static_cast<uint16_t>(target->second);
   }
-  for (const Rule& rule : table->rules_) table->asks_for_more_ |= !rule.plain;
+  for (const Rule& rule : table->rules_) {
+    table->asks_for_more_ |= !rule.plain;
+    table->asks_for_marks_ |= rule.mark_mask != 0;
+  }
   table->words_ = (kept.size() + kWordBits - 1) / kWordBits;
   auto sources = table->add_classes(kept, &PolicyRule::from, table->source_bits_);
   auto destinations = table->add_classes(kept, &PolicyRule::to, table->destination_bits_);
@@ -314,6 +321,7 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
   // On a way back it is not known; ask() sees to that.
   const bool by_device = !key.way_back && names(rule.device, class_of(key));
   if (!rule.device.empty() && !by_device) return no;
+  if (!as_marked(rule, key.mark)) return no;
   if (rule.dscp && *rule.dscp != key.tos >> 2) return no;
   if (rule.tos != 0 && (rule.tos & kLeastTos) != (key.tos & kLeastTos)) return no;
   if (rule.protocol != 0 && key.protocol_seen && rule.protocol != key.protocol) return no;
@@ -333,40 +341,43 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
 template <typename Address>
 auto RuleTable<Address>::ask(const Packet& packet, bool routed, size_t from) const noexcept
     -> Step {
+  bool by_mark = false;
+  const auto refused = [&by_mark](Reason reason) { return Step{reason, 0, 0, by_mark}; };
   for (size_t i = next(packet, from); i < rules_.size(); i = next(packet, i + 1)) {
     const Rule& rule = rules_[i];
     if (rule.action == Action::kNext || rule.action == Action::kLocal) continue;
     const Holds held = holds(rule, packet);
+    by_mark |= as_marked(rule, packet.key.mark) != as_marked(rule, 0);
     if (held == Holds::kNo) continue;
     const bool unknown_device = rule.by_device && packet.key.way_back;
-    if (held == Holds::kMaybe || unknown_device) return {Reason::kPolicyRule};
+    if (held == Holds::kMaybe || unknown_device) return refused(Reason::kPolicyRule);
     const auto behind = static_cast<uint16_t>(i + 1);
     switch (rule.action) {
       case Action::kMain:
-        if (routed) return {};
+        if (routed) return refused(Reason::kNone);
         break;
       case Action::kTable:
-        return {Reason::kNone, rule.table, behind};
+        return {Reason::kNone, rule.table, behind, by_mark};
       case Action::kVrf:
         if (const auto table = class_of(packet.key).vrf_table; table != 0)
-          return {Reason::kNone, table, behind};
-        return {Reason::kPolicyRule};
+          return {Reason::kNone, table, behind, by_mark};
+        return refused(Reason::kPolicyRule);
       case Action::kGoto:
         i = rule.jump - size_t{1};
         break;
       case Action::kBlackhole:
-        return {Reason::kBlackhole};
+        return refused(Reason::kBlackhole);
       case Action::kUnreachable:
-        return {Reason::kUnreachable};
+        return refused(Reason::kUnreachable);
       case Action::kProhibit:
-        return {Reason::kProhibit};
+        return refused(Reason::kProhibit);
       case Action::kLinux:
       case Action::kLocal:
       case Action::kNext:
-        return {Reason::kPolicyRule};
+        return refused(Reason::kPolicyRule);
     }
   }
-  return {Reason::kNoRoute};
+  return refused(Reason::kNoRoute);
 }
 
 template class RuleTable<uint32_t>;

@@ -8,8 +8,8 @@
 // A class is the longest prefix that some rule names and that holds the address; its bits are the
 // rules that ask for nothing else of that address. So a packet costs two look-ups in small tables
 // and the words that have bits in all three, whatever the rules are (Lakshman, Stiliadis, SIGCOMM
-// 1998). What cannot be seen here is Linux's to decide: marks, users, routes that are suppressed, and
-// tables for which there is no room.
+// 1998). What cannot be seen here is Linux's to decide: users, routes that are suppressed, and tables
+// for which there is no room; marks, too, unless the file's filters give them (`marks`).
 //
 // The main look-up (local, main and default as one) is made before. A packet that came in by an
 // interface whose first rule leads to one table whatever the packet, as in a VRF, is looked up there
@@ -49,6 +49,7 @@ struct RuleKey {
   // the VRF that the packet came in by.
   bool way_back = false;
   uint16_t source_port = 0, destination_port = 0;
+  uint32_t mark = 0;  // that a filter gave it
 };
 
 // What of interfaces and tables the rules ask for.
@@ -63,6 +64,7 @@ struct RuleSurroundings {
   // Its number in the FIBs, 0 of local, main and default. None: there is no room for it.
   std::function<std::optional<lookup::TableId>(uint32_t linux_table)> table;
   std::vector<VrfMember> vrf_members;
+  bool marks = false;  // packets' marks are those of filters, and of no one else
 };
 
 // One family's rules. Addresses are as look-ups take them: uint32_t in host order, Ipv6Address.
@@ -93,6 +95,7 @@ class RuleTable {
     // Another table than main: its route holds, and where it has none, ask again from `next`.
     lookup::TableId table = 0;
     uint16_t next = 0;
+    bool by_mark = false;  // without its mark it might go another way
   };
   // `routed`: the main look-up found a route, of whatever type.
   Step ask(const Packet& packet, bool routed, size_t from = 0) const noexcept;
@@ -111,6 +114,7 @@ class RuleTable {
   }
 
   bool asks_for_more() const noexcept { return asks_for_more_; }  // than addresses and interface
+  bool asks_for_marks() const noexcept { return asks_for_marks_; }
   size_t size() const noexcept { return rules_.size(); }
 
  private:
@@ -138,6 +142,7 @@ class RuleTable {
     lookup::TableId table = 0;  // kTable
     uint8_t tos = 0, protocol = 0;
     std::optional<uint8_t> dscp;
+    uint32_t mark = 0, mark_mask = 0;  // where marks are seen
     PortRange source_ports, destination_ports;
     // Of inverted ones, which have all bits.
     std::optional<Prefix> from, to;
@@ -178,10 +183,13 @@ class RuleTable {
   }
   size_t next(const Packet& packet, size_t from) const noexcept;
   Holds holds(const Rule& rule, const Packet& packet) const noexcept;
+  static bool as_marked(const Rule& rule, uint32_t mark) noexcept {
+    return ((rule.mark ^ mark) & rule.mark_mask) == 0;
+  }
 
   std::vector<Rule> rules_;
   size_t words_ = 0;
-  bool asks_for_more_ = false;
+  bool asks_for_more_ = false, asks_for_marks_ = false;
   std::unique_ptr<Fib> sources_, destinations_;
   Bits source_bits_, destination_bits_, interface_bits_;
   std::vector<InterfaceClass> classes_;
@@ -214,8 +222,8 @@ struct RuleTables {
 };
 
 // Whether Linux alone knows what the rule's packets meet: its action, or what it asks for, is not
-// the fast path's. `has_room`: for its table.
-bool left_to_linux(const PolicyRule& rule, bool has_room);
+// the fast path's. `has_room`: for its table. `marks`: as in RuleSurroundings.
+bool left_to_linux(const PolicyRule& rule, bool has_room, bool marks = false);
 // Whether it can never hold for a packet that is forwarded from an interface of the router's.
 bool never_forwards(const PolicyRule& rule);
 

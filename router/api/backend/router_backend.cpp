@@ -11,6 +11,7 @@
 #include "router/api/show/show.hpp"
 #include "router/control/dpdk_forwarding_plane.hpp"
 #include "router/control/filter_control.hpp"
+#include "router/control/filter_leads.hpp"
 #include "router/control/gate.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
@@ -116,7 +117,7 @@ json RouterBackend::answer(Noun noun) {
     case Noun::kNeighbors:
       return show_neighbors(r.routing());
     case Noun::kRules:
-      return show_rules(r.routing());
+      return show_rules(r.routing(), r.filters().gives_marks());
     case Noun::kTables:
       return show_tables(r.routing());
     case Noun::kNextHops:
@@ -220,7 +221,7 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
         return api_fail(404, fmt::format("there is no interface {}", query.interface));
       interface = found->id;
     }
-    const Routing& routing = router_.routing();
+    Routing& routing = router_.routing();
     uint32_t table = query.address ? table_of(routing, interface) : kTableMain;
     if (!query.table.empty()) {
       const auto named = table_by_name(routing, router_.config(), query.table);
@@ -233,8 +234,11 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       PacketQuestion packet{*query.address, query.from, interface};
       packet.ttl = static_cast<uint8_t>(query.ttl.value_or(packet.ttl));
       packet.length = static_cast<uint16_t>(query.length.value_or(packet.length));
-      return show_explanation(router_.plane(), routing, routing.explain(*query.address, table),
-                              router_.dataplane().explain(packet), router_.persist());
+      const PacketAnswer answer = router_.dataplane().explain(packet);
+      if (answer.led_table && query.table.empty())
+        table = linux_number_of(routing, *answer.led_table).value_or(table);
+      return show_explanation(router_.plane(), routing, routing.explain(*query.address, table), answer,
+                              router_.persist());
     }
     RouteFilter filter;
     filter.table = table;

@@ -109,6 +109,14 @@ std::string_view advice(Reason reason) noexcept {
       return "More than a policer's rate: hecto show filters says how much of it.";
     case Reason::kFilterNotReady:
       return "An interface came that rules ask for: the log says when they are compiled, or why not.";
+    case Reason::kFilterNoTable:
+      return "A rule's table or VRF is not there: hecto show filters and hecto show tables say "
+             "which.";
+    case Reason::kFilterLed:
+      return "The table that a rule or its mark led to has no route: hecto show routes --table.";
+    case Reason::kFilterUnresolved:
+      return "Linux is asked for the neighbor: hosts that are off, or scans (hecto show "
+             "neighbors).";
     case Reason::kNatNoSession:
       return "Nobody inside asked for it: scans, or answers that came too late (hecto show nat).";
     case Reason::kNatNoPort:

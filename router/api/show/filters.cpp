@@ -50,6 +50,7 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
   std::vector<std::string> notes = status.notes;
   if (auto trouble = filters.trouble_of(number)) notes.push_back(*std::move(trouble));
   const size_t left_out = status.rules.size() - rules.size();
+  for (std::string& note : filters.table_notes(number)) notes.push_back(std::move(note));
   return {{"name", status.name},
           {"in", config.in},
           {"out", config.out},
@@ -77,7 +78,8 @@ json show_filters(const FilterControl& filters) {
       policers.push_back({{"name", policer.name},
                           {"green", counted(policer.green)},
                           {"yellow", counted(policer.yellow)},
-                          {"red", counted(policer.red)}});
+                          {"red", counted(policer.red)},
+                          {"note", policer.note.empty() ? json() : json(policer.note)}});
     for (const config::PrefixSetConfig& set : config.sets)
       sets.push_back({{"name", set.name},
                       {"prefixes", set.prefixes.size() + (set.of_file ? set.of_file->size() : 0)},

@@ -230,12 +230,11 @@ json show_neighbors(const Routing& routing) {
   return {{"neighbors", list}};
 }
 
-json show_rules(const Routing& routing) {
+json show_rules(const Routing& routing, bool marks) {
   json list = json::array();
   for (const PolicyRule& rule : routing.rules().rules()) {
-    const char* const done_by = never_forwards(rule)                              ? "nobody"
-                                : left_to_linux(rule, routing.has_room_for(rule)) ? "linux"
-                                                                                  : "hecto";
+    const bool for_linux = left_to_linux(rule, routing.has_room_for(rule), marks);
+    const char* const done_by = never_forwards(rule) ? "nobody" : for_linux ? "linux" : "hecto";
     list.push_back({{"family", rule.family == Family::kIpv4 ? "ipv4" : "ipv6"},
                     {"priority", rule.priority},
                     {"rule", to_string(rule)},

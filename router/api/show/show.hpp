@@ -103,7 +103,7 @@ nlohmann::json show_top_flows(const SampleControl& samples, const FlowsQuery& qu
                               const ForwardingPlane& plane, const InterfaceTable& interfaces);
 // routes.cpp
 nlohmann::json show_neighbors(const Routing& routing);
-nlohmann::json show_rules(const Routing& routing);
+nlohmann::json show_rules(const Routing& routing, bool marks);  // filters give packets some
 nlohmann::json show_tables(const Routing& routing);
 nlohmann::json show_next_hops(const Routing& routing, const TableUse& tables,
                               const ForwardingPlane& plane);

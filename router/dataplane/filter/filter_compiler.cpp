@@ -7,8 +7,10 @@
 
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/filter/filter_places.hpp"
+#include "router/dataplane/filter/lead_state.hpp"
 #include "router/dataplane/filter/rule_words.hpp"
 #include "router/dataplane/filter/telling.hpp"
+#include "router/dataplane/filter/take_policers.hpp"
 
 namespace hecto::router {
 namespace {
@@ -43,6 +45,8 @@ Fingerprint print_of(const std::string& filter, const FilterRuleConfig& rule) {
     print.add(*span ? (uint64_t{(*span)->first} << 32 | (*span)->last) + 1 : 0);
   print.add(uint64_t{rule.icmp_both} << 8 | static_cast<uint64_t>(rule.fragments));
   print.add(rule.iif);
+  print.add(rule.vlans.size());
+  for (const config::PortSpan& span : rule.vlans) print.add(uint64_t{span.first} << 16 | span.last);
   for (const auto* word : {&rule.mark, &rule.set_mark}) print.add(*word ? **word + uint64_t{1} : 0);
   for (const auto* dscp : {&rule.dscp, &rule.set_dscp}) print.add(*dscp ? **dscp + uint64_t{1} : 0);
   print.add(static_cast<uint64_t>(rule.verdict));
@@ -94,7 +98,7 @@ class FilterCompiler {
     // Behind those of the file the one that lets nothing pass.
     for (FilterViews& views : out_.views) views.filters.resize(config_.filters.size() + 1);
     using Step = Result<void> (FilterCompiler::*)();
-    for (const Step step : {&FilterCompiler::resolve_names, &FilterCompiler::take_policers,
+    for (const Step step : {&FilterCompiler::resolve_names, &FilterCompiler::take_all_policers,
                             &FilterCompiler::take_slots, &FilterCompiler::read_actions,
                             &FilterCompiler::build_contexts})
       if (auto done = (this->*step)(); !done) return done;
@@ -129,6 +133,7 @@ class FilterCompiler {
         name_set(rule.to.set);
         name_interface(rule.iif);
       }
+    names_.vlans = around_.vlans;
     std::ranges::sort(named, {}, &config::PrefixSetConfig::name);
     if (names_.classes.empty()) return {};
     auto built = PrefixClasses::build(std::move(named), out_.sockets,
@@ -143,23 +148,7 @@ class FilterCompiler {
     return {};
   }
 
-  // One that says the same goes on.
-  Result<void> take_policers() {
-    for (const config::PolicerConfig& config : config_.policers) {
-      std::shared_ptr<Policer> policer;
-      if (before_ != nullptr)
-        for (const auto& old : before_->policers)
-          if (old->config() == config) policer = old;
-      if (!policer) {
-        auto made = Policer::create(config, rte_get_tsc_hz());
-        if (!made) return tl::unexpected(made.error());
-        policer = std::move(*made);
-      }
-      for (FilterViews& views : out_.views) views.policers.push_back(policer.get());
-      out_.policers.push_back(std::move(policer));
-    }
-    return {};
-  }
+  Result<void> take_all_policers() { return take_policers(config_, around_, before_, out_); }
 
   // Of each rule that says the same the slot it had; where there are several such, in order.
   Result<void> take_slots() {
@@ -207,7 +196,7 @@ class FilterCompiler {
   }
 
   Result<void> read_actions() {
-    bool marks = false;
+    bool marks = false, gives = false, leads = false;
     FilterAction barred;
     barred.slot = out_.barrier->slots[0];
     barred.reason = Reason::kFilterNotReady;
@@ -229,6 +218,10 @@ class FilterCompiler {
         if (!action) return tl::unexpected(action.error());
         action->slot = known.slots[r + 1];
         marks |= rule.mark.has_value() || rule.set_mark.has_value();
+        gives |= rule.set_mark.has_value();
+        leads |= (action->beside & FilterAction::kTable) != 0;
+        if (action->reason == Reason::kFilterNoTable)
+          known.notes.push_back(fmt::format("rule {}: {}", called(rule, r), no_table_words(rule)));
         view.actions.push_back(*action);
         if (add_telling(rule, called(rule, r), around_, view, known.notes)) out_.log = around_.log;
         note_undone(rule, called(rule, r), known.notes);
@@ -238,6 +231,8 @@ class FilterCompiler {
       for (FilterViews& views : out_.views) views.filters[i] = view;
     }
     for (FilterViews& views : out_.views) views.log = out_.log.get();
+    if (leads || gives)
+      if (auto done = add_leads(out_, before_, leads); !done) return done;
     if (!marks) return {};
     const auto mark = register_filter_mark();
     if (!mark) return tl::unexpected(mark.error());
@@ -250,9 +245,19 @@ class FilterCompiler {
     FilterAction action;
     action.reason = reason_of(rule.verdict);
     if (action.reason != Reason::kNone) return action;
+    const bool leads = rule.table != 0 || !rule.vrf.empty();
+    const auto table = leads && around_.table ? around_.table(rule) : std::nullopt;
+    if (leads && !table) {
+      action.reason = Reason::kFilterNoTable;
+      return action;
+    }
     const auto beside = [&](FilterAction::Beside bit) {
       action.beside = static_cast<uint8_t>(action.beside | bit);
     };
+    if (table) {
+      action.table = *table;
+      beside(FilterAction::kTable);
+    }
     if (rule.set_mark) {
       action.mark = *rule.set_mark;
       beside(FilterAction::kMark);
@@ -278,10 +283,6 @@ class FilterCompiler {
       notes.push_back(fmt::format("rule {}: {} is not done yet", name, what));
     };
     if (!rule.mirror.empty()) note("mirror");
-    if (!rule.vrf.empty())
-      note("vrf");
-    else if (rule.table != 0)
-      note("table");
   }
 
   Result<void> build_contexts() {

@@ -101,6 +101,9 @@ void share_filters(const FilterState& from, FilterState& out) {
   out.barrier = from.barrier;
   out.sets = from.sets;
   out.policers = from.policers;
+  out.policers_known = from.policers_known;
+  out.wanted = from.wanted;
+  out.log = from.log;
   out.sockets = from.sockets;
   out.views = from.views;
 }

@@ -11,6 +11,7 @@
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/filter/prefix_classes.hpp"
 #include "router/dataplane/filter/rule_context.hpp"
+#include "router/dataplane/filter/wanted_neighbors.hpp"
 
 namespace hecto::router {
 
@@ -36,9 +37,14 @@ struct FilterState {
   std::shared_ptr<CounterSlots> slots;
   std::vector<std::shared_ptr<Known>> filters;
   std::shared_ptr<Known> barrier;  // what counts what is barred; no rules
-  std::vector<std::vector<std::string>> places;  // by filter: notes on where it is bound
-  std::shared_ptr<const PrefixClasses> sets;     // null: none is named
-  std::vector<std::shared_ptr<Policer>> policers;
+  std::vector<std::vector<std::string>> places;    // by filter: notes on where it is bound
+  std::shared_ptr<const PrefixClasses> sets;       // null: none is named
+  std::vector<std::shared_ptr<Policer>> policers;  // the file's, and behind them interfaces' own
+  struct PolicerKnown {
+    std::string name, note;  // no name: it is not shown
+  };
+  std::vector<PolicerKnown> policers_known;  // the same
+  std::shared_ptr<WantedNeighbors> wanted;   // null: nothing leads packets
   std::shared_ptr<const FilterLogTaps> log;  // null: as in views
   std::vector<int> sockets;
   std::vector<FilterViews> views;  // by socket, as `sockets`

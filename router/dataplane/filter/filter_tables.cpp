@@ -72,7 +72,13 @@ std::vector<FilterStatus> FilterTables::status() const {
 
 std::vector<PolicerStatus> FilterTables::policers() const {
   std::vector<PolicerStatus> out;
-  for (const auto& policer : state_->policers) out.push_back(policer->status());
+  for (size_t i = 0; i < state_->policers.size(); ++i) {
+    const FilterState::PolicerKnown& known = state_->policers_known[i];
+    if (known.name.empty()) continue;
+    out.push_back(state_->policers[i]->status());
+    out.back().name = known.name;
+    out.back().note = known.note;
+  }
   return out;
 }
 
@@ -88,12 +94,12 @@ std::string FilterTables::rule_name(unsigned filter, uint32_t rule) const {
 
 size_t FilterTables::write_names(unsigned filter, uint32_t rule,
                                  std::span<char, kNames_bytes> to) const noexcept {
-  const FilterState::Known& known = state_->filters[filter - 1];
-  char* at = std::copy_n(known.name.data(), std::min(known.name.size(), config::kMostFilterName),
-                         to.data());
+  const std::string& name = filter_name(filter);
+  char* at =
+      std::copy_n(name.data(), std::min(name.size(), config::kMostFilterName), to.data());
   *at++ = 0;
   if (rule == 0) return static_cast<size_t>(at - to.data());
-  const std::string& own = known.rules[rule - 1];
+  const std::string& own = state_->filters[filter - 1]->rules[rule - 1];
   if (own.empty())
     at = std::to_chars(at, to.data() + to.size(), rule).ptr;
   else
@@ -110,6 +116,10 @@ uint64_t FilterTables::bytes() const {
 
 unsigned FilterTables::contexts() const {
   return state_->built;
+}
+
+WantedNeighbors* FilterTables::wanted() const {
+  return state_->wanted.get();
 }
 
 const FilterViews& FilterTables::views(int socket) const noexcept {

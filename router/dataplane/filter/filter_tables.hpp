@@ -15,17 +15,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/net.hpp"
 #include "base/result.hpp"
 #include "config/file/filters.hpp"
+#include "lookup/fib.hpp"
 
 namespace hecto::router {
 
 class FilterLogTaps;
 struct FilterState;
 struct FilterViews;
+class WantedNeighbors;
 
 // What of interfaces, VRFs and threads filters ask for.
 struct FilterSurroundings {
@@ -34,6 +37,10 @@ struct FilterSurroundings {
   std::function<std::vector<InterfaceId>(const std::string& vrf)> members;
   std::function<PortId(const std::string& name)> port;  // kNoPort: there is none (now)
   std::shared_ptr<const FilterLogTaps> log;             // of as many threads; null: nobody reads it
+  // The table that a rule names, or its VRF's; none: it is not there (now), or has no room. Null:
+  // there are none.
+  std::function<std::optional<lookup::TableId>(const config::FilterRuleConfig& rule)> table;
+  std::vector<std::pair<InterfaceId, uint16_t>> vlans;  // by interface its tag, the outer of two
   std::vector<int> sockets = {0};  // that have workers; the first is the slow path's
   unsigned threads = 1;            // workers, and the slow path behind them
   // That let nothing in, whatever their filters say: what rules ask for of them is not compiled yet.
@@ -59,8 +66,9 @@ struct FilterStatus {
   uint64_t bytes = 0;  // memory of its contexts, all sockets
 };
 struct PolicerStatus {
-  std::string name;
+  std::string name;  // of one that an interface has for itself: pings in wan0
   FilterCount green, yellow, red;
+  std::string note = {};  // what is not as the file says; empty: nothing
 };
 
 class FilterTables {
@@ -97,8 +105,9 @@ class FilterTables {
   static constexpr size_t kNames_bytes = 2 * config::kMostFilterName + 1;
   size_t write_names(unsigned filter, uint32_t rule,
                      std::span<char, kNames_bytes> to) const noexcept;
-  uint64_t bytes() const;     // memory of contexts, sets and counters
-  unsigned contexts() const;  // that were built for it, and not taken from `before`
+  uint64_t bytes() const;           // memory of contexts, sets and counters
+  unsigned contexts() const;        // that were built for it, and not taken from `before`
+  WantedNeighbors* wanted() const;  // by packets that are led; null: none is
 
   // ---- For workers ----
   const FilterViews& views(int socket) const noexcept;  // of an unknown socket: the first one's

@@ -9,6 +9,7 @@
 #include "lookup/fib.hpp"
 #include "router/dataplane/core/counters.hpp"
 #include "router/dataplane/filter/counter_slots.hpp"
+#include "router/dataplane/filter/lead.hpp"
 #include "router/dataplane/filter/mark.hpp"
 #include "router/dataplane/filter/rule_tree.hpp"
 
@@ -16,10 +17,11 @@ namespace hecto::router {
 
 class FilterLogTaps;
 class Policer;
+class WantedNeighbors;
 
 // What becomes of packets that a rule is the first to hold for.
 struct FilterAction {
-  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4, kTell = 128 };
+  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4, kTell = 128, kTable = 8 };
 
   uint32_t slot = 0;              // of its counters
   uint32_t mark = 0;              // where kMark
@@ -27,6 +29,7 @@ struct FilterAction {
   Reason reason = Reason::kNone;  // why it is refused
   uint8_t beside = 0;             // of what is not; kTell of all
   uint8_t dscp = 0;               // where kDscp
+  lookup::TableId table = 0;      // where kTable: that it is looked up in
 
   bool plain() const noexcept { return reason == Reason::kNone && beside == 0; }
 };
@@ -56,6 +59,9 @@ struct FilterView {
 
 // A filter's number and 1; 0: none.
 using FilterNumber = uint8_t;
+// A policer's, likewise; of each interface.
+using PolicerNumber = uint16_t;
+using PolicersOfInterfaces = std::array<PolicerNumber, kMaxInterfaces>;
 
 struct FilterViews {
   std::vector<FilterView> filters;
@@ -65,8 +71,13 @@ struct FilterViews {
   lookup::Fib4View classes4;
   lookup::Fib6View classes6;
   FilterMark mark;
+  FilterLead lead;
+  bool leads = false;                 // some rule names a table
+  WantedNeighbors* wanted = nullptr;  // by packets that are led
   std::vector<Policer*> policers;
   const FilterLogTaps* log = nullptr;            // null: no rule is told in the log
+  PolicersOfInterfaces police_in{}, police_out{};  // by no rule
+  bool has_police_in = false, has_police_out = false;
   std::vector<std::vector<CounterCell*>> pages;  // by thread, then page
 
   const FilterView& filter(FilterNumber number) const noexcept { return filters[number - 1u]; }

@@ -31,6 +31,17 @@ class alignas(64) Policer {
     now_ = now;
     return colour_of(now << kPartsShift, bytes);
   }
+  // As if meter() had said green of each of n packets, where it would; else nothing is taken.
+  bool take_all(uint64_t now, uint64_t n, uint64_t bytes) noexcept {
+    if (now > now_) {
+      now_ = now;
+      (void)colour_of(now << kPartsShift, 0);  // what has come in since then
+    }
+    if (!spend_all(bytes)) return false;
+    counts_[0].packets.add(n);
+    counts_[0].bytes.add(bytes);
+    return true;
+  }
   // What meter() said of a burst, by colour.
   struct Tally {
     uint64_t packets[3] = {}, bytes[3] = {};
@@ -76,6 +87,20 @@ class alignas(64) Policer {
     if (kind_ == config::Meter::kDifferentiated) return blind(differentiated_.meter);
     if (!spend(two_.meter.tp)) return Colour::kRed;
     return spend(two_.meter.tc) ? Colour::kGreen : Colour::kYellow;
+  }
+
+  // Green of each is green of all: none would have been without tokens.
+  bool spend_all(uint64_t bytes) noexcept {
+    uint64_t* const committed = kind_ == config::Meter::kSingleRate ? &single_.meter.tc
+                                : kind_ == config::Meter::kTwoRate  ? &two_.meter.tc
+                                                                    : &differentiated_.meter.tc;
+    if (*committed < bytes) return false;
+    if (kind_ == config::Meter::kTwoRate) {
+      if (two_.meter.tp < bytes) return false;
+      two_.meter.tp -= bytes;
+    }
+    *committed -= bytes;
+    return true;
   }
 
   rte_spinlock_t lock_ = RTE_SPINLOCK_INITIALIZER;

@@ -166,6 +166,22 @@ bool read_end(const FilterEnd& end, Family family, const FilterNames& names,
   return true;
 }
 
+// Of the interfaces that it asks for anyway, or of all, those with one of its tags.
+void keep_vlans(const FilterRuleConfig& rule, const FilterNames& names, RuleWords& words) {
+  std::vector<InterfaceId> tagged;
+  for (const auto& [interface, vlan] : names.vlans) {
+    const bool asked = std::ranges::any_of(rule.vlans, [vlan = vlan](const config::PortSpan& span) {
+      return span.first <= vlan && vlan <= span.last;
+    });
+    const bool by_name = rule.iif.empty() ||
+                         std::ranges::find(words.interfaces, interface) != words.interfaces.end();
+    if (asked && by_name) tagged.push_back(interface);
+  }
+  words.interfaces = std::move(tagged);
+  if (words.interfaces.empty() && words.never.empty())
+    words.never = "there is no interface with its VLAN (now)";
+}
+
 }  // namespace
 
 RuleWords words_of(const FilterRuleConfig& rule, Family family, const FilterNames& names) {
@@ -192,6 +208,7 @@ RuleWords words_of(const FilterRuleConfig& rule, Family family, const FilterName
     if (words.interfaces.empty())
       words.never = fmt::format("there is no interface {} (now)", rule.iif);
   }
+  if (!rule.vlans.empty()) keep_vlans(rule, names, words);
   return words;
 }
 

@@ -18,6 +18,7 @@ struct FilterNames {
   std::shared_ptr<const PrefixClasses> sets;
   std::map<std::string, std::vector<Span16>> classes;          // by set
   std::map<std::string, std::vector<InterfaceId>> interfaces;  // a VRF's are several
+  std::vector<std::pair<InterfaceId, uint16_t>> vlans;         // by interface its tag
 };
 
 struct MaskedByte {

@@ -1,14 +1,15 @@
 #include "router/dataplane/stages/filter.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/bytes.hpp"
-#include "base/checksum_change.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/stages/close_up.hpp"
-#include "router/dataplane/stages/flow.hpp"
+#include "router/dataplane/stages/egress_of.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
+#include "router/dataplane/stages/policing.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
@@ -17,17 +18,6 @@ namespace {
 using lookup::Family;
 using lookup::NextHopRecord;
 using lookup::RecordKind;
-
-void write_dscp(uint8_t* ip, uint8_t dscp) noexcept {
-  if (ip[0] >> 4 == 6) {
-    const uint16_t word = load16_be(ip);
-    store16_be(ip, (word & 0xf03fu) | static_cast<unsigned>(dscp) << 6);
-    return;
-  }
-  const uint16_t before = load16_native(ip);
-  ip[1] = static_cast<uint8_t>(dscp << 2 | (ip[1] & 3));
-  change_checksum(ip + 10, delta16(before, load16_native(ip)));
-}
 
 // What Linux gets of what came in: packets of IP that are whole enough to be judged.
 bool is_judged(Reason reason) noexcept {
@@ -40,32 +30,6 @@ bool is_for_router(const NextHopRecord& record) noexcept {
   return record.own != 0 || (record.kind == RecordKind::kPunt &&
                              (reason == Reason::kLocal || reason == Reason::kMulticast ||
                               reason == Reason::kBroadcast));
-}
-
-uint32_t flow_of(const Lane4&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
-                 uint32_t seed) noexcept {
-  return flow_hash4(packet, ip, bytes, seed);
-}
-uint32_t flow_of(const Lane6&, const rte_mbuf* packet, const uint8_t* ip, uint32_t bytes,
-                 uint32_t seed) noexcept {
-  return flow_hash6(packet, ip, bytes, seed);
-}
-
-// Where it leaves, or will when its neighbor is known; kNoInterface: it does not.
-template <typename Address>
-InterfaceId egress_of(const Lane<Address>& lane, unsigned i, const lookup::NextHopView& next_hops,
-                      uint32_t seed) noexcept {
-  const NextHopRecord* record = &next_hops.record(lane.groups[i]);
-  if (record->kind == RecordKind::kMultipath) [[unlikely]] {
-    const unsigned l2 = lane.ingress[i].l2_length();
-    const rte_mbuf* const packet = lane.packets[i];
-    const auto* const ip = rte_pktmbuf_mtod_offset(packet, const uint8_t*, l2);
-    record = &next_hops.member(*record, flow_of(lane, packet, ip, packet->data_len - l2, seed));
-  }
-  const bool leaves =
-      record->kind == RecordKind::kForward || record->kind == RecordKind::kTunnel ||
-      (record->kind == RecordKind::kPunt && static_cast<Reason>(record->reason) == Reason::kGlean);
-  return leaves ? InterfaceId(record->interface) : kNoInterface;
 }
 
 FilterNumber number_at(const std::array<FilterNumber, kMaxInterfaces>& by_interface,
@@ -131,8 +95,10 @@ void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
   if (!views_->has_in && !views_->has_vrf) return;
   const auto pass_by = [&](const auto& by_interface) {
     place_ = place_of(by_interface);
-    const auto number_of = [&](const rte_mbuf* packet, InterfaceId interface) {
-      return (packet->ol_flags & flag) == 0 ? FilterNumber{0} : number_at(by_interface, interface);
+    const auto number_of = [&](rte_mbuf* packet, InterfaceId interface) {
+      if ((packet->ol_flags & flag) == 0) return FilterNumber{0};
+      packet->ol_flags &= ~views_->lead.named;  // that was of what it came in
+      return number_at(by_interface, interface);
     };
     const auto each_lane = [&](auto& lane) {
       FilterNumber numbers[kChunkSize];
@@ -310,6 +276,9 @@ bool FilterStage::judge(const FilterView& filter, rte_mbuf* const* packets, cons
 
 bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
                       unsigned n, Reason* reasons) noexcept {
+  const bool alike = n > 1 && std::memcmp(rules_, rules_ + 1, (n - 1) * sizeof *rules_) == 0;
+  if (alike) [[likely]]
+    return act_alike(filter, packets, ingress, n, reasons);
   const FilterAction* const actions = filter.actions.data();
   constexpr unsigned kMask = CounterSlots::kPageSlots - 1;
   unsigned refuses = 0, beside = 0;
@@ -349,18 +318,25 @@ void FilterStage::spare_neighbors(rte_mbuf* const* packets, const Ingress* ingre
 // Whether it has refused some.
 bool FilterStage::do_beside(const FilterView& filter, rte_mbuf* const* packets,
                             const Ingress* ingress, unsigned n, Reason* reasons) noexcept {
-  unsigned policed = 0;
+  unsigned policed = 0, several = 0;  // policers that are not the first
+  uint64_t bytes = 0;
+  uint16_t first = 0;
   for (unsigned i = 0; i < n; ++i) {
     const FilterAction& action = filter.actions[rules_[i]];
     if (action.beside == 0) continue;
     if ((action.beside & FilterAction::kMark) != 0) views_->mark.set(packets[i], action.mark);
+    if ((action.beside & FilterAction::kTable) != 0) views_->lead.name(packets[i], action.table);
     if ((action.beside & FilterAction::kDscp) != 0)
       write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
                  action.dscp);
-    if ((action.beside & FilterAction::kPolice) != 0)
-      policed_[policed++] = static_cast<uint16_t>(i);
+    if ((action.beside & FilterAction::kPolice) == 0) continue;
+    if (policed == 0) first = action.policer;
+    several |= static_cast<unsigned>(action.policer ^ first);
+    bytes += packets[i]->pkt_len - ingress[i].l2_length();
+    policed_[policed++] = static_cast<uint16_t>(i);
   }
   if (policed == 0) return false;
+  if (several == 0 && takes_all(*views_->policers[first], policed, bytes)) return false;
   police(filter, packets, ingress, policed, reasons);
   return true;
 }

@@ -46,6 +46,7 @@ class FilterStage {
   // senders are not told.
   void use(const FilterTables* tables, unsigned thread, int socket, IcmpAnswers* answers) noexcept;
   bool any() const noexcept { return views_ != nullptr; }
+  const FilterViews* views() const noexcept { return views_; }  // null: there are none
 
   // Lanes, and what is in chunk.refused.
   void in(Chunk& chunk) noexcept;
@@ -87,6 +88,8 @@ class FilterStage {
              Reason* reasons) noexcept;
   bool act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
            Reason* reasons) noexcept;
+  bool act_alike(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                 unsigned n, Reason* reasons) noexcept;
   void spare_neighbors(rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
                        Reason* reasons) const noexcept;
   bool do_beside(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,

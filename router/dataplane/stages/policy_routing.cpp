@@ -7,7 +7,9 @@
 
 #include "base/checksum.hpp"
 #include "base/ether.hpp"
+#include "router/dataplane/filter/filter_views.hpp"
 #include "router/dataplane/stages/close_up.hpp"
+#include "router/dataplane/stages/route_kinds.hpp"
 #include "router/dataplane/stages/sources.hpp"
 #include "router/rib/rule_table.hpp"
 
@@ -16,7 +18,6 @@ namespace {
 
 using lookup::GroupId;
 using lookup::NextHopRecord;
-using lookup::RecordKind;
 
 constexpr uint8_t kTcp = 6, kUdp = 17;
 
@@ -45,26 +46,6 @@ void read_key(const uint8_t* ip, unsigned bytes, RuleKey& key,
   read_ports(ip + kIpv6Bytes, ip + bytes, key);
 }
 
-// By table local it is Linux's, whatever the rules. What leaves by a device that only Linux has is a
-// route as others are.
-bool is_for_linux(const NextHopRecord& record) noexcept {
-  const auto reason = static_cast<Reason>(record.reason);
-  return record.own != 0 || (record.kind == RecordKind::kPunt &&
-                             (reason == Reason::kMulticast || reason == Reason::kBroadcast));
-}
-
-bool is_routed(const NextHopRecord& record) noexcept {
-  const bool refuses = record.kind == RecordKind::kPunt || record.kind == RecordKind::kDrop;
-  return !refuses || static_cast<Reason>(record.reason) != Reason::kNoRoute;
-}
-
-const lookup::Fib4View& main_fib(const TableViews& tables, uint32_t) noexcept {
-  return tables.fib4;
-}
-const lookup::Fib6View& main_fib(const TableViews& tables, const lookup::Ipv6Address&) noexcept {
-  return tables.fib6;
-}
-
 template <typename Address>
 using PacketOf = typename RuleTable<Address>::Packet;
 
@@ -75,10 +56,38 @@ void read_key(const Lane<Address>& lane, unsigned i, RuleKey& key) noexcept {
            lane.packets[i]->data_len - l2, key, lane.destinations);
 }
 
-// One packet's way from `step` on. `group`: main's, and then the one by which it goes.
+// The marks that filters give, where rules ask for them, and the packets that filters lead.
+class Marks {
+ public:
+  template <typename Address>
+  Marks(const RuleTable<Address>& rules, const FilterViews* filters) noexcept
+      : filters_(filters),
+        asked_(filters != nullptr && filters->mark.field >= 0 && filters->lead.field >= 0 &&
+               rules.asks_for_marks()),
+        led_(filters != nullptr ? filters->lead.led : 0) {}
+
+  // By a table that its rule names: no policy rule is asked.
+  bool led(const rte_mbuf* packet) const noexcept { return (packet->ol_flags & led_) != 0; }
+  void read(const rte_mbuf* packet, RuleKey& key) const noexcept {
+    if (asked_) key.mark = filters_->mark.get(packet);
+  }
+  // Linux, which sees no mark, might send it another way than by the table.
+  void lead(rte_mbuf* packet, bool by_mark, lookup::TableId table) const noexcept {
+    if (asked_ && (by_mark || led(packet))) [[unlikely]]
+      filters_->lead.lead(packet, table);
+  }
+
+ private:
+  const FilterViews* const filters_;
+  const bool asked_;
+  const uint64_t led_;
+};
+
+// One packet's way from `step` on. `group`: main's, and then the one by which it goes. Last its step:
+// the table, and whether its mark has led it there.
 template <typename Address>
 Reason follow(const RuleTable<Address>& rules, const PacketOf<Address>& packet, bool routed,
-              typename RuleTable<Address>::Step step, const TableViews& tables,
+              typename RuleTable<Address>::Step& step, const TableViews& tables,
               GroupId& group) noexcept {
   while (step.table != 0) {
     if (!tables.has_further()) return Reason::kPolicyRule;
@@ -88,7 +97,9 @@ Reason follow(const RuleTable<Address>& rules, const PacketOf<Address>& packet, 
       group = found;
       return Reason::kNone;
     }
+    const bool by_mark = step.by_mark;
     step = rules.ask(packet, routed, step.next);
+    step.by_mark |= by_mark;
   }
   const bool by_record = step.reason == Reason::kNoRoute && !routed;  // main's says so
   return by_record ? Reason::kNone : step.reason;
@@ -97,7 +108,7 @@ Reason follow(const RuleTable<Address>& rules, const PacketOf<Address>& packet, 
 // A packet for which the table that comes first has no route: main, and the rules behind that one.
 template <typename Address>
 Reason go_on(Lane<Address>& lane, unsigned i, const Address& source, const TableViews& tables,
-             const RuleTable<Address>& rules) noexcept {
+             const RuleTable<Address>& rules, const Marks& marks) noexcept {
   const Address& to = lane.destinations[i];
   lookup_batch(main_fib(tables, to), &to, &lane.groups[i], 1);
   const NextHopRecord& record = tables.next_hops.record(lane.groups[i]);
@@ -106,9 +117,13 @@ Reason go_on(Lane<Address>& lane, unsigned i, const Address& source, const Table
   rules.classify_sources(&source, &packet.source_class, 1);
   rules.classify_destinations(&to, &packet.destination_class, 1);
   if (rules.asks_for_more()) read_key(lane, i, packet.key);
+  marks.read(lane.packets[i], packet.key);
   const bool routed = is_routed(record);
   const size_t behind = rules.first(packet.key.interface).next;
-  return follow(rules, packet, routed, rules.ask(packet, routed, behind), tables, lane.groups[i]);
+  auto step = rules.ask(packet, routed, behind);
+  const Reason reason = follow(rules, packet, routed, step, tables, lane.groups[i]);
+  marks.lead(lane.packets[i], step.by_mark, step.table);
+  return reason;
 }
 
 // Without what the constructors of so many would write.
@@ -128,8 +143,8 @@ class Sources {
 // All were looked up in the table that comes first.
 template <typename Address>
 void apply_behind_first(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
-                        const RuleTable<Address>& rules) noexcept {
-  unsigned missing = 0;
+                        const RuleTable<Address>& rules, const Marks& marks) noexcept {
+  unsigned missing = 0;  // what filters lead is routed, or has left
   for (unsigned i = 0; i < lane.count; ++i)
     missing += !is_routed(tables.next_hops.record(lane.groups[i]));
   if (missing == 0) return;
@@ -137,7 +152,7 @@ void apply_behind_first(Lane<Address>& lane, Chunk& chunk, const TableViews& tab
   Reason reasons[kChunkSize];
   for (unsigned i = 0; i < lane.count; ++i) {
     const bool routed = is_routed(tables.next_hops.record(lane.groups[i]));
-    reasons[i] = routed ? Reason::kNone : go_on(lane, i, sources[i], tables, rules);
+    reasons[i] = routed ? Reason::kNone : go_on(lane, i, sources[i], tables, rules, marks);
   }
   close_up(lane, chunk, reasons);
 }
@@ -168,12 +183,14 @@ void look_up_by_rules(Lane<Address>& lane, const TableViews& tables,
 }
 
 template <typename Address>
-void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
-                 const RuleTables& all) noexcept {
+void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables, const RuleTables& all,
+                 const FilterViews* filters) noexcept {
   using Table = RuleTable<Address>;
   const Table* const rules = all.of(Address{});
   if (rules == nullptr || lane.count == 0) return;
-  if (std::exchange(lane.table, 0) != 0) return apply_behind_first(lane, chunk, tables, *rules);
+  const Marks marks(*rules, filters);
+  if (std::exchange(lane.table, 0) != 0)
+    return apply_behind_first(lane, chunk, tables, *rules, marks);
   const Sources<Address> sources(lane);
   GroupId from[kChunkSize], to[kChunkSize], found[kChunkSize];
   lookup::TableId table_of[kChunkSize];  // that its step names
@@ -188,6 +205,7 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
                              to[i],
                              {.interface = lane.ingress[i].interface()}};
     if (rules->asks_for_more()) read_key(lane, i, packet.key);
+    marks.read(lane.packets[i], packet.key);
     return packet;
   };
   const auto main_routes = [&](unsigned i) {
@@ -197,9 +215,10 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
   for (unsigned i = 0; i < lane.count; ++i) {
     const NextHopRecord& record = tables.next_hops.record(lane.groups[i]);
     typename Table::Step step;
-    if (!is_for_linux(record)) {
+    if (!is_for_linux(record) && !marks.led(lane.packets[i])) {
       const bool routed = is_routed(record);
       step = rules->ask(packet_of(i), routed);
+      marks.lead(lane.packets[i], step.by_mark, step.table);
       if (step.reason == Reason::kNoRoute && !routed)
         step.reason = Reason::kNone;  // main's says so
     }
@@ -227,8 +246,9 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
       }
       const PacketOf<Address> packet = packet_of(i);
       const bool routed = main_routes(i);
-      reasons[i] = follow(*rules, packet, routed, rules->ask(packet, routed, next_of[i]), tables,
-                          lane.groups[i]);
+      auto step = rules->ask(packet, routed, next_of[i]);
+      reasons[i] = follow(*rules, packet, routed, step, tables, lane.groups[i]);
+      marks.lead(lane.packets[i], step.by_mark, step.table);
     }
   } else if (further) {
     for (unsigned i = 0; i < lane.count; ++i)
@@ -259,9 +279,10 @@ void apply_rules_back(const Lane<Address>& lane, const Address* sources, const T
       read_key(lane, i, packet.key);
       std::swap(packet.key.source_port, packet.key.destination_port);
     }
+    // Linux asks for the way back as if nothing had marked it (src_valid_mark 0).
     const bool routed = is_routed(record);
-    const Reason reason =
-        follow(*rules, packet, routed, rules->ask(packet, routed), tables, groups[i]);
+    auto step = rules->ask(packet, routed);
+    const Reason reason = follow(*rules, packet, routed, step, tables, groups[i]);
     const bool known = reason == Reason::kNone || reason == Reason::kPolicyRule;
     refusals[i] = known ? reason : Reason::kUrpf;
   }
@@ -269,8 +290,10 @@ void apply_rules_back(const Lane<Address>& lane, const Address* sources, const T
 
 template void look_up_by_rules(Lane4&, const TableViews&, const RuleTables&) noexcept;
 template void look_up_by_rules(Lane6&, const TableViews&, const RuleTables&) noexcept;
-template void apply_rules(Lane4&, Chunk&, const TableViews&, const RuleTables&) noexcept;
-template void apply_rules(Lane6&, Chunk&, const TableViews&, const RuleTables&) noexcept;
+template void apply_rules(Lane4&, Chunk&, const TableViews&, const RuleTables&,
+                          const FilterViews*) noexcept;
+template void apply_rules(Lane6&, Chunk&, const TableViews&, const RuleTables&,
+                          const FilterViews*) noexcept;
 template void apply_rules_back(const Lane4&, const uint32_t*, const TableViews&, const RuleTables&,
                                GroupId*, Reason*) noexcept;
 template void apply_rules_back(const Lane6&, const lookup::Ipv6Address*, const TableViews&,

@@ -15,6 +15,7 @@
 
 namespace hecto::router {
 
+struct FilterViews;
 struct RuleTables;
 
 // Where all IPv4 packets of the interface are looked up first.
@@ -25,9 +26,11 @@ template <typename Address>
 void look_up_by_rules(Lane<Address>& lane, const TableViews& tables,
                       const RuleTables& rules) noexcept;
 
+// `filters`: whose marks are asked for; what they lead to a table (look_up_led) asks no rules. Null:
+// there are none.
 template <typename Address>
 void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
-                 const RuleTables& rules) noexcept;
+                 const RuleTables& rules, const FilterViews* filters = nullptr) noexcept;
 
 // Of uRPF, which asks for the way back: the rules of packets from destination to source, as
 // fib_validate_source() asks them. In `groups` are those of the main table; other tables' take their
@@ -36,8 +39,10 @@ template <typename Address>
 void apply_rules_back(const Lane<Address>& lane, const Address* sources, const TableViews& tables,
                       const RuleTables& rules, lookup::GroupId* groups, Reason* refusals) noexcept;
 
-extern template void apply_rules(Lane4&, Chunk&, const TableViews&, const RuleTables&) noexcept;
-extern template void apply_rules(Lane6&, Chunk&, const TableViews&, const RuleTables&) noexcept;
+extern template void apply_rules(Lane4&, Chunk&, const TableViews&, const RuleTables&,
+                                 const FilterViews*) noexcept;
+extern template void apply_rules(Lane6&, Chunk&, const TableViews&, const RuleTables&,
+                                 const FilterViews*) noexcept;
 extern template void look_up_by_rules(Lane4&, const TableViews&, const RuleTables&) noexcept;
 extern template void look_up_by_rules(Lane6&, const TableViews&, const RuleTables&) noexcept;
 extern template void apply_rules_back(const Lane4&, const uint32_t*, const TableViews&,

@@ -22,6 +22,8 @@ namespace hecto::router {
 struct Telling {
   AnswerLimit* redirects = nullptr;
   IcmpAnswers* too_big = nullptr;
+  // Of packets that a filter leads, in ol_flags: of a better first hop Linux knows nothing.
+  uint64_t led = 0;
 };
 
 namespace rewrite_detail {
@@ -184,8 +186,9 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
     return;
   }
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
-    const Reason reason =
-        hold_back<Address>(ip, bytes, *record, with.snapshot, with.telling.redirects);
+    const bool led = (packet->ol_flags & with.telling.led) != 0;
+    const Reason reason = hold_back<Address>(ip, bytes, *record, with.snapshot,
+                                             led ? nullptr : with.telling.redirects);
     if (reason != Reason::kNone) {
       if (reason == Reason::kTooBig && cut_or_answer(lane, i, *record, with)) return;
       with.chunk.refuse(packet, reason, interface);

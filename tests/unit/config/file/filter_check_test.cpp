@@ -70,14 +70,15 @@ TEST(FilterCheck, NamesInterfacesThatAreNotInTheFile) {
                    "nothing comes of that"}));
 }
 
-TEST(FilterCheck, NamesTablesThatAreAskedTooLate) {
-  EXPECT_EQ(of_rules("{protocol: tcp, table: 5}", "out: [wan0]"),
-            (Lines{"filters.f: rule 1: table is asked for where the filter is in `out`, too late: "
-                   "packets are looked up already",
-                   "filters.f: rule 1: table is not done yet"}));
-  EXPECT_EQ(of_rules("{protocol: tcp, vrf: red}", "local: true").size(), 2u);
-  EXPECT_EQ(of_rules("{protocol: tcp, table: 5}"),
-            Lines{"filters.f: rule 1: table is not done yet"});
+TEST(FilterCheck, NamesInterfacesOfPolicersThatAreNotInTheFile) {
+  const auto lines = check_filters(
+      good(std::string(kPort) + "policers: {p: {rate: 1Mbps, burst: 64kB, in: [wan0, wan1]}}"));
+  EXPECT_EQ(lines, Lines{"policers.p: in: wan1 is no interface of this file (did you mean wan0?); "
+                         "until Linux makes it nothing comes of that"});
+}
+
+TEST(FilterCheck, HasNothingToSayOfTablesThatAreDone) {
+  EXPECT_EQ(of_rules("{protocol: tcp, table: 5}"), Lines{});
 }
 
 TEST(FilterCheck, NamesSamplesThatNobodyGetsAndMirrorsToTheSender) {

@@ -201,8 +201,28 @@ TEST(Policers, AreOfThreeKinds) {
   EXPECT_EQ(policers[3].meter(), Meter::kDifferentiated);
   EXPECT_EQ(policers[3].yellow_dscp, 0);
   const std::string yaml = to_yaml(config);
+  EXPECT_TRUE(config.filters.empty()) << "they hold nothing";
   EXPECT_EQ(good(yaml), config) << yaml;
   EXPECT_NE(yaml.find("excess_rate: 1234567, yellow: cs0}"), std::string::npos) << yaml;
+}
+
+TEST(Policers, MayHoldInterfaces) {
+  const std::string head = std::string(kPort) + "policers:\n";
+  const Config config = good(head +
+                             "  a: {rate: 1Mbps, burst: 64kB, in: [wan0, ppp0], out: [wan0]}\n"
+                             "  b: {rate: 1Mbps, burst: 64kB, out: [ppp0]}\n");
+  EXPECT_EQ(config.filters.policers[0].in, (std::vector<std::string>{"wan0", "ppp0"}));
+  EXPECT_EQ(config.filters.policers[1].out, std::vector<std::string>{"ppp0"});
+  EXPECT_FALSE(config.filters.empty());
+  const std::string yaml = to_yaml(config);
+  EXPECT_EQ(good(yaml), config) << yaml;
+  EXPECT_EQ(
+      only(head + "  a: {rate: 1Mbps, burst: 64kB, in: [wan0]}\n"
+                  "  b: {rate: 1Mbps, burst: 64kB, in: [wan0]}\n"),
+      "t.yaml:4: policers.b.in[0]: policer a holds what goes in by wan0 already; an interface "
+      "has one for each way");
+  EXPECT_EQ(only(head + "  a: {rate: 1Mbps, burst: 64kB, in: [wan/0]}\n").substr(0, 30),
+            "t.yaml:3: policers.a.in[0]: wa");
 }
 
 TEST(Policers, AreRefusedWithWhatWouldBeRight) {

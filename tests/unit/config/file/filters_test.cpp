@@ -82,11 +82,12 @@ TEST(Filters, ReadBackAsTheyArePrinted) {
       "  \n"
       "filters:\n"
       "  edge:\n"
-      "    {in: [wan0, wan0.7], out: [lan0], vrfs: [red], local: true, otherwise: reject, rules: "
+      "    {in: [wan0, wan0.7], vrfs: [red], otherwise: reject, rules: "
       "[\n"
       "    {name: all-of-it, family: ipv4, from: v4, to: 10.1.0.0/16, protocol: udp, sport: [1, "
       "5-9],\n"
-      "     dport: 0-65535, fragments: none, dscp: af11, length: 100-200, iif: wan0.7, mark: 7,\n"
+      "     dport: 0-65535, fragments: none, dscp: af11, length: 100-200, iif: wan0.7, vlan: [7, "
+      "100-200], mark: 7,\n"
       "     police: pings, set_mark: 0, set_dscp: 0, vrf: red, log: true, sample: 100, mirror: "
       "lan0},\n"
       "    {protocol: tcp, tcp_flags: {cwr: false, fin: true}, table: 77},\n"
@@ -97,7 +98,8 @@ TEST(Filters, ReadBackAsTheyArePrinted) {
       "    {protocol: icmp, icmp_type: packet-too-big},\n"
       "    {protocol: icmp, icmp_type: timestamp-request},\n"
       "    {dscp: 63, table: main}, {from: any, to: any, protocol: any}]}\n"
-      "  nowhere: {}\n");
+      "  nowhere: {}\n"
+      "  behind: {out: [lan0], local: true, rules: [{protocol: tcp, vlan: 7}]}\n");
   const std::string yaml = to_yaml(config);
   const Config again = good(yaml);
   EXPECT_EQ(again, config) << yaml;
@@ -111,7 +113,8 @@ TEST(Filters, ReadBackAsTheyArePrinted) {
         "    - {family: ipv6, protocol: icmp, icmp_type: packet-too-big}\n",
         "    - {family: ipv4, protocol: icmp, icmp_type: timestamp-request}\n",
         "    - {protocol: icmp6, icmp_type: unreachable, icmp_code: 0}\n",
-        "    - {dscp: 63, table: main}\n    - {}\n", "  nowhere:\n"})
+        "    - {dscp: 63, table: main}\n    - {}\n", "  nowhere:\n",
+        "iif: wan0.7, vlan: [7, 100-200], mark: 7, ", "{protocol: tcp, vlan: 7}\n"})
     EXPECT_NE(yaml.find(line), std::string::npos) << line << yaml;
 }
 
@@ -264,6 +267,9 @@ INSTANTIATE_TEST_SUITE_P(
                 ".set_mark: does nothing with action: drop; take one of both out"},
         Refused{"{action: reject, police: pings}",
                 ".police: does nothing with action: reject; take one of both out"},
+        Refused{"{vlan: 4095}", ".vlan: 4095 is no VLAN; use 1 to 4094, or a range as 1000-2000"},
+        Refused{"{vlan: [7, 7]}",
+                ".vlan[1]: 7 has VLANs that this list has already; name each once"},
         Refused{"{table: 5, vrf: red}", ".vrf: stands beside table; use one of them"},
         Refused{"{table: 255}",
                 ".table: 255 is the local table, which has no routes of the file; use main or "

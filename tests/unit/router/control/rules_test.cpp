@@ -21,11 +21,11 @@ class RuleControlTest : public testing::Test {
   RuleControlTest() {
     for (const auto& [priority, table] : {std::pair{0U, 255U}, {32766U, 254U}, {32767U, 253U}})
       tell(usual(priority, table));
-    control_.tick();
+    control_.tick(false);
   }
   void tell(const PolicyRule& rule, bool removed = false) { bed_->events.rule(rule, removed); }
   Said said() {
-    control_.tick();
+    control_.tick(false);
     return std::exchange(bed_->said, {});
   }
 

@@ -63,8 +63,8 @@ constexpr const char kMain[] = "main", kLinux[] = "linux", kNoRoute[] = "no_rout
 
 class Rules {
  public:
-  explicit Rules(const std::vector<PolicyRule>& rules)
-      : table_(Table4::compile(rules, surroundings()).value()) {}
+  explicit Rules(const std::vector<PolicyRule>& rules, bool marks = false)
+      : table_(Table4::compile(rules, with_marks(marks)).value()) {}
   // Where the packet's way ends: main, a table's number, linux, or why it is refused.
   std::string ask(const char* from, const char* to, RuleKey key = {}, bool routed = true,
                   const std::set<lookup::TableId>& with_route = {1, 2}) const {
@@ -87,6 +87,11 @@ class Rules {
   const Table4& table() const { return *table_; }
 
  private:
+  static RuleSurroundings with_marks(bool marks) {
+    RuleSurroundings around = surroundings();
+    around.marks = marks;
+    return around;
+  }
   std::unique_ptr<const Table4> table_;
 };
 
@@ -153,6 +158,48 @@ TEST(RuleTable, WhatCannotBeSeenIsLinuxsToDecide) {
   EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kMain);
   dns.interface = 2;
   EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", dns), kLinux);
+}
+
+TEST(RuleTable, MarksThatFiltersGiveAreSeen) {
+  PolicyRule one = to_table(200, 100), unmarked = to_table(300, 200);
+  one.fwmark = 0x1;
+  one.fwmask = 0xff;
+  unmarked.fwmask = 0xf00;
+  unmarked.from = IpPrefix::parse("10.0.0.7/32");
+  const Rules rules(with_usual({one, unmarked}), true);
+  EXPECT_TRUE(rules.table().asks_for_marks());
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.mark = 1}), "1");
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.mark = 0xab01}), "1") << "the mask's bits alone";
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8", {.mark = 2}), kMain);
+  EXPECT_EQ(rules.ask("10.0.0.1", "8.8.8.8"), kMain);
+  EXPECT_EQ(rules.ask("10.0.0.7", "8.8.8.8"), "2") << "a mark of 0 may be asked for";
+  EXPECT_EQ(rules.ask("10.0.0.7", "8.8.8.8", {.mark = 0x100}), kMain);
+  PolicyRule other = one;
+  other.invert = true;
+  const Rules inverted(with_usual({other}), true);
+  EXPECT_EQ(inverted.ask("10.0.0.1", "8.8.8.8", {.mark = 1}), kMain);
+  EXPECT_EQ(inverted.ask("10.0.0.1", "8.8.8.8"), "1");
+  EXPECT_EQ(Rules(with_usual({one})).ask("10.0.0.1", "8.8.8.8", {.mark = 1}), kLinux)
+      << "nobody here gives any";
+}
+
+// Linux, which sees no mark, would go another way.
+TEST(RuleTable, SaysWhetherAMarkHasLed) {
+  PolicyRule one = to_table(200, 100), other = to_table(210, 200);
+  one.fwmark = one.fwmask = 1;
+  other.from = IpPrefix::parse("10.0.0.9/32");
+  const Rules rules(with_usual({one, other}), true);
+  const auto led = [&](uint32_t mark) {
+    const uint32_t from = 0x0a000009, to = 0x08080808;
+    Table4::Packet packet{from, to, 0, 0, {.mark = mark}};
+    rules.table().classify_sources(&from, &packet.source_class, 1);
+    rules.table().classify_destinations(&to, &packet.destination_class, 1);
+    return rules.table().ask(packet, true).by_mark;
+  };
+  EXPECT_TRUE(led(1));
+  EXPECT_TRUE(led(3));
+  EXPECT_FALSE(led(2)) << "that mark is as none to all that was asked";
+  EXPECT_FALSE(led(0));
 }
 
 TEST(RuleTable, RulesOfPacketsThatAreNotForwardedHoldForNone) {

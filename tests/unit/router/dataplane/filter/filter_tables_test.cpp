@@ -59,13 +59,13 @@ class FilterTablesTest : public testing::Test {
   uint64_t counted(size_t rule) { return tables_->status()[0].rules[rule].count.packets; }
   std::vector<std::string> notes() { return tables_->status()[0].notes; }
   // From 1; 0: none holds.
-  uint32_t rule_of(const char* source) {
+  uint32_t rule_of(const char* source, uint16_t interface = 0) {
     std::vector<uint8_t> ip(20);
     ip[0] = 0x45;
     ip[3] = 20;
     const auto address = lookup::IpAddress::parse(source);
     std::copy_n(address->bytes.begin(), 4, ip.begin() + 12);
-    edge_.put(0, ip, 20, 0);
+    edge_.put(0, ip, 20, InterfaceId(interface));
     uint32_t rule = 99;
     const FilterViews& views = tables_->views(0);
     judge_->judge4(views, views.filters[0].ipv4, edge_.packets(), edge_.ingress(), 1, &rule);
@@ -232,6 +232,26 @@ TEST_F(FilterTablesTest, SaysWhatNeverHoldsAndWhatIsNotThere) {
                 "rule 1 never holds: protocol 47 has no ports",
                 "rule 2 never holds: its sets have no prefixes of its family",
                 "there is no interface p9 (now)", "VRF blue has no interface (now)"}));
+}
+
+TEST_F(FilterTablesTest, AVlanIsItsInterfaces) {
+  rules() = {{}, {}, {}};
+  rules()[0].vlans = {{100, 199}};
+  rules()[1].vlans = {{7, 7}};
+  rules()[2].iif = "p0";
+  rules()[2].vlans = {{100, 100}};
+  around_.vlans = {{InterfaceId(5), 150}, {InterfaceId(6), 200}};
+  compile();
+  EXPECT_EQ(rule_of("10.0.0.1", 5), 1u);
+  EXPECT_EQ(rule_of("10.0.0.1", 6), 0u);
+  EXPECT_EQ(rule_of("10.0.0.1"), 0u);
+  EXPECT_EQ(notes(), (std::vector<std::string>{
+                         "rule 2 never holds: there is no interface with its VLAN (now)",
+                         "rule 3 never holds: there is no interface with its VLAN (now)"}));
+  around_.vlans = {{InterfaceId(9), 7}};
+  compile();
+  EXPECT_EQ(rule_of("10.0.0.1", 9), 2u) << "bound anew";
+  EXPECT_EQ(rule_of("10.0.0.1", 5), 0u);
 }
 
 TEST_F(FilterTablesTest, ASecondFilterOfAnInterfaceIsSaid) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <thread>
 
 #include "tests/beds/packets.hpp"
@@ -109,6 +110,60 @@ TEST(Policer, PassesWhatATokenBucketPasses) {
       EXPECT_LE(found[0], expected[0] * 1.0005 + 1500);
       EXPECT_GT(expected[0], 0);
     }
+}
+
+// A burst at once, where it fits, is what rte_meter says of its packets one by one.
+TEST(Policer, ABurstAtOnceIsItsPacketsOneByOne) {
+  std::mt19937_64 random(test_seed());
+  for (const int kind : {0, 1, 2, 3}) {
+    PolicerConfig config = made(80'000'000, 20'000);
+    if (kind == 1) config.excess_bytes = 9000;
+    if (kind == 2) {
+      config.peak_bps = 120'000'000;
+      config.peak_burst_bytes = 18'000;
+    }
+    if (kind == 3) {
+      config.excess_bps = 40'000'000;
+      config.excess_bytes = 12'000;
+    }
+    auto single = *Policer::create(config, kHz), at_once = *Policer::create(config, kHz);
+    uint64_t now = random() >> 8;
+    unsigned whole = 0, parted = 0;
+    for (int burst = 0; burst < 20'000; ++burst) {
+      // About its rate; at times the clock stands, or goes back (another socket's).
+      const uint64_t step = random() % 8;
+      now = step == 0 ? now - 1000 : now + step * kHz / 10'000;
+      std::vector<uint32_t> bytes(1 + random() % 16);
+      for (uint32_t& each : bytes) each = static_cast<uint32_t>(random() % 1500);
+      std::vector<Colour> expected, found;
+      Policer::Tally tally;
+      for (const uint32_t each : bytes) {
+        expected.push_back(single->meter(now, each));
+        tally.add(expected.back(), each);
+      }
+      single->count(tally);
+      const uint64_t sum = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+      if (at_once->take_all(now, bytes.size(), sum)) {
+        found.assign(bytes.size(), Colour::kGreen);
+        ++whole;
+      } else {
+        Policer::Tally rest;
+        for (const uint32_t each : bytes) {
+          found.push_back(at_once->meter(now, each));
+          rest.add(found.back(), each);
+        }
+        at_once->count(rest);
+        ++parted;
+      }
+      ASSERT_EQ(found, expected) << "kind " << kind << ", burst " << burst;
+    }
+    EXPECT_GT(whole, 1000u);
+    EXPECT_GT(parted, 1000u);
+    const PolicerStatus a = single->status(), b = at_once->status();
+    EXPECT_EQ(a.green, b.green);
+    EXPECT_EQ(a.yellow, b.yellow);
+    EXPECT_EQ(a.red, b.red);
+  }
 }
 
 // As a worker finds it on another socket.

@@ -262,6 +262,88 @@ TEST_F(FilterStageTest, PolicersDropWhatIsTooMuch) {
   EXPECT_EQ(left_.refused().size(), 1u);
 }
 
+config::PolicerConfig slow_policer(uint64_t burst_bytes) {
+  config::PolicerConfig slow;
+  slow.name = "slow";
+  slow.rate_bps = 8;
+  slow.burst_bytes = burst_bytes;
+  return slow;
+}
+
+// Packets of 120 bytes; each interface has a bucket of its own.
+TEST_F(FilterStageTest, AnInterfaceIsHeldToARateByNoRule) {
+  FiltersConfig all;
+  all.policers = {slow_policer(360)};
+  all.policers[0].in = {"in", "elsewhere"};
+  all.policers[0].out = {"out"};
+  EXPECT_FALSE(all.empty());
+  filter(all);
+  EXPECT_EQ(sent({of_protocol(17), of_protocol(6), of_protocol(17)}), 3u);
+  EXPECT_EQ(sent({of_protocol(17), of_protocol(17, true)}), 0u);
+  EXPECT_EQ(left_.refused(), Reasons(2, Reason::kPoliced));
+  const std::vector<PolicerStatus> status = tables_->policers();
+  ASSERT_EQ(status.size(), 3u) << "and none that no rule names";
+  EXPECT_EQ(status[0].name, "slow in in");
+  EXPECT_EQ(status[0].green, (FilterCount{3, 360}));
+  EXPECT_EQ(status[0].red.packets, 2u);
+  EXPECT_EQ(status[1].name, "slow in elsewhere");
+  EXPECT_EQ(status[1].note, "there is no interface elsewhere (now)");
+  EXPECT_EQ(status[2].name, "slow out out");
+  EXPECT_EQ(status[2].green.packets, 3u) << "what the first has refused does not reach it";
+  // Another interface beside it leaves its tokens and counts.
+  all.policers[0].in = {"in"};
+  all.policers[0].out.clear();
+  filter(all);
+  EXPECT_EQ(sent({of_protocol(17)}), 0u);
+  left_.refused();
+  EXPECT_EQ(tables_->policers()[0].red.packets, 3u);
+  all.policers[0].burst_bytes = 480;
+  filter(all);
+  EXPECT_EQ(sent(std::vector<Frame>(5, of_protocol(17))), 4u) << "one that is changed begins full";
+  left_.refused();
+}
+
+TEST_F(FilterStageTest, WhatLeavesByAnInterfaceIsHeldToItsRate) {
+  FiltersConfig all;
+  all.policers = {slow_policer(240)};
+  all.policers[0].out = {"out"};
+  filter(all);
+  EXPECT_EQ(sent({of_protocol(17), ipv4_frame(from_host("10.1.0.77", "10.1.0.1")), of_protocol(17),
+                  of_protocol(17)}),
+            2u);
+  EXPECT_EQ(taken(0), 1u) << "by another one";
+  EXPECT_EQ(left_.refused(), Reasons{Reason::kPoliced});
+}
+
+// A flood at the router itself, too, and frames that are none of IP's.
+TEST_F(FilterStageTest, WhatGoesToLinuxIsHeldToTheRateOfWhereItCameIn) {
+  FiltersConfig all;
+  all.policers = {slow_policer(240)};
+  all.policers[0].in = {"in"};
+  filter(all);
+  const Frame ours = ipv4_frame(from_host("10.1.0.1", "224.0.0.5"));
+  Frame arp = ours;
+  arp[12] = 0x08;
+  arp[13] = 0x06;
+  sent({ours, ours, ours, arp});
+  EXPECT_EQ(left_.refused(),
+            (Reasons{Reason::kMulticast, Reason::kMulticast, Reason::kPoliced, Reason::kArp}));
+}
+
+TEST_F(FilterStageTest, RulesThatDifferMayHaveOnePolicer) {
+  FiltersConfig all = one({rule(17, FilterVerdict::kAccept), rule(6, FilterVerdict::kAccept)});
+  all.filters[0].in = {"in"};
+  all.filters[0].rules[0].police = all.filters[0].rules[1].police = "slow";
+  all.policers = {slow_policer(480)};
+  filter(all);
+  EXPECT_EQ(sent({of_protocol(17), of_protocol(6), of_protocol(47)}), 3u);
+  EXPECT_EQ(sent({of_protocol(6), of_protocol(17), of_protocol(6), of_protocol(47)}), 3u);
+  EXPECT_EQ(left_.refused(), Reasons{Reason::kPoliced});
+  EXPECT_EQ(tables_->policers()[0].green.packets, 4u);
+  EXPECT_EQ(tables_->policers()[0].red.packets, 1u);
+  EXPECT_EQ(counted(0, 0) + counted(0, 1), 5u);
+}
+
 TEST_F(FilterStageTest, YellowGetsItsDscp) {
   FiltersConfig all = one({rule(0, FilterVerdict::kAccept)});
   all.filters[0].in = {"in"};

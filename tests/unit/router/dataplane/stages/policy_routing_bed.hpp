@@ -23,6 +23,7 @@ class PolicyRoutingTest : public TwoGateways {
     };
     surroundings.table = [this](uint32_t table) { return left_.routing().fib_table(table); };
     surroundings.vrf_members = vrf_members_;
+    surroundings.marks = marks_;
     auto tables = std::make_shared<RuleTables>();
     tables->ipv4 = RuleTable<uint32_t>::compile(list, surroundings).value();
     for (PolicyRule& rule : list) rule.family = Family::kIpv6;
@@ -67,6 +68,7 @@ class PolicyRoutingTest : public TwoGateways {
     return made;
   }
   std::vector<RuleSurroundings::VrfMember> vrf_members_;
+  bool marks_ = false;  // are those of filters
 };
 
 }  // namespace hecto::router::test

@@ -1,0 +1,110 @@
+#include "router/control/filter_leads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "router/dataplane/filter/wanted_neighbors.hpp"
+#include "router/rib/routing.hpp"
+
+namespace hecto::router {
+namespace {
+
+// So many a turn, as punt.md has it for what waits for neighbors: 200 a second.
+constexpr size_t kMostWanted = 10;
+
+// A VRF's, by its members, or by the file.
+uint32_t number_of(const config::FilterRuleConfig& rule, const Routing& routing) {
+  if (rule.vrf.empty()) return rule.table;
+  for (const auto& [id, state] : routing.interfaces().all())
+    if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.name == rule.vrf) return vrf.table;
+  return rule.table;
+}
+
+bool has_routes(const Routing& routing, uint32_t linux_number) {
+  for (const TableView& table : routing.tables())
+    if (table.linux_number == linux_number) return table.prefixes4 + table.prefixes6 > 0;
+  return false;
+}
+
+}  // namespace
+
+// Its number in the FIBs is all that a worker knows of a table.
+std::optional<uint32_t> linux_number_of(Routing& routing, lookup::TableId fib) {
+  for (const TableView& table : routing.tables())
+    if (routing.fib_table(table.linux_number) == fib) return table.linux_number;
+  return std::nullopt;
+}
+
+InterfaceNames table_names(const config::FiltersConfig& filters, Routing& routing) {
+  InterfaceNames names;
+  for (const config::FilterConfig& filter : filters.filters)
+    for (const config::FilterRuleConfig& rule : filter.rules) {
+      if (rule.table == 0 && rule.vrf.empty()) continue;
+      const bool known =
+          rule.vrf.empty() ? names.tables.contains(rule.table) : names.vrfs.contains(rule.vrf);
+      if (known) continue;
+      InterfaceNames::Table table;
+      table.linux_number = number_of(rule, routing);
+      if (table.linux_number != 0) table.fib = routing.fib_table(table.linux_number);
+      if (rule.vrf.empty())
+        names.tables[rule.table] = table;
+      else
+        names.vrfs[rule.vrf] = table;
+    }
+  return names;
+}
+
+bool some_rule_marks(const config::FiltersConfig& filters) {
+  return std::ranges::any_of(filters.filters, [](const config::FilterConfig& filter) {
+    return std::ranges::any_of(filter.rules, [](const config::FilterRuleConfig& rule) {
+      return rule.set_mark.has_value();
+    });
+  });
+}
+
+std::vector<std::string> FilterControl::table_notes(size_t filter) const {
+  std::vector<std::string> notes;
+  if (!leads() || filter >= config().filters.size()) return notes;
+  std::set<uint32_t> told;
+  for (const config::FilterRuleConfig& rule : config().filters[filter].rules) {
+    if (rule.table == 0 && rule.vrf.empty()) continue;
+    const InterfaceNames::Table& table =
+        rule.vrf.empty() ? state_.names.tables.at(rule.table) : state_.names.vrfs.at(rule.vrf);
+    if (!table.fib || !told.insert(table.linux_number).second) continue;
+    if (!has_routes(routing_, table.linux_number))
+      notes.push_back(fmt::format(
+          "table {} has no routes (now): packets that rules send there are dropped (filter_led)",
+          table.linux_number));
+  }
+  return notes;
+}
+
+std::vector<std::pair<int, lookup::IpAddress>> FilterControl::take_wanted() {
+  std::vector<std::pair<int, lookup::IpAddress>> wanted;
+  WantedNeighbors* const asked = state_.tables ? state_.tables->wanted() : nullptr;
+  if (asked == nullptr) return wanted;
+  std::map<lookup::TableId, std::optional<uint32_t>> tables;
+  for (const WantedNeighbor& each : asked->take()) {
+    if (wanted.size() >= kMostWanted) break;
+    const auto [known, fresh] = tables.try_emplace(each.table);
+    if (fresh) known->second = linux_number_of(routing_, each.table);
+    const std::optional<uint32_t> table = known->second;
+    const auto match = table ? routing_.match(each.destination, *table) : std::nullopt;
+    const auto group = match ? routing_.next_hop(match->group) : std::nullopt;
+    if (!group) continue;
+    for (const GroupMemberView& member : group->members) {
+      const bool waits = member.record.kind == lookup::RecordKind::kPunt &&
+                         static_cast<Reason>(member.record.reason) == Reason::kGlean;
+      if (!waits || member.next_hop.ifindex == 0) continue;
+      const std::pair neighbor(member.next_hop.ifindex,
+                               member.next_hop.gateway.value_or(each.destination));
+      if (std::ranges::find(wanted, neighbor) == wanted.end()) wanted.push_back(neighbor);
+    }
+  }
+  return wanted;
+}
+
+}  // namespace hecto::router
