@@ -185,8 +185,7 @@ void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes
 void note_undone(const FilterConfig& filter, Notes& notes) {
   for (size_t i = 0; i < filter.rules.size(); ++i) {
     const FilterRuleConfig& rule = filter.rules[i];
-    const std::pair<bool, const char*> undone[] = {{!rule.mirror.empty(), "mirror"},
-                                                   {!rule.vrf.empty(), "vrf"},
+    const std::pair<bool, const char*> undone[] = {{!rule.vrf.empty(), "vrf"},
                                                    {rule.vrf.empty() && rule.table != 0, "table"}};
     for (const auto& [asked, key] : undone)
       if (asked) notes.add(fmt::format("{}: {} is not done yet", rule_words(filter, i), key));

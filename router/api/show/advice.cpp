@@ -107,6 +107,10 @@ std::string_view advice(Reason reason) noexcept {
       return "As configured: hecto show filters says which rule; its senders are told.";
     case Reason::kPoliced:
       return "More than a policer's rate: hecto show filters says how much of it.";
+    case Reason::kMirrorMbuf:
+      return "Copies alone were lost: see hecto show pools; raise spare_mbufs, or mirror less.";
+    case Reason::kMirrorTooLong:
+      return "Copies alone were lost: give the port of the mirror the largest MTU of the others.";
     case Reason::kNatNoSession:
       return "Nobody inside asked for it: scans, or answers that came too late (hecto show nat).";
     case Reason::kNatNoPort:

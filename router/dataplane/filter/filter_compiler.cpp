@@ -258,7 +258,6 @@ class FilterCompiler {
     const auto note = [&](const char* what) {
       notes.push_back(fmt::format("rule {}: {} is not done yet", name, what));
     };
-    if (!rule.mirror.empty()) note("mirror");
     if (!rule.vrf.empty())
       note("vrf");
     else if (rule.table != 0)
