@@ -98,6 +98,8 @@ constexpr std::array<ReasonInfo, kReasonCount> kInfo = {{
      "an IPsec policy for which there was no room may hold for it"},
     {"tunnel_unreachable", Stage::kEncap, false, 0, "no port leads to the end of its tunnel"},
     {"not_ready", Stage::kReceive, false, 0, "before all routes and policies are known"},
+    {"mirror_mbuf", Stage::kFilter, false, 0, "a copy for a mirror, and the pool had no buffer"},
+    {"mirror_too_long", Stage::kFilter, false, 0, "a copy longer than its mirror's port takes"},
 }};
 
 constexpr std::array<std::string_view, 10> kStages = {"receive", "classify", "filter",  "decap",

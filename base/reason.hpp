@@ -119,6 +119,9 @@ enum class Reason : uint8_t {
   kPolicyLeftOut,      // no policy outranks one that found no room, which may hold for it
   kTunnelUnreachable,  // no port leads to the end of its tunnel
   kNotReady,           // routes and policies are not all known (yet)
+  // Copies of packets that rules of the filters want at a port; of the packet itself nothing is lost.
+  kMirrorMbuf,     // the pool had no buffer for it
+  kMirrorTooLong,  // longer than that port takes
   kCount
 };
 inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCount);

@@ -173,17 +173,6 @@ void note_unknown(const FilterConfig& filter, const NameSet& known, Notes& notes
   notes.end("names of interfaces that are not in this file");
 }
 
-// What the router does not do yet is said before it runs, too.
-void note_undone(const FilterConfig& filter, Notes& notes) {
-  for (size_t i = 0; i < filter.rules.size(); ++i) {
-    const FilterRuleConfig& rule = filter.rules[i];
-    const std::pair<bool, const char*> undone[] = {{!rule.mirror.empty(), "mirror"}};
-    for (const auto& [asked, key] : undone)
-      if (asked) notes.add(fmt::format("{}: {} is not done yet", rule_words(filter, i), key));
-  }
-  notes.end("keys that are not done yet");
-}
-
 void note_samples(const FilterConfig& filter, const Config& config, Notes& notes) {
   if (!config.sflow.collectors.empty()) return;
   for (size_t i = 0; i < filter.rules.size(); ++i)
@@ -216,7 +205,6 @@ void note_filter(const FilterConfig& filter, const NameSet& interfaces, const Co
   note_fragments(filter, notes);
   note_samples(filter, config, notes);
   note_mirrors(filter, notes);
-  note_undone(filter, notes);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ constexpr Key<FilterRuleConfig> kFilterRules[] = {
   integer<&FilterRuleConfig::sample>("sample", {1, 16'777'216}, kReload,
       "One in so many goes to sFlow.").otherwise("none").if_changed(),
   text<&FilterRuleConfig::mirror>("mirror", {0, 0, "a name under ports"}, kReload,
-      "A port that gets a copy; not done yet.").otherwise("none"),
+      "A port that gets a copy.").otherwise("none"),
 };
 // clang-format on
 

@@ -13,9 +13,8 @@ constexpr int64_t kClockSlack_s = 5;  // between the router's uptime and this cl
 
 const char* const kDirection[] = {"packets", "bytes", "missed", "no_mbuf", "errors"};
 const char* const kInterface[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
-const char* const kTotals[] = {"received",    "injected",         "fragments",
-                               "transmitted", "too_big_answered", "punted",
-                               "dropped",     "missed",           "no_mbuf"};
+const char* const kTotals[] = {"received",         "injected", "fragments", "copies", "transmitted",
+                               "too_big_answered", "punted",   "dropped",   "missed", "no_mbuf"};
 
 template <size_t N>
 void subtract(json& now, const json& before, const char* const (&keys)[N]) {

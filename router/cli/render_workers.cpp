@@ -30,6 +30,8 @@ std::string balance(const json& totals, Style style) {
   const double unaccounted = number(totals, "unaccounted");
   if (injected > 0) line += " + from Linux " + count(injected);
   if (made > 0) line += " + cut for tunnels " + count(made);
+  if (const uint64_t copies = whole(totals, "copies"); copies > 0)
+    line += " + copies for mirrors " + count(copies);
   line += fmt::format(" = transmitted {} + punted {} + dropped {}", count(sent), count(punted),
                       count(dropped));
   if (inside > 0) line += " + in flight " + count(inside);

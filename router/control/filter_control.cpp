@@ -192,7 +192,7 @@ void FilterControl::bind(const InterfaceNames& now) {
   state_.names = now;
   name_for_log();
   plane_.set_filters(state_.tables);
-  if (around.barred.empty() && state_.asked.same_tables(now)) return compiled();
+  if (around.barred.empty() && state_.asked.same_targets(now)) return compiled();
   stale_ = true;
   waiting_ = std::move(waiting);
   compile();

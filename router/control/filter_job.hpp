@@ -56,8 +56,9 @@ struct AskedNames {
 
   // Of two interfaces of one name both; what comes in by them meets rules that were not compiled for it.
   std::vector<InterfaceId> changed(const InterfaceNames& now) const;
-  bool same_tables(const InterfaceNames& now) const {
-    return names.tables == now.tables && names.vrfs == now.vrfs;
+  // Tables that rules lead to, ports that get copies.
+  bool same_targets(const InterfaceNames& now) const {
+    return names.tables == now.tables && names.vrfs == now.vrfs && names.ports == now.ports;
   }
 };
 

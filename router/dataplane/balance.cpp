@@ -17,8 +17,8 @@ constexpr std::chrono::microseconds kBetween{50};
 constexpr std::chrono::milliseconds kOneTurn{2};  // above those of an idle slow path
 
 struct Incoming {
-  uint64_t received = 0, injected = 0, fragments = 0;
-  uint64_t sum() const { return received + injected + fragments; }
+  uint64_t received = 0, injected = 0, fragments = 0, copies = 0;
+  uint64_t sum() const { return received + injected + fragments + copies; }
 };
 
 Incoming incoming(const Dataplane& dataplane) {
@@ -27,6 +27,7 @@ Incoming incoming(const Dataplane& dataplane) {
     for (const PortCounters& port : worker->counters().ports) now.received += port.rx_packets.get();
   now.injected = dataplane.slow_path().injected();
   now.fragments = dataplane.fragments_made();
+  now.copies = dataplane.copies_made();
   return now;
 }
 
@@ -74,7 +75,7 @@ uint64_t held(const std::vector<Hand>& hands) {
 }  // namespace
 
 void Balance::weigh(uint64_t queued, uint64_t unseen) {
-  const uint64_t in = totals.received + totals.injected + fragments;
+  const uint64_t in = totals.received + totals.injected + fragments + copies;
   const uint64_t out = totals.transmitted + totals.punted_total() + totals.dropped_total();
   const auto under_way = static_cast<int64_t>(in - out);
   const int64_t rest = under_way - static_cast<int64_t>(queued);
@@ -96,6 +97,7 @@ Balance read_balance(const Dataplane& dataplane, std::chrono::microseconds patie
     balance.totals.received = behind.received;
     balance.totals.injected = behind.injected;
     balance.fragments = behind.fragments;
+    balance.copies = behind.copies;
     balance.too_big_answered = dataplane.too_big_answered();
     balance.weigh(queued, 0);
     if (balance.unaccounted == 0) return balance;

@@ -1,5 +1,5 @@
-// All packets, counted while they pass: received + injected + fragments = transmitted + punted +
-// dropped + in flight.
+// All packets, counted while they pass: received + injected + fragments + copies =
+// transmitted + punted + dropped + in flight.
 //
 // The counters cannot be read at one moment. What came in is read before and behind what became of
 // it, so that their difference is known to a few packets: those that came between, and as many as
@@ -18,6 +18,7 @@ namespace hecto::router {
 struct Balance {
   Totals totals;
   uint64_t fragments = 0;
+  uint64_t copies = 0;            // for mirrors
   uint64_t too_big_answered = 0;  // of those transmitted
   uint64_t in_flight = 0;
   int64_t unaccounted = 0;  // below 0: more came out than went in

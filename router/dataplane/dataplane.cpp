@@ -262,6 +262,12 @@ uint64_t Dataplane::fragments_made() const {
   return made;
 }
 
+uint64_t Dataplane::copies_made() const {
+  uint64_t made = 0;
+  for (const auto& worker : workers_) made += worker->counters().reasons.copies.get();
+  return made;
+}
+
 unsigned Dataplane::in_flight() const {
   unsigned count = slow_path_->queued();
   for (const auto& [name, handoffs] : handoffs_)

@@ -112,6 +112,7 @@ class Dataplane {
   PacketAnswer explain(const PacketQuestion& question) const;
   unsigned in_flight() const;         // packets in rings between threads and on devices
   uint64_t fragments_made() const;    // more packets than came in: cut to fit
+  uint64_t copies_made() const;       // likewise: for mirrors
   uint64_t too_big_answered() const;  // packets that became an answer to their sender
   uint64_t lost_with_ports() const { return lost_with_ports_; }  // handed over to ports removed
 

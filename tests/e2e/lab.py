@@ -226,7 +226,7 @@ class Router:
         def balanced():
             t = self.get("/v1/drops")["totals"]
             assert t["in_flight"] == 0, t
-            came = t["received"] + t["injected"] + t["fragments"]
+            came = t["received"] + t["injected"] + t["fragments"] + t["copies"]
             went = t["transmitted"] + t["punted"] + t["dropped"]
             assert came == went, t
             return t

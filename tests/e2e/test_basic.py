@@ -129,7 +129,7 @@ def test_show_drops_adds_up_under_load(pair):
     assert len(readings) > 10
     for t in readings:
         assert t["unaccounted"] == 0, t
-        assert t["received"] + t["injected"] + t["fragments"] == \
+        assert t["received"] + t["injected"] + t["fragments"] + t["copies"] == \
             t["transmitted"] + t["punted"] + t["dropped"] + t["in_flight"], t
     assert readings[-1]["received"] > readings[0]["received"] + 1000
 

@@ -117,6 +117,10 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kFilterUnresolved:
       return "Linux is asked for the neighbor: hosts that are off, or scans (hecto show "
              "neighbors).";
+    case Reason::kMirrorMbuf:
+      return "Copies alone were lost: see hecto show pools; raise spare_mbufs, or mirror less.";
+    case Reason::kMirrorTooLong:
+      return "Copies alone were lost: give the port of the mirror the largest MTU of the others.";
     case Reason::kNatNoSession:
       return "Nobody inside asked for it: scans, or answers that came too late (hecto show nat).";
     case Reason::kNatNoPort:

@@ -119,6 +119,7 @@ json totals_json(const ForwardingPlane& plane, const Balance& balance) {
   return {{"received", now.received},
           {"injected", now.injected},
           {"fragments", balance.fragments},
+          {"copies", balance.copies},
           {"transmitted", now.transmitted},
           {"too_big_answered", balance.too_big_answered},
           {"punted", now.punted_total()},

@@ -22,7 +22,8 @@ export function drops({drops}) {
       "slow), " +
       `${count(t.no_mbuf)} found no buffer (the pool was empty), before a worker saw them.`) : null,
     h("p", {class: "quiet"}, `received ${count(t.received)} + from Linux ${count(t.injected)}` +
-      `${t.fragments ? ` + cut for tunnels ${count(t.fragments)}` : ""} = transmitted ` +
+      `${t.fragments ? ` + cut for tunnels ${count(t.fragments)}` : ""}` +
+      `${t.copies ? ` + copies for mirrors ${count(t.copies)}` : ""} = transmitted ` +
       `${count(t.transmitted)} + punted ${count(t.punted)} + dropped ${count(t.dropped)}` +
       `${t.in_flight ? ` + in flight ${count(t.in_flight)}` : ""}`),
     t.unaccounted !== 0 ? h("p", {class: "bad"},

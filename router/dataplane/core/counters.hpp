@@ -84,11 +84,12 @@ class Example {
   std::array<std::atomic<uint64_t>, 3> words_{};
 };
 
-// received + fragments = transmitted + punted + dropped holds for their sum over all workers and the slow path.
+// received + fragments + copies = transmitted + punted + dropped holds for their sum over all workers and the slow path.
 struct ReasonCounters {
   std::array<Counter, kReasonCount> dropped;
   std::array<Counter, kReasonCount> punted;
   Counter fragments;  // more packets than came in: cut to fit the egress MTU
+  Counter copies;     // likewise: for a mirror, those that found no room, too
   std::array<Example, kReasonCount> examples;
 };
 

@@ -224,7 +224,6 @@ class FilterCompiler {
           known.notes.push_back(fmt::format("rule {}: {}", called(rule, r), no_table_words(rule)));
         view.actions.push_back(*action);
         if (add_telling(rule, called(rule, r), around_, view, known.notes)) out_.log = around_.log;
-        note_undone(rule, called(rule, r), known.notes);
       }
       if (!view.tellings.empty()) view.tellings.resize(view.actions.size());
       view.plain = std::ranges::all_of(view.actions, &FilterAction::plain);
@@ -275,14 +274,6 @@ class FilterCompiler {
     action.policer = static_cast<uint16_t>(found - config_.policers.begin());
     beside(FilterAction::kPolice);
     return action;
-  }
-
-  static void note_undone(const FilterRuleConfig& rule, const std::string& name,
-                          std::vector<std::string>& notes) {
-    const auto note = [&](const char* what) {
-      notes.push_back(fmt::format("rule {}: {} is not done yet", name, what));
-    };
-    if (!rule.mirror.empty()) note("mirror");
   }
 
   Result<void> build_contexts() {

@@ -61,7 +61,7 @@ struct FilterStatus {
   std::vector<FilterRuleStatus> rules;  // in the file's order
   FilterCount otherwise;                // what none of them held for
   // What is not as the file says, a sentence each: interfaces that are not there, rules that can
-  // never hold, what is not done yet.
+  // never hold.
   std::vector<std::string> notes;
   uint64_t bytes = 0;  // memory of its contexts, all sockets
 };

@@ -1,5 +1,5 @@
 // What a filter does beside its verdict: who follows a packet is told which rule has judged it; rules tell
-// the log and sFlow of what they hold for.
+// the log and sFlow of what they hold for, and have copies of it leave by a port.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include "router/dataplane/observe/filter_log.hpp"
 #include "router/dataplane/observe/observer.hpp"
 #include "router/dataplane/stages/filter.hpp"
+#include "router/dataplane/stages/mirror.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 
 namespace hecto::router {
@@ -16,7 +17,7 @@ namespace {
 
 template <unsigned AddressBytes>
 void fill_log_key(const uint8_t* ip, uint32_t bytes, FilterLogKey& out) noexcept {
-  FilterKey<AddressBytes> key;
+  FilterKey<AddressBytes> key{};
   read_key(ip, bytes, kNeedPorts | kNeedBits, key);
   std::memcpy(out.source.data(), key.source, AddressBytes);
   std::memcpy(out.destination.data(), key.destination, AddressBytes);
@@ -59,6 +60,9 @@ void FilterStage::tell_of(const FilterView& filter, rte_mbuf* const* packets,
     if (telling.sample != 0) samples.choose(packets[i], telling.sample);
     if (telling.log && log_ != nullptr)
       log(packets[i], ingress[i], filter.actions[rules_[i]].slot, reasons[i], now);
+    if (telling.mirror != kNoPort)
+      mirror(packets[i], ingress[i].l2_length(), telling.mirror, *side_.snapshot,
+             *side_.transmitter, *side_.reasons);
   }
   if (samples.following()) side_.transmitter->follow(side_.observer);
 }

@@ -47,7 +47,8 @@ TEST(ShowDrops, NamesReasonsAndExamples) {
   EXPECT_EQ(answer["punts"][0]["where"], json::parse(R"([{"interface": "wan0", "packets": 2}])"));
   EXPECT_EQ(no["example"], "10.0.0.1 from lan0");
   EXPECT_EQ(answer["punts"][0]["limit_pps"], info(Reason::kNoRoute).default_pps);
-  EXPECT_EQ(answer["totals"], json::parse(R"({"received": 20, "injected": 0, "fragments": 4,
+  EXPECT_EQ(answer["totals"],
+            json::parse(R"({"received": 20, "injected": 0, "fragments": 4, "copies": 0,
     "transmitted": 0, "too_big_answered": 0, "punted": 2, "dropped": 14, "in_flight": 3, "unaccounted": -2, "missed": 6, "no_mbuf": 7})"));
 }
 

@@ -1,4 +1,4 @@
-// What filters do beside their verdict: a trace names the rule, the log and sFlow are told.
+// What filters do beside their verdict: a trace names the rule, the log and sFlow are told, copies leave.
 #include <gtest/gtest.h>
 
 #include "router/dataplane/observe/filter_log.hpp"
@@ -126,6 +126,102 @@ TEST_F(FilterBesideTest, ATraceNamesWhoJudgedWhatIsForTheRouter) {
   EXPECT_EQ(trace({ipv4_frame(from_host("10.1.0.1", "10.1.0.254"))}),
             (Judgments{{"local", "edge", "", Reason::kFilter}}));
   left_.refused();
+}
+
+// ---- Copies ----
+
+TEST_F(FilterBesideTest, AMirrorHasWhatIsDroppedAndWhatGoesOn) {
+  rule(6, FilterVerdict::kDrop).mirror = "in";
+  rule(17).mirror = "in";
+  filter();
+  const std::vector<Frame> frames = {of_protocol(6), of_protocol(17), of_protocol(47),
+                                     of_protocol(17, true)};
+  send(frames);
+  const std::vector<Frame> went_on = taken(1);
+  ASSERT_EQ(went_on.size(), 3u);
+  EXPECT_EQ(went_on[0][kIp + 8], 63) << "the way on is as ever";
+  EXPECT_EQ(taken(0), (std::vector<Frame>{frames[0], frames[1], frames[3]}))
+      << "as they came: nothing that rewrite did is theirs";
+  EXPECT_EQ(left_.refused(), Reasons{Reason::kFilter});
+  EXPECT_EQ(left_.reasons().copies.get(), 3u);
+}
+
+TEST_F(FilterBesideTest, AMirrorToTheWayOutIsACopyBesideIt) {
+  rule(17).mirror = "out";
+  filter();
+  const std::vector<Frame> frames(300 / 2, of_protocol(17));
+  send(frames);
+  unsigned as_it_came = 0;
+  const std::vector<Frame> all = taken(1);
+  for (const Frame& frame : all) as_it_came += frame == frames[0];
+  EXPECT_EQ(all.size(), 300u);
+  EXPECT_EQ(as_it_came, 150u);
+}
+
+TEST_F(FilterBesideTest, AMirrorKeepsSegmentsAndTags) {
+  rule(17, FilterVerdict::kDrop).mirror = "out";
+  filter();
+  const Frame frame = of_protocol(17);
+  left_.run({packet(frame, {60, 90})}, 0);
+  EXPECT_EQ(taken(1), std::vector<Frame>{frame});
+  left_.refused();
+}
+
+TEST_F(FilterBesideTest, ACopyThatDoesNotFitIsADropByNameAndThePacketGoesOn) {
+  rule(17).mirror = "in";
+  filter();
+  left_.snapshot().interfaces[0].mtu = 100;
+  send({of_protocol(17)});
+  EXPECT_EQ(taken(1).size(), 1u);
+  EXPECT_TRUE(taken(0).empty());
+  EXPECT_EQ(left_.dropped(Reason::kMirrorTooLong), 1u);
+  left_.snapshot().ports[0].untagged = kNoInterface;
+  left_.snapshot().ports[0].present = false;
+  left_.snapshot().interfaces[0].mtu = 1500;
+  all_.filters[0].in = {"in", "out"};
+  filter();
+  FrameOptions back = from_host("10.2.0.1", "192.0.2.2");
+  back.to = own_mac(1);
+  left_.run({packet(ipv4_frame(back))}, 1);
+  EXPECT_EQ(left_.dropped(Reason::kInterfaceDown), 1u) << "its port has gone";
+  EXPECT_EQ(left_.reasons().copies.get(), 2u);
+  taken(1);
+  left_.refused();
+}
+
+TEST_F(FilterBesideTest, WithoutBuffersCopiesAreLostAndNothingElse) {
+  rule(17).mirror = "in";
+  filter();
+  rte_mbuf* const last = packet(of_protocol(17));
+  std::vector<rte_mbuf*> others;
+  while (rte_mbuf* const each = rte_pktmbuf_alloc(pool())) others.push_back(each);
+  left_.run({last}, 0);
+  EXPECT_EQ(left_.dropped(Reason::kMirrorMbuf), 1u);
+  EXPECT_EQ(left_.reasons().copies.get(), 1u);
+  rte_pktmbuf_free_bulk(others.data(), static_cast<unsigned>(others.size()));
+  EXPECT_EQ(taken(1).size(), 1u);
+}
+
+TEST_F(FilterBesideTest, ACopyHasNoMarkOfItsPacket) {
+  rule(17).mirror = "in";
+  all_.filters[0].rules[0].set_mark = 9;
+  filter();
+  send({of_protocol(17)});
+  for (rte_mbuf* each : left_.sent(0)) {
+    EXPECT_EQ(each->ol_flags, 0u);
+    rte_pktmbuf_free(each);
+  }
+  taken(1);
+}
+
+TEST_F(FilterBesideTest, NothingIsCopiedBeforeAllIsKnown) {
+  rule(17).mirror = "in";
+  filter();
+  left_.snapshot().closed = true;
+  send({of_protocol(17)});
+  EXPECT_TRUE(taken(0).empty());
+  EXPECT_EQ(left_.refused(), Reasons{Reason::kNotReady});
+  EXPECT_EQ(left_.reasons().copies.get(), 0u);
 }
 
 // ---- The log ----
