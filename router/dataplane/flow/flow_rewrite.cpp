@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "base/checksum.hpp"
+#include "base/checksum_change.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/filter/read_key.hpp"
 
@@ -12,26 +12,6 @@ namespace {
 
 constexpr uint8_t kTcpProtocol = 6, kUdpProtocol = 17, kDccpProtocol = 33, kIcmp6Protocol = 58,
                   kUdpLiteProtocol = 136;
-
-// What the words that change add to a sum: ~m + m' of each (RFC 1624 eqn. 3).
-class SumChange {
- public:
-  // `bytes` is even, and `at` lies on a word of the sum.
-  void replace(uint8_t* at, const uint8_t* with, unsigned bytes) noexcept {
-    for (unsigned i = 0; i < bytes; i += 2)
-      sum_ += static_cast<uint16_t>(~load16_be(at + i)) + uint32_t{load16_be(with + i)};
-    std::memcpy(at, with, bytes);
-  }
-  void add(const SumChange& other) noexcept { sum_ += other.sum_; }
-  bool none() const noexcept { return sum_ == 0; }
-  void apply(uint8_t* checksum) const noexcept {
-    store16_be(checksum, static_cast<uint16_t>(~fold_sum(
-                             static_cast<uint16_t>(~load16_be(checksum)) + uint64_t{sum_})));
-  }
-
- private:
-  uint32_t sum_ = 0;
-};
 
 struct Transport {
   uint8_t* at = nullptr;  // null: none that can be read
@@ -61,10 +41,10 @@ uint32_t checksum_place(const Transport& transport, bool ipv6) noexcept {
 }
 
 // Ports, and the checksum for them and for `addresses`.
-void rewrite_transport(const Transport& transport, SumChange addresses, bool ipv6,
+void rewrite_transport(const Transport& transport, ChecksumChange addresses, bool ipv6,
                        const FlowAction& action) noexcept {
   if (transport.at == nullptr) return;
-  SumChange change = addresses;
+  ChecksumChange change = addresses;
   if (has_ports(transport.protocol) && transport.bytes >= 4) {
     if ((action.does & FlowAction::kSport) != 0) change.replace(transport.at, action.sport, 2);
     if ((action.does & FlowAction::kDport) != 0) change.replace(transport.at + 2, action.dport, 2);
@@ -72,16 +52,16 @@ void rewrite_transport(const Transport& transport, SumChange addresses, bool ipv
   const uint32_t place = checksum_place(transport, ipv6);
   if (place == 0 || transport.bytes < place + 2) return;
   uint8_t* const checksum = transport.at + place;
-  const bool udp = transport.protocol == kUdpProtocol;
-  if (udp && load16_native(checksum) == 0) return;  // it has none (RFC 768)
-  change.apply(checksum);
-  if (udp && load16_native(checksum) == 0) store16_be(checksum, 0xffff);
+  if (transport.protocol == kUdpProtocol)
+    change_udp_checksum(checksum, change.delta());
+  else
+    change_checksum(checksum, change.delta());
 }
 
 }  // namespace
 
 void rewrite_ipv4(uint8_t* ip, uint32_t bytes, const FlowAction& action) noexcept {
-  SumChange addresses, header;
+  ChecksumChange addresses, header;
   if ((action.does & FlowAction::kFrom) != 0) addresses.replace(ip + 12, action.from, 4);
   if ((action.does & FlowAction::kTo) != 0) addresses.replace(ip + 16, action.to, 4);
   header.add(addresses);
@@ -89,7 +69,7 @@ void rewrite_ipv4(uint8_t* ip, uint32_t bytes, const FlowAction& action) noexcep
     const uint8_t first[2] = {ip[0], static_cast<uint8_t>(action.dscp << 2 | (ip[1] & 3))};
     header.replace(ip, first, 2);
   }
-  if (!header.none()) header.apply(ip + 10);
+  if (!header.none()) change_checksum(ip + 10, header.delta());
   const uint32_t total = load16_be(ip + 2);
   const uint32_t end = bytes < total ? bytes : total;
   const uint32_t at = (ip[0] & 0xf) * 4u;
@@ -98,7 +78,7 @@ void rewrite_ipv4(uint8_t* ip, uint32_t bytes, const FlowAction& action) noexcep
 }
 
 void rewrite_ipv6(uint8_t* ip, uint32_t bytes, const FlowAction& action) noexcept {
-  SumChange addresses;
+  ChecksumChange addresses;
   if ((action.does & FlowAction::kFrom) != 0) addresses.replace(ip + 8, action.from, 16);
   if ((action.does & FlowAction::kTo) != 0) addresses.replace(ip + 24, action.to, 16);
   if ((action.does & FlowAction::kDscp) != 0) {

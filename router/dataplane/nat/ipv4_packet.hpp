@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "router/dataplane/nat/checksum_delta.hpp"
+#include "base/checksum_change.hpp"
 
 namespace hecto::router::nat {
 

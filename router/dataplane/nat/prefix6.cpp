@@ -1,6 +1,6 @@
 #include "router/dataplane/nat/prefix6.hpp"
 
-#include "router/dataplane/nat/checksum_delta.hpp"
+#include "base/checksum_change.hpp"
 
 namespace hecto::router::nat {
 namespace {

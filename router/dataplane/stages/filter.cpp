@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.hpp"
-#include "base/checksum.hpp"
+#include "base/checksum_change.hpp"
 #include "base/ether.hpp"
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/stages/close_up.hpp"
@@ -18,19 +18,15 @@ using lookup::Family;
 using lookup::NextHopRecord;
 using lookup::RecordKind;
 
-// The checksum as RFC 1624 has it, eqn. 3.
 void write_dscp(uint8_t* ip, uint8_t dscp) noexcept {
   if (ip[0] >> 4 == 6) {
     const uint16_t word = load16_be(ip);
     store16_be(ip, (word & 0xf03fu) | static_cast<unsigned>(dscp) << 6);
     return;
   }
-  const uint16_t before = load16_be(ip);
-  const auto after = static_cast<uint16_t>((before & 0xff03u) | static_cast<unsigned>(dscp) << 2);
-  const uint32_t sum =
-      static_cast<uint16_t>(~load16_be(ip + 10)) + uint32_t{static_cast<uint16_t>(~before)} + after;
-  store16_be(ip, after);
-  store16_be(ip + 10, static_cast<uint16_t>(~fold_sum(sum)));
+  const uint16_t before = load16_native(ip);
+  ip[1] = static_cast<uint8_t>(dscp << 2 | (ip[1] & 3));
+  change_checksum(ip + 10, delta16(before, load16_native(ip)));
 }
 
 // What Linux gets of what came in: packets of IP that are whole enough to be judged.

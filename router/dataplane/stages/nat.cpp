@@ -188,7 +188,7 @@ void NatStage::in_one_to_one(const Where4& packet, const nat::OutsideUse& use) n
   }
   const uint32_t inside = use.map.to_inside(load32_native(packet.ip + 16));
   nat::rewrite_address(packet.ip, packet.bytes, End::kDestination, inside,
-                       nat::reverse_delta(use.map.delta));
+                       reverse_delta(use.map.delta));
   set_destination(packet, inside);
   const InterfaceId ingress = packet.lane.ingress[packet.at].interface();
   if (tables_->set_of[ingress] != use.set && is_inside(use.set, packet.ip)) [[unlikely]]
@@ -308,7 +308,7 @@ void NatStage::in_job(const Job& job, const Where4& packet) noexcept {
       return;
     }
     nat::rewrite_address(packet.ip, packet.bytes, End::kDestination, session->inside,
-                         nat::reverse_delta(session->address_delta));
+                         reverse_delta(session->address_delta));
     set_destination(packet, session->inside);
     return;
   }
@@ -321,8 +321,7 @@ void NatStage::in_job(const Job& job, const Where4& packet) noexcept {
   if (job.first_fragment) [[unlikely]]
     mine.remember(nat::fragment_key(packet.ip, kInwardFragment), *session, now_s_);
   nat::rewrite_end(packet.ip, End::kDestination, job.kind, session->inside, session->inside_port,
-                   nat::reverse_delta(session->address_delta),
-                   nat::reverse_delta(session->upper_delta));
+                   reverse_delta(session->address_delta), reverse_delta(session->upper_delta));
   set_destination(packet, session->inside);
   if (job.hairpin) [[unlikely]]
     hairpin(packet, job.set);
@@ -389,7 +388,7 @@ void NatStage::in_error(const Where4& packet, const nat::OutsideUse& use) noexce
     nat::rewrite_embedded(packet.ip, *embedded, End::kSource, inside, session->inside_port);
   }
   if (use.one_to_one) inside = use.map.to_inside(load32_native(packet.ip + 16));
-  const uint16_t delta = nat::delta32(load32_native(packet.ip + 16), inside);
+  const uint16_t delta = delta32(load32_native(packet.ip + 16), inside);
   nat::rewrite_address(packet.ip, packet.bytes, End::kDestination, inside, delta);
   set_destination(packet, inside);
 }

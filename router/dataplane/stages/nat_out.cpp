@@ -186,7 +186,7 @@ Reason NatStage::translate_error(uint8_t* ip, uint32_t bytes, const nat::InsideS
   }
   if (outer == nullptr) return Reason::kNone;
   if (outer->one_to_one) outside = outer->map.to_outside(source);
-  nat::rewrite_address(ip, bytes, End::kSource, outside, nat::delta32(source, outside));
+  nat::rewrite_address(ip, bytes, End::kSource, outside, delta32(source, outside));
   return Reason::kNone;
 }
 
