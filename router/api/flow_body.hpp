@@ -22,7 +22,4 @@ config::FlowParsed<std::vector<config::FlowConfig>> parse_flows(const nlohmann::
                                                                 bool needs_action);
 nlohmann::json to_json(const config::FlowConfig& flow);
 
-// /v1/flows and what is below, but for the plain GET; nothing: another path.
-std::optional<ApiResult> answer_flows(ApiBackend& backend, const HttpRequest& request);
-
 }  // namespace hecto::router

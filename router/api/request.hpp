@@ -53,5 +53,9 @@ HttpAnswer to_answer(const ApiResult& result);
 
 // /v1/capture and what is below; nothing: another path.
 std::optional<HttpAnswer> answer_capture(ApiBackend& backend, const HttpRequest& request);
+// Likewise: /v1/flows and what is below, but for the plain GET; /v1/sets; /v1/ipsec/ and what is below.
+std::optional<ApiResult> answer_flows(ApiBackend& backend, const HttpRequest& request);
+std::optional<ApiResult> answer_sets(ApiBackend& backend, const HttpRequest& request);
+std::optional<ApiResult> answer_ipsec(ApiBackend& backend, const HttpRequest& request);
 
 }  // namespace hecto::router

@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "config/file/load_ipsec.hpp"
-#include "config/file/load_ipsec_policies.hpp"
 #include "router/api/audit.hpp"
-#include "router/api/flow_body.hpp"
 #include "router/api/http/listener.hpp"
 #include "router/api/loopback_access.hpp"
 #include "router/api/request.hpp"
@@ -79,19 +75,6 @@ ApiResult get_mtu(ApiBackend& backend, const HttpRequest& request) {
   return backend.mtu(to, from);
 }
 
-ApiResult get_top_flows(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters parameters(request, {"seconds", "by", "limit"});
-  FlowsQuery query;
-  query.seconds = parameters.number("seconds", kFlowSecondsLimits.low, kFlowSecondsLimits.high)
-                      .value_or(query.seconds);
-  query.limit = parameters.number("limit", kFlowLimits.low, kFlowLimits.high).value_or(query.limit);
-  const std::string by = parameters.text("by").value_or("bytes");
-  if (by != "bytes" && by != "packets")
-    throw Wrong{400, "by: " + quoted(by) + " is not known; use bytes or packets"};
-  query.by_packets = by == "packets";
-  return backend.top_flows(query);
-}
-
 ApiResult post_route(ApiBackend& backend, const HttpRequest& request) {
   const Parameters none(request, {});
   bool persist = false;
@@ -116,37 +99,6 @@ ApiResult delete_routes(ApiBackend& backend, HttpRequest& request) {
                                request.memory);
 }
 
-// {"set": NAME, "add": [PREFIX, ...], "remove": [...]}
-ApiResult post_set(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters none(request, {});
-  SetChange change;
-  const json body = body_json(request);
-  for (const auto& [key, value] : body.items()) {
-    auto* const list = key == "add" ? &change.add : key == "remove" ? &change.remove : nullptr;
-    if (key == "set" && value.is_string()) {
-      change.set = value.get<std::string>();
-    } else if (list != nullptr && value.is_array() && value.size() <= kMostSetChanges) {
-      for (const json& word : value) {
-        const auto prefix = word.is_string() ? lookup::IpPrefix::parse(word.get<std::string>())
-                                             : std::optional<lookup::IpPrefix>();
-        if (!prefix)
-          throw Wrong{400, fmt::format("sets: {}: {} is no prefix, or has host bits; use one like "
-                                       "203.0.113.0/24",
-                                       key, quoted(word.dump()))};
-        list->push_back(*prefix);
-      }
-    } else {
-      throw Wrong{400, fmt::format("sets: {}: use {{\"set\": NAME, \"add\": [PREFIX, ...], "
-                                   "\"remove\": [...]}}, at most {} of each",
-                                   quoted(key), kMostSetChanges)};
-    }
-  }
-  if (change.set.empty()) throw Wrong{400, "sets: which set? as {\"set\": \"blocked\"}"};
-  if (change.add.empty() && change.remove.empty())
-    throw Wrong{400, "sets: add or remove what? as {\"add\": [\"203.0.113.0/24\"]}"};
-  return backend.change_set(change);
-}
-
 ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
   const Parameters parameters(request, {"via", "metric", "replace", "skip_bad", "name"});
   ApiLoadOptions options;
@@ -162,51 +114,6 @@ ApiResult load_routes(ApiBackend& backend, HttpRequest& request) {
   options.skip_bad = parameters.flag("skip_bad");
   if (request.body.empty()) throw Wrong{400, "the body is empty; send a route file"};
   return backend.load_routes(std::move(request.body), options);
-}
-
-// Read as the file is, JSON being YAML: the same keys, the same checks, the same words.
-template <typename Read>
-auto ipsec_body(const HttpRequest& request, Read read) {
-  if (request.body.empty()) throw Wrong{400, "the body is empty; send one as the file has it"};
-  if (request.body.size() > kLargestItem) throw Wrong{413, "the body is too large for this path"};
-  reserve_for_parser(request, kYamlBytesPerByte);
-  auto item = read(request.body, "body");
-  if (!item) throw Wrong{400, item.error().front()};
-  return std::move(*item);
-}
-
-ApiResult post_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters none(request, {});
-  bool persist = false;
-  const auto sa = ipsec_body(request, [&](std::string_view yaml, const std::string& name) {
-    return config::parse_ipsec_sa(yaml, name, backend.limits(), &persist);
-  });
-  return backend.add_ipsec_sa(sa, persist);
-}
-
-ApiResult delete_ipsec_sa(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters parameters(request, {"destination", "spi"});
-  const auto text = parameters.text("destination");
-  const auto destination = text ? lookup::IpAddress::parse(*text) : std::nullopt;
-  if (!destination) throw Wrong{400, "destination: say which SA, as destination=198.51.100.1"};
-  std::string digits = parameters.text("spi").value_or("");
-  const bool hex = digits.starts_with("0x");
-  if (hex) digits.erase(0, 2);
-  uint32_t spi = 0;
-  const char* last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, spi, hex ? 16 : 10);
-  if (error != std::errc() || end != last) throw Wrong{400, "spi: say which SA, as spi=0x1001"};
-  return backend.delete_ipsec_sa(*destination, Spi(spi));
-}
-
-ApiResult change_ipsec_policy(ApiBackend& backend, const HttpRequest& request) {
-  const Parameters none(request, {});
-  bool persist = false;
-  const auto policy = ipsec_body(request, [&](std::string_view yaml, const std::string& name) {
-    return config::parse_ipsec_policy(yaml, name, &persist);
-  });
-  return request.method == "POST" ? backend.add_ipsec_policy(policy, persist)
-                                  : backend.delete_ipsec_policy(policy);
 }
 
 // reload and diff: {"file": "/absolute/path"}; reload also {"confirm_s": 300}.
@@ -294,7 +201,8 @@ constexpr NounPath kNouns[] = {
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
   const std::string& path = request.path;
   const std::string& method = request.method;
-  if (auto flows = answer_flows(backend, request)) return std::move(*flows);
+  for (const auto answer : {answer_flows, answer_sets, answer_ipsec})
+    if (auto given = answer(backend, request)) return std::move(*given);
   for (const NounPath& entry : kNouns) {
     if (path != entry.path) continue;
     if (method != "GET") throw no_such(request, "GET");
@@ -310,28 +218,14 @@ ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {
     if (method != "GET") throw no_such(request, "GET");
     return get_mtu(backend, request);
   }
-  if (path == "/v1/flows/top") {
-    if (method != "GET") throw no_such(request, "GET");
-    return get_top_flows(backend, request);
-  }
   if (path == "/v1/routes") {
     if (method == "GET") return get_routes(backend, request);
     return method == "POST" ? post_route(backend, request) : delete_routes(backend, request);
-  }
-  if (path == "/v1/sets") {
-    if (method != "POST") throw no_such(request, "POST");
-    return post_set(backend, request);
   }
   if (path == "/v1/routes/load") {
     if (method != "POST") throw no_such(request, "POST");
     return load_routes(backend, request);
   }
-  if (path.starts_with("/v1/ipsec/") && method != "POST" && method != "DELETE")
-    throw no_such(request, "POST or DELETE");
-  if (path == "/v1/ipsec/sas") {
-    return method == "POST" ? post_ipsec_sa(backend, request) : delete_ipsec_sa(backend, request);
-  }
-  if (path == "/v1/ipsec/policies") return change_ipsec_policy(backend, request);
   if (path == "/v1/reload" || path == "/v1/diff") {
     if (method != "POST") throw no_such(request, "POST");
     return post_configuration(backend, request);
