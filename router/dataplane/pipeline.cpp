@@ -5,22 +5,15 @@
 #include "router/dataplane/stages/bridge.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/forwarding.hpp"
-#include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/stages/mss_clamp.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
-#include "router/dataplane/stages/policy_verdict.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
-#include "router/dataplane/stages/unfinished_checksum.hpp"
 #include "router/dataplane/stages/urpf.hpp"
-#include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
 
-// Of a kernel interface's bursts the first packet's checksum is looked at: so many, then of one burst
-// in so many.
-constexpr unsigned kSampledChecksums = 1000, kBurstsASample = 64;
 // Of packets that go back by their interface, to Linux: one a second and source.
 constexpr uint32_t kRedirectPps = 1, kRedirectBurst = 0;
 constexpr uint32_t kTooBigOfASource = 50;  // answers a second
@@ -258,48 +251,6 @@ void Pipeline::receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView&
   chunk.bytes += gone;
 }
 
-// Before all routes and policies are known nothing is forwarded. Linux may hear what a link lives
-// by, so that neighbors are known then.
-void Pipeline::receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
-  classify<kFeatureVlan>(chunk, port, *pipeline.snapshot_);
-  if (pipeline.filter_.any()) pipeline.filter_.in(chunk);
-  for (unsigned i = 0; i < chunk.refused_count; ++i) {
-    Refused& refused = chunk.refused[i];
-    if (refused.reason == Reason::kArp || !info(refused.reason).punt) continue;
-    const FramedIp frame =
-        find_ip(rte_pktmbuf_mtod(refused.packet, const uint8_t*), refused.packet->data_len);
-    if (frame.ip == nullptr) continue;  // IS-IS, LACP, LLDP: Linux does not forward them
-    if (frame.damaged || !keeps_link_alive(frame.family, frame.ip, frame.bytes))
-      refused.reason = Reason::kNotReady;
-  }
-  const VrfTables tables(pipeline.options_.tables, pipeline.rules_);
-  const auto refuse = [&](auto& lane, lookup::Family family, unsigned destination) {
-    for (unsigned i = 0; i < lane.count; ++i) {
-      const unsigned l2 = lane.ingress[i].l2_length();
-      const auto* ip = rte_pktmbuf_mtod_offset(lane.packets[i], const uint8_t*, l2);
-      const bool wanted = keeps_link_alive(family, ip, lane.packets[i]->data_len - l2) &&
-                          tables.is_own(lane.ingress[i].interface(), family, ip + destination);
-      chunk.refuse(lane.packets[i], wanted ? Reason::kLocal : Reason::kNotReady,
-                   lane.ingress[i].interface());
-    }
-    lane.count = 0;
-  };
-  refuse(chunk.v4, lookup::Family::kIpv4, 16);
-  refuse(chunk.v6, lookup::Family::kIpv6, 24);
-}
-
-Reason Pipeline::check_linux(const FramedIp& frame, InterfaceId interface,
-                             bool by_policy) const noexcept {
-  if (snapshot_->closed) {
-    const bool harmless = frame.ip == nullptr ||
-                          (!frame.damaged && keeps_link_alive(frame.family, frame.ip, frame.bytes));
-    return harmless ? Reason::kNone : Reason::kNotReady;
-  }
-  if ((features_ & kFeatureIpsec) == 0) return Reason::kNone;
-  return options_.ipsec->linux_check.check(frame, interface, by_policy,
-                                           VrfTables(options_.tables, rules_));
-}
-
 std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   if ((features_ & kFeatureIpsec) == 0) return std::nullopt;
   IpsecStages& ipsec = *options_.ipsec;
@@ -312,17 +263,7 @@ std::optional<unsigned> Pipeline::from_linux(Chunk& chunk) noexcept {
   return packets;
 }
 
-// ---- The stages that may wait for a device ----
-
-void Pipeline::decap(Chunk& chunk, const PortView& port) noexcept {
-  Decap& decap = options_.ipsec->decap;
-  Observer* const observer = active_observer();
-  bool done = decap.run(chunk, port, options_.tables, *snapshot_, counters_.reasons, observer);
-  while (!done) {
-    poll_decapped();
-    done = decap.resume(chunk, port, *snapshot_, observer);
-  }
-}
+// ---- Look-up, which may wait for a device ----
 
 template <unsigned Features>
 inline void Pipeline::route(Chunk& chunk) noexcept {
@@ -378,93 +319,6 @@ void Pipeline::look_up_beside_device(Lane<Address>& lane, const Fib& fib) noexce
   const uint64_t start = timed ? offload() : 0;
   lookup_batch(fib, lane.destinations, lane.groups, lane.count);
   if (timed) path.cpu_took(lane.count, offload() - start);
-}
-
-void Pipeline::encap(Chunk& chunk) noexcept {
-  Encap& encap = options_.ipsec->encap;
-  Observer* const observer = active_observer();
-  bool done = encap.run(chunk, options_.tables, *snapshot_, observer);
-  while (!done) {
-    poll_encapped();
-    done = encap.resume(chunk, observer);
-  }
-  if (!encap.inline_encrypt().empty()) [[unlikely]]
-    encap.inline_encrypt().transmit(transmitter_, *snapshot_, counters_.interfaces);
-}
-
-// ---- What waits beside it ----
-
-// Each kind of answer goes into the stage behind its own, in the order of the pipeline.
-void Pipeline::poll_offload() noexcept {
-  if (options_.offload == nullptr) return;
-  const bool esp = options_.offload->esp() != nullptr && options_.ipsec != nullptr;
-  if (esp) poll_decapped();
-  if (options_.offload->has_lookups()) poll_lookups();
-  if (esp) poll_encapped();
-}
-
-void Pipeline::deliver(Entry entry, Chunk& chunk, unsigned packets) noexcept {
-  delivered_ += packets;
-  complete(entry, chunk);
-  chunk.v4.count = chunk.v6.count = 0;  // both: a tunnel may change the family
-}
-
-void Pipeline::poll_decapped() noexcept {
-  Chunk& chunk = options_.offload->opened_chunk();
-  options_.ipsec->decap.poll(
-      chunk, *snapshot_, [&](unsigned packets) { deliver(entries_.after_decap, chunk, packets); });
-}
-
-void Pipeline::poll_lookups() noexcept {
-  WorkerOffload& offload = *options_.offload;
-  Chunk& chunk = offload.chunk();
-  const auto poll = [&](auto& lane, const auto& fib) {
-    offload.of(lane).poll(lane, fib, offload,
-                          [&] { deliver(entries_.after_lookup, chunk, lane.count); });
-  };
-  poll(chunk.v4, options_.tables.fib4);
-  poll(chunk.v6, options_.tables.fib6);
-}
-
-void Pipeline::poll_encapped() noexcept {
-  Chunk& chunk = options_.offload->sealed_chunk();
-  options_.ipsec->encap.poll(
-      chunk, [&](unsigned packets) { deliver(entries_.after_encap, chunk, packets); });
-}
-
-void Pipeline::drain() noexcept {
-  if (options_.offload == nullptr) return;
-  while (!options_.offload->empty()) poll_offload();
-  transmitter_.flush_all();
-}
-
-void Pipeline::expire_fragments() noexcept {
-  if (options_.ipsec != nullptr && options_.ipsec->decap.held() > 0) [[unlikely]]
-    options_.ipsec->decap.expire(counters_.reasons);
-}
-
-void Pipeline::watch(const ReceiveQueue& queue, const Chunk& chunk, const PortView& view) noexcept {
-  PortCounters& port = counters_.ports[queue.port];
-  if (view.longest_frame != 0) watch_offloads(chunk, view.longest_frame, port);
-  if (!view.bond) return;
-  const Reordering::Counts seen =
-      reordering_.watch(queue.port, chunk.packets, chunk.count, rte_rdtsc());
-  if (seen.segments == 0) return;
-  port.rx_segments.add(seen.segments);
-  port.rx_reordered.add(seen.reordered);
-}
-
-// What a kernel interface hands on that its own or its sender's NIC was to work on: several frames
-// in one, checksums that are not finished.
-void Pipeline::watch_offloads(const Chunk& chunk, uint32_t longest, PortCounters& port) noexcept {
-  unsigned coalesced = 0;
-  for (unsigned i = 0; i < chunk.count; ++i) coalesced += chunk.packets[i]->pkt_len > longest;
-  if (coalesced > 0) port.rx_coalesced.add(coalesced);
-  if (port.rx_checked.get() >= kSampledChecksums && ++bursts_watched_ % kBurstsASample != 0) return;
-  const TransportChecksum checksum = transport_checksum(chunk.packets[0]);
-  if (checksum == TransportChecksum::kNotSeen) return;
-  port.rx_checked.add(1);
-  if (checksum == TransportChecksum::kUnfinished) port.rx_unfinished.add(1);
 }
 
 // ---- Which of the compiled ways ----
