@@ -129,8 +129,12 @@ std::string describe(const Placement& placement, const Config& config, const Top
       tables.push_back(fmt::format("{} on socket {}", mib(memory.table_bytes), memory.socket));
   }
   out += cut(fmt::format("memory   {}", fmt::join(parts, ", ")), kColumns) + "\n";
-  out +=
-      cut(fmt::format("tables   {}, not of hugepages", fmt::join(tables, ", ")), kColumns) + "\n";
+  const size_t workers = placement.workers.size();
+  const uint64_t nat = workers == 0 ? 0 : workers * nat_bytes(config.nat, workers);
+  out += cut(fmt::format("tables   {}, not of hugepages{}", fmt::join(tables, ", "),
+                         nat == 0 ? "" : fmt::format("; {} of it NAT's", mib(nat))),
+             kColumns) +
+         "\n";
   for (const std::string& warning : placement.warnings) out += "! " + wrapped(warning) + "\n";
   return out;
 }

@@ -50,7 +50,7 @@ struct PoolPlacement {
 struct SocketMemory {
   int socket = 0;
   uint64_t bytes = 0;        // DPDK's: pools and rings, of hugepages where there are
-  uint64_t table_bytes = 0;  // FIBs and next hops, of ordinary memory
+  uint64_t table_bytes = 0;  // FIBs, next hops and NAT's sessions, of ordinary memory
 };
 
 struct Placement {

@@ -26,6 +26,10 @@ std::vector<Located> locate(const Config& config, const Topology& topology,
 // The core that holds the hardware thread; null when the box has no such thread.
 const Core* core_of(const Topology& topology, unsigned cpu);
 
+// Of NAT's pools, one worker of so many: sessions, their indexes, blocks of ports; all of it taken when
+// the pools come (router/dataplane/nat).
+uint64_t nat_bytes(const NatConfig& nat, size_t workers);
+
 // Fills pools, sockets, memory and memory_bytes from workers and ports.
 void size_memory(const Config& config, Placement& placement);
 

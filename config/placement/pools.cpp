@@ -56,6 +56,27 @@ uint64_t filter_bytes(const FiltersConfig& filters) {
   return 2 * entries * kFilterEntry_bytes;
 }
 
+// Of NAT, in bytes: a session, a bucket of an index (half full with four numbers), a place of peers, and
+// the same of blocks of ports and the hosts that have them; a bit for each port and kind of session.
+constexpr uint64_t kNatSession_bytes = 64, kNatBucket_bytes = 64, kNatOfABucket = 4;
+constexpr uint64_t kNatBlock_bytes = 12, kNatHost_bytes = 24, kNatKinds = 3;
+constexpr uint64_t kNatAddress_bytes = 4,
+                   kNatShare_bytes = 80 << 10;  // fragments, events, counters
+
+uint64_t nat_index_bytes(uint64_t numbers) {
+  return std::bit_ceil(std::max<uint64_t>(numbers / kNatOfABucket, 2)) * kNatBucket_bytes;
+}
+
+uint64_t nat_pool_bytes(const NatPoolConfig& pool, size_t workers) {
+  const uint64_t sessions = (pool.sessions + workers - 1) / workers;
+  const uint64_t blocks =
+      (pool.address_count() * pool.blocks_per_address() + workers - 1) / workers;
+  const bool by_peer = pool.filtering == NatFiltering::kAddressDependent;
+  return sessions * kNatSession_bytes + (by_peer ? 3 : 2) * nat_index_bytes(sessions) +
+         blocks * (kNatBlock_bytes + kNatHost_bytes + kNatKinds * pool.block_size / 8) +
+         nat_index_bytes(blocks) + pool.address_count() * kNatAddress_bytes + kNatShare_bytes;
+}
+
 // A mempool uses its memory best at 2^n - 1 (rte_mempool_create).
 uint32_t round_pool(uint64_t mbufs) {
   return static_cast<uint32_t>(std::bit_ceil(std::min<uint64_t>(mbufs + 1, 1u << 30)) - 1);
@@ -113,6 +134,12 @@ uint32_t data_room_bytes(uint16_t mtu) noexcept {
   return mtu <= kPageMtu ? kPageRoom : kJumboRoom;
 }
 
+uint64_t nat_bytes(const NatConfig& nat, size_t workers) {
+  uint64_t bytes = 0;
+  for (const NatPoolConfig& pool : nat.pools) bytes += nat_pool_bytes(pool, workers);
+  return bytes;
+}
+
 uint64_t lacp_bytes(const PortConfig& port, const PortPlacement& placed) {
   if (!port.bond || port.bond->mode != BondMode::kLacp) return 0;
   return wires_of(port) * placed.tx_queues * port.tx_descriptors * kLacpBuffer_bytes;
@@ -146,6 +173,8 @@ void size_memory(const Config& config, Placement& placement) {
     memory[socket].table_bytes = replica_bytes(config.tables);
     memory[socket].bytes += filter_bytes(config.filters);
   }
+  for (const WorkerPlacement& worker : placement.workers)
+    memory[worker.socket].table_bytes += nat_bytes(config.nat, placement.workers.size());
   for (const PortPlacement& port : placement.ports) {
     const auto same = [&](const PortConfig& p) { return p.name == port.port; };
     const PortConfig& c = *std::find_if(config.ports.begin(), config.ports.end(), same);

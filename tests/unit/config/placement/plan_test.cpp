@@ -7,6 +7,7 @@
 #include "config/file/to_yaml.hpp"
 #include "config/placement/hugepage_margin.hpp"
 #include "config/placement/placement.hpp"
+#include "config/placement/placement_parts.hpp"
 #include "tests/beds/boxes.hpp"
 
 namespace hecto::config {
@@ -164,6 +165,23 @@ TEST(Memory, IsTheSumOfSocketsAndHoldsTheReplicas) {
   EXPECT_EQ(smaller.memory_bytes, p.memory_bytes);
   Config config = read("memory: 64MiB\n" + kTwoNics);
   EXPECT_TRUE(warns(placed(config, box("two_socket_smt.xml")), "memory: 64 MiB is less than"));
+}
+
+TEST(Memory, HoldsNatsSessionsOfEachWorker) {
+  const std::string nat =
+      "nat: {pools: {main: {addresses: [203.0.113.1], sessions: 1000000}}, rules: [{inside: "
+      "10.0.0.0/8, pool: main, out: wan0}]}\n";
+  const Config config = read(nat + kTwoNics);
+  const Topology two = box("two_socket_smt.xml");
+  const Placement with = placed(config, two), without = placed(read(kTwoNics), two);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < with.memory.size(); ++i)
+    sum += with.memory[i].table_bytes - without.memory[i].table_bytes;
+  EXPECT_EQ(sum, with.workers.size() * nat_bytes(config.nat, with.workers.size()));
+  EXPECT_GT(sum, 1'000'000u * 64);
+  EXPECT_EQ(with.memory_bytes, without.memory_bytes) << "not DPDK's";
+  EXPECT_NE(describe(with, config, two).find(" of it NAT's"), std::string::npos);
+  EXPECT_EQ(describe(without, read(kTwoNics), two).find("NAT"), std::string::npos);
 }
 
 TEST(Memory, TellsHowToReserveHugepages) {

@@ -5,8 +5,10 @@
 #include <random>
 #include <set>
 
+#include "config/placement/placement_parts.hpp"
 #include "router/dataplane/nat/icmp_error.hpp"
 #include "router/dataplane/nat/prefix6.hpp"
+#include "router/dataplane/nat/tables.hpp"
 #include "tests/beds/nat_bed.hpp"
 #include "tests/beds/seed.hpp"
 
@@ -43,6 +45,29 @@ TEST(ChecksumDelta, NeverMakesUdpsNone) {
   store16_be(checksum, 0);
   change_udp_checksum(checksum, 0x1234);
   EXPECT_EQ(load16_be(checksum), 0);
+}
+
+// What `hecto plan` says before the start, against what is taken.
+TEST(NatMemory, IsWhatThePlanSaid) {
+  for (const uint32_t sessions : {1000U, 131'072U, 200'000U})
+    for (const uint32_t block_size : {64U, 512U, 4096U})
+      for (const size_t workers : {1U, 3U, 16U})
+        for (const bool by_peer : {false, true}) {
+          config::NatPoolConfig pool;
+          pool.name = "p";
+          pool.addresses = {*lookup::IpPrefix::parse("203.0.113.0/28")};
+          pool.sessions = sessions;
+          pool.block_size = block_size;
+          if (by_peer) pool.filtering = config::NatFiltering::kAddressDependent;
+          const auto made =
+              Pool::create(pool, std::vector<int>(workers, 0), lookup::Memory::system());
+          ASSERT_TRUE(made);
+          const auto taken = static_cast<double>((*made)->bytes());
+          const auto said = static_cast<double>(workers * config::nat_bytes({{pool}, {}}, workers));
+          EXPECT_LE(taken, said) << sessions << " " << block_size << " " << workers;
+          EXPECT_LE(said, taken * 1.25 + static_cast<double>(workers << 15))
+              << sessions << " " << block_size << " " << workers;
+        }
 }
 
 TEST(NatLayout, EveryPortIsOneWorkersAndNoOther) {
