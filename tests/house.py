@@ -28,7 +28,7 @@ MAY_INCLUDE = {
 }
 # Rooms that are built and tested without DPDK, with all that is below them.
 NO_DPDK = ("base", "lookup", "gpu_offload", "config", "router/rib", "router/ipsec", "router/linux",
-           "router/sflow", "router/api/http", "router/api", "router/cli")
+           "router/sflow", "router/ipfix", "router/api/http", "router/api", "router/cli")
 NOT_NO_DPDK = ("router/api/show", "router/api/metrics", "router/api/backend")
 # Built by scripts of their own.
 NO_MESON = {

@@ -14,6 +14,7 @@
 #include "config/file/endpoint.hpp"
 #include "config/file/filters.hpp"
 #include "config/file/flows.hpp"
+#include "config/file/ipfix.hpp"
 #include "config/file/ipsec.hpp"
 #include "config/file/nat.hpp"
 #include "config/file/rules.hpp"
@@ -231,6 +232,7 @@ struct Config {
   OffloadConfig offload;
   IpsecConfig ipsec;
   SflowConfig sflow;
+  IpfixConfig ipfix;
   NatConfig nat;
   std::string api_socket = "/run/hecto/hecto.sock";
   std::optional<HttpEndpoint> api_http;  // on loopback

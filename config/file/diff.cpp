@@ -288,6 +288,8 @@ void diff_scalars(const Config& running, const Config& wanted, Lines& lines) {
     lines.emplace_back("~ api.http_token_file: another token");
   for (const Key<SflowConfig>& key : sflow_keys.keys)
     compare_in(key, running.sflow, wanted.sflow, fmt::format("sflow.{}", key.name));
+  for (const Key<IpfixConfig>& key : ipfix_keys.keys)
+    compare_in(key, running.ipfix, wanted.ipfix, fmt::format("ipfix.{}", key.name));
   for (const Section<Config>& section : {api_keys, log_keys, watchdog_keys})
     for (const Key<Config>& key : section.keys)
       compare(key, fmt::format("{}.{}", section.path, key.name));

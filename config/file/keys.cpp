@@ -83,6 +83,8 @@ constexpr Key<Config> kFile[] = {
       "Static SAs and policies, beside those of Linux."),
   structure<Config>("sflow", "map", "off", {0, 0, kKeysBelow}, kReload,
       "Samples of packets, and counters, for collectors (docs/sflow.md)."),
+  structure<Config>("ipfix", "map", "off", {0, 0, kKeysBelow}, kReload,
+      "Flows, for collectors (docs/ipfix.md)."),
   structure<Config>("nat", "map", "none", {0, 0, kKeysBelow}, kReload,
       "Network address translation (nat.md): 1:1 by prefix, and pools of addresses that hosts share."),
   size<&Config::memory_bytes>("memory", {64 * kMiB, 1024 * kGiB}, kRestart,
@@ -382,7 +384,8 @@ std::vector<KeyText> all_keys() {
               route_keys, next_hop_keys, neighbor_keys, rule_keys, set_keys, policer_keys,
               filter_keys, filter_rule_keys, punt_keys, flow_keys, table_keys, offload_keys,
               ipsec_keys, sa_keys, encapsulation_keys, lifetime_keys, policy_keys, template_keys,
-              sflow_keys, nat_keys, nat_pool_keys, nat_rule_keys, api_keys, log_keys, watchdog_keys)
+              sflow_keys, ipfix_keys, nat_keys, nat_pool_keys, nat_rule_keys, api_keys, log_keys,
+              watchdog_keys)
       .take();
 }
 

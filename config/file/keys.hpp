@@ -36,6 +36,7 @@ extern const Section<IpsecLifetime> lifetime_keys;
 extern const Section<IpsecPolicyConfig> policy_keys;
 extern const Section<IpsecTemplateConfig> template_keys;
 extern const Section<SflowConfig> sflow_keys;
+extern const Section<IpfixConfig> ipfix_keys;
 extern const Section<NatConfig> nat_keys;
 extern const Section<NatPoolConfig> nat_pool_keys;
 extern const Section<NatRuleConfig> nat_rule_keys;

@@ -17,6 +17,7 @@
 #include "config/file/load_api.hpp"
 #include "config/file/load_filters.hpp"
 #include "config/file/load_flows.hpp"
+#include "config/file/load_ipfix.hpp"
 #include "config/file/load_ipsec.hpp"
 #include "config/file/load_nat.hpp"
 #include "config/file/load_offload.hpp"
@@ -263,6 +264,7 @@ void load_all(const Value& root, Loading& loading) {
              section("offload", load_offload),
              section("ipsec", load_ipsec),
              section("sflow", load_sflow),
+             section("ipfix", load_ipfix),
              section("nat", load_nat),
              section("memory", load_memory),
              section("api", load_api),

@@ -11,8 +11,6 @@
 namespace hecto::config {
 namespace {
 
-constexpr std::string_view kCollector = "192.0.2.5:6343 or \"[2001:db8::5]:6343\"";
-
 bool is_link_local(const lookup::IpAddress& address) {
   return address.family == lookup::Family::kIpv6 && address.bytes[0] == 0xfe &&
          (address.bytes[1] & 0xc0) == 0x80;
@@ -29,24 +27,24 @@ bool is_unspecified(const lookup::IpAddress& address) {
                      [](uint8_t byte) { return byte == 0; });
 }
 
-std::optional<HttpEndpoint> collector_of(const std::string& text) {
+std::optional<HttpEndpoint> collector_of(const std::string& text, uint16_t port) {
   std::string_view host = text;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (const auto address = lookup::IpAddress::parse(host))
-    return HttpEndpoint{*address, kSflowPort};
+  if (const auto address = lookup::IpAddress::parse(host)) return HttpEndpoint{*address, port};
   return parse_endpoint(text);
 }
 
-void read_collector(const Value& item, std::vector<HttpEndpoint>& collectors) {
-  const auto text = item.text(kCollector);
+void read_collector(const Value& item, uint16_t port, std::vector<HttpEndpoint>& collectors) {
+  const std::string right = fmt::format("192.0.2.5:{0} or \"[2001:db8::5]:{0}\"", port);
+  const auto text = item.text(right);
   if (!text) return;
-  const auto collector = collector_of(*text);
+  const auto collector = collector_of(*text, port);
   if (!collector)
-    item.refuse(fmt::format("is no address with a port; use {}", kCollector));
+    item.refuse(fmt::format("is no address with a port; use {}", right));
   else if (collector->port == 0)
-    item.refuse(fmt::format("has no port; use 1 to 65535, as {}", kCollector));
+    item.refuse(fmt::format("has no port; use 1 to 65535, as {}", right));
   else if (is_unspecified(collector->address) || is_multicast(collector->address))
-    item.refuse(fmt::format("is no host's address; use {}", kCollector));
+    item.refuse(fmt::format("is no host's address; use {}", right));
   else if (is_link_local(collector->address))
     item.refuse("is a link-local address, of which nobody knows the link; use a global one");
   else if (std::find(collectors.begin(), collectors.end(), *collector) != collectors.end())
@@ -76,29 +74,34 @@ void read_port(const Value& item, const Config& config, std::vector<std::string>
   }
 }
 
-void read_ports(const Value& value, Loading& loading) {
-  if (value.is_word("all")) return;
-  SflowConfig& sflow = loading.config.sflow;
-  const Range& right = sflow_keys["ports"].range;
-  for (const Value& item : value.items(right.words, right.high))
-    read_port(item, loading.config, sflow.ports);
-  if (sflow.ports.empty() && value.report().empty()) value.complain("no port; use all");
+}  // namespace
+
+void read_collectors(const Value& list, uint16_t port, std::vector<HttpEndpoint>& collectors) {
+  const std::string right = fmt::format("a list, as [192.0.2.5:{}]", port);
+  for (const Value& item : list.items(right, kMostCollectors))
+    read_collector(item, port, collectors);
 }
 
-}  // namespace
+void read_sampled_ports(const Value& value, const Config& config, std::vector<std::string>& ports) {
+  if (value.is_word("all")) return;
+  const Range& right = sflow_keys["ports"].range;
+  for (const Value& item : value.items(right.words, right.high)) read_port(item, config, ports);
+  if (ports.empty() && value.report().empty()) value.complain("no port; use all");
+}
 
 void load_sflow(const Value& value, Loading& loading) {
   Fields fields(value, sflow_keys.names, "a map, as {collectors: [192.0.2.5:6343]}");
   SflowConfig& sflow = loading.config.sflow;
   const auto collectors = [&](const Value& list) {
-    const auto most = sflow_keys["collectors"].range.high;
-    for (const Value& item : list.items("a list, as [192.0.2.5:6343]", most))
-      read_collector(item, sflow.collectors);
+    read_collectors(list, kSflowPort, sflow.collectors);
+  };
+  const auto ports = [&](const Value& value) {
+    read_sampled_ports(value, loading.config, sflow.ports);
   };
   read_keys(fields, sflow_keys, sflow,
             {{"collectors", collectors},
              {"agent", [&](const Value& agent) { read_agent(agent, sflow); }},
-             {"ports", [&](const Value& ports) { read_ports(ports, loading); }}});
+             {"ports", ports}});
 }
 
 }  // namespace hecto::config

@@ -146,6 +146,9 @@ void write_ipsec(Out out, const Config& config) {
 void write_sflow(Out out, const Config& config) {
   fmt::format_to(out, "sflow: {}\n", flow_map(sflow_keys, config.sflow));
 }
+void write_ipfix(Out out, const Config& config) {
+  fmt::format_to(out, "ipfix: {}\n", flow_map(ipfix_keys, config.ipfix));
+}
 void write_nat(Out out, const Config& config) {
   const NatConfig& nat = config.nat;
   if (nat.pools.empty() && nat.rules.empty()) {
@@ -188,6 +191,7 @@ constexpr Structure kStructures[] = {{"vrfs", write_vrfs},
                                      {"offload", write_offload},
                                      {"ipsec", write_ipsec},
                                      {"sflow", write_sflow},
+                                     {"ipfix", write_ipfix},
                                      {"nat", write_nat},
                                      {"api", write_api},
                                      {"log", write_log},

@@ -54,6 +54,10 @@ const char* to_string(SflowFrom from) noexcept {
   return from == SflowFrom::kHost ? "host" : "router";
 }
 
+const char* to_string(IpfixRecords records) noexcept {
+  return records == IpfixRecords::kFlowTable ? "flow_table" : "sampled";
+}
+
 const char* to_string(StuckWorker stuck_worker) noexcept {
   return stuck_worker == StuckWorker::kRestart ? "restart" : "report";
 }

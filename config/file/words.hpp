@@ -118,6 +118,10 @@ template <>
 struct LegalValues<SflowFrom> {
   static constexpr std::array kAll = {SflowFrom::kRouter, SflowFrom::kHost};
 };
+template <>
+struct LegalValues<IpfixRecords> {
+  static constexpr std::array kAll = {IpfixRecords::kSampled, IpfixRecords::kFlowTable};
+};
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warn",
                                                                "error"};
 

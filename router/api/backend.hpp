@@ -60,6 +60,7 @@ enum class Noun : uint8_t {
   kPlan,
   kFilters,
   kNat,
+  kIpfix,
 };
 
 // Bounds of what a request may ask for; the API and the command refuse the rest.

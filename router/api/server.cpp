@@ -196,6 +196,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/punt", Noun::kPunt},
     {"/v1/filters", Noun::kFilters},
     {"/v1/sflow", Noun::kSflow},
+    {"/v1/ipfix", Noun::kIpfix},
 };
 
 ApiResult dispatch(ApiBackend& backend, HttpRequest& request) {

@@ -73,6 +73,7 @@ constexpr Noun kNouns[] = {
      {{{"", "what goes to Linux by class: rates, what passed, what was dropped and where"}}}},
     {"sflow",
      {{{"", "collectors and what they got; packets sampled, by port, and what was lost"}}}},
+    {"ipfix", {{{"", "collectors and what they got; flows told, and those under way"}}}},
     {"pools", {{{"", "mbufs in use and exhaustion, the fullest first"}}}},
     {"config", {{{"", "what runs, as a file that can be loaded"}}}},
     {"plan", {{{"", "who polls what from where, and the warnings"}}}},

@@ -31,6 +31,7 @@ std::string render_offload(const json& answer, Style style);
 std::string render_drops(const json& answer, Style style);
 std::string render_punt(const json& answer, Style style);
 std::string render_sflow(const json& answer, Style style);
+std::string render_ipfix(const json& answer, Style style);
 std::string render_top_flows(const json& answer, Style style);  // of /v1/flows/top
 std::string render_pools(const json& answer, Style style);
 std::string render_config(const json& answer, Style style);

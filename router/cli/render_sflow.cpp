@@ -1,4 +1,4 @@
-// sFlow, and the flows that samples tell of.
+// sFlow, IPFIX, and the flows that samples tell of.
 #include <fmt/format.h>
 
 #include "router/cli/fields.hpp"
@@ -11,16 +11,23 @@ Cell failure_cell(uint64_t value) {
   return {value > 0 ? count(value) : "", value > 0 ? Paint::kWarn : Paint::kPlain};
 }
 
-Table collectors_table(const json& answer) {
+Table collectors_table(const json& answer, const char* sent) {
   Table table({{"collector"},
-               {"datagrams", Align::kRight},
+               {sent, Align::kRight},
                {"bytes", Align::kRight},
                {"refused", Align::kRight},
                {"failed", Align::kRight}});
   for (const json& each : list(answer, "collectors"))
-    table.row({text(each, "address"), count(whole(each, "datagrams")), bytes(number(each, "bytes")),
+    table.row({text(each, "address"), count(whole(each, sent)), bytes(number(each, "bytes")),
                failure_cell(whole(each, "refused")), failure_cell(whole(each, "failed"))});
   return table;
+}
+
+std::string collector_troubles(const json& answer) {
+  std::string out;
+  for (const json& each : list(answer, "collectors"))
+    if (has(each, "trouble")) out += paragraph("! ", text(each, "trouble"));
+  return out;
 }
 
 Table sampled_table(const json& answer) {
@@ -65,12 +72,43 @@ std::string render_sflow(const json& answer, Style style) {
                                count(whole(samples, "taken")), count(whole(samples, "exported")),
                                count(whole(answer, "datagrams")), count(whole(samples, "waiting")),
                                count(whole(samples, "dropped"))));
-  out += "\n" + collectors_table(answer).text(style);
+  out += "\n" + collectors_table(answer, "datagrams").text(style);
   const std::string ports = sampled_table(answer).text(style);
   if (!ports.empty()) out += "\n" + ports;
-  for (const json& each : list(answer, "collectors"))
-    if (has(each, "trouble")) out += paragraph("! ", text(each, "trouble"));
-  return out;
+  return out + collector_troubles(answer);
+}
+
+std::string render_ipfix(const json& answer, Style style) {
+  if (!flag(answer, "on")) return "ipfix is off: the file names no collector\n";
+  const json &flows = at(answer, "flows"), &samples = at(answer, "samples");
+  const bool sampled = text(answer, "records") != "flow_table";
+  std::string out = fmt::format(
+      "domain {}, by the routes of the {}; {}\nflows that go on are told after {} s{}; templates "
+      "each {} s\n",
+      text(answer, "domain"), text(answer, "from"),
+      sampled ? fmt::format("one packet in {}", count(whole(answer, "sampling")))
+              : "all packets of the entries of the flow table",
+      text(answer, "active_s"),
+      sampled ? fmt::format(", such as rest after {} s", text(answer, "idle_s")) : "",
+      text(answer, "templates_s"));
+  if (sampled)
+    out +=
+        paragraph("samples: ",
+                  fmt::format("{} read, {} told, {} under way, {} of no flow, {} dropped",
+                              count(whole(samples, "read")), count(whole(samples, "told")),
+                              count(whole(samples, "under_way")), count(whole(samples, "no_flow")),
+                              count(whole(samples, "dropped"))));
+  std::string line = fmt::format("{} told in {} messages", count(whole(flows, "told")),
+                                 count(whole(answer, "messages")));
+  if (sampled)
+    line += fmt::format(", {} of them for want of room; {} under way, room for {} ({})",
+                        count(whole(flows, "before_time")), count(whole(flows, "under_way")),
+                        count(whole(flows, "room")), bytes(number(flows, "memory_bytes")));
+  else if (whole(flows, "lost") > 0)
+    line += fmt::format(", {} lost: too many entries went at once", count(whole(flows, "lost")));
+  out += paragraph("flows: ", line);
+  out += "\n" + collectors_table(answer, "messages").text(style);
+  return out + collector_troubles(answer);
 }
 
 std::string render_top_flows(const json& answer, Style style) {

@@ -29,7 +29,7 @@ Render renderer(const std::string& noun) {
       {"ipsec", render_ipsec},         {"drops", render_drops},
       {"pools", render_pools},         {"config", render_config},
       {"plan", render_plan},           {"punt", render_punt},
-      {"sflow", render_sflow},
+      {"sflow", render_sflow},         {"ipfix", render_ipfix},
   };
   for (const auto& [name, render] : table) {
     if (noun == name) return render;

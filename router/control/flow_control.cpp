@@ -70,6 +70,9 @@ void FlowControl::make_tables() {
   }
   tables_ = std::move(*made);
   tables_->set_now(now_s_);
+  tables_->watch([this, tables = tables_.get()](const FlowId& id) {
+    if (gone_) gone_(*tables, id);
+  });
 }
 
 std::shared_ptr<FlowView> FlowControl::view() {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,6 +48,9 @@ class FlowControl {
   bool on() const { return tables_ != nullptr; }
   const config::FlowsConfig& config() const { return config_; }
   FlowTables* tables() { return tables_.get(); }  // null: it is off
+  // Asked of each entry before it goes, while its numbers still hold.
+  using Gone = std::function<void(const FlowTables& tables, const FlowId& id)>;
+  void watch(Gone gone) { gone_ = std::move(gone); }
   config::FlowConfig describe(const FlowTables::Status& status) const;
 
  private:
@@ -64,6 +68,7 @@ class FlowControl {
   uint64_t interfaces_version_ = 0;
   bool changed_ = true;
   std::shared_ptr<FlowTables> tables_;
+  Gone gone_;
   std::optional<FilterMark> mark_;
   std::map<std::string, FlowPlace> places_;
   std::vector<std::string> names_{""};  // by place

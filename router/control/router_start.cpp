@@ -184,6 +184,7 @@ void Router::start_interfaces() {
                                               *routes_, routing(), ipsec());
   captures_ = std::make_unique<CaptureControl>(*plane_);
   samples_ = std::make_unique<SampleControl>(*plane_, interfaces_->table(), routing(), *sampler_);
+  samples_->attach(*flows_);
   linux_events_ = std::make_unique<LinuxEventFanOut>(
       running_->config.linux_side, routing(),
       [this](const LinuxLink& link, bool removed) {

@@ -1,5 +1,6 @@
 #include "router/control/sample_control.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "router/control/forwarding_plane.hpp"
@@ -15,16 +16,24 @@ constexpr uint16_t kFlowHeader_bytes = 128;     // with tags and extension heade
 
 SampleControl::SampleControl(ForwardingPlane& plane, const InterfaceTable& interfaces,
                              const Routing& routing, const Sampler& sampler)
-    : plane_(plane), sampler_(sampler), sflow_({plane, interfaces, routing, sampler}) {}
+    : plane_(plane),
+      sampler_(sampler),
+      sflow_({plane, interfaces, routing, sampler}),
+      ipfix_(sflow_, interfaces) {}
 
 void SampleControl::tick(const config::Config& running, Clock::time_point now) {
   bool changed = sflow_.configure(running.sflow);
+  if (ipfix_.configure(running.ipfix, now)) {
+    looked_ = {};
+    changed = true;
+  }
   if (flows_until_ && now >= *flows_until_) {
     flows_until_.reset();
     flows_.clear();
     changed = true;
   }
-  if ((sflow_.on() || flows_until_) && now - looked_ >= std::chrono::seconds(1)) {
+  if ((sflow_.on() || ipfix_.samples() || flows_until_) &&
+      now - looked_ >= std::chrono::seconds(1)) {
     looked_ = now;
     sflow_.look_at_ports();
     sflow_.send_counters(now);
@@ -33,6 +42,7 @@ void SampleControl::tick(const config::Config& running, Clock::time_point now) {
   if (changed) follow(running);
   if (taps_) drain(now);
   sflow_.flush(now);
+  ipfix_.tick(now);
 }
 
 void SampleControl::want_flows(Clock::time_point now) {
@@ -44,8 +54,11 @@ void SampleControl::follow(const config::Config& running) {
   FlowSampling wanted;
   if (sflow_.on())
     wanted = {running.sflow.sampling, running.sflow.header_bytes, sflow_.ports()};
+  else if (ipfix_.samples())
+    wanted = {running.ipfix.sampling, kFlowHeader_bytes, ipfix_.ports()};
   else if (flows_until_)
     wanted = {own_rate(), kFlowHeader_bytes, sflow_.ports()};
+  if (ipfix_.samples()) wanted.header_bytes = std::max(wanted.header_bytes, kFlowHeader_bytes);
   want(wanted);
 }
 
@@ -94,6 +107,7 @@ void SampleControl::take(std::span<const std::byte> entry, Clock::time_point now
   const auto header = entry.subspan(sizeof record, record.captured);
   ++read_;
   if (flows_until_) flows_.add(record, header, now);
+  if (ipfix_.samples()) ipfix_.add(record, header, now);
   if (!sflow_.on() || !sflow_.add(record, header, *taps_, now)) ++forgotten_;
 }
 
@@ -113,8 +127,20 @@ SampleControl::Counts SampleControl::counts() const {
       counts.ports.push_back({port->name, port->ifindex, packets, taken});
   }
   counts.waiting = counts.taken - counts.lost - read_;
+  counts.no_room = counts.lost;
   counts.lost += forgotten_;
   return counts;
+}
+
+bool SampleControl::all_ports_sampled() const {
+  if (sflow_.on()) return sflow_.config().ports.empty();
+  return !ipfix_.samples() || ipfix_.config().ports.empty();
+}
+
+std::vector<std::string> SampleControl::lines() const {
+  std::vector<std::string> lines = sflow_.lines();
+  for (std::string& line : ipfix_.lines()) lines.push_back(std::move(line));
+  return lines;
 }
 
 }  // namespace hecto::router

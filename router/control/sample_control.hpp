@@ -1,7 +1,8 @@
 // Samples of packets: who wants them, what workers are told to take, and the way of what they took
-// to sFlow's collectors and to the table of `hecto top flows`. Control only.
+// to sFlow's collectors, to IPFIX's and to the table of `hecto top flows`. Control only.
 //
-// The latter are taken as sFlow has them while it is on; else of all ports, one in so many that
+// They are taken once for all: as sFlow and IPFIX have them (the file has the same in both) while one of
+// them is on; else of all ports, one in so many that
 // about kSamplesWanted come a second, as long as somebody asks.
 //
 // Rings are read each tick of housekeeping, at most kMostSamplesATick of them; what comes faster
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "router/control/ipfix_export.hpp"
 #include "router/control/sflow_export.hpp"
 #include "router/control/top_flows.hpp"
 
@@ -29,7 +31,11 @@ class SampleControl {
                 const Sampler& sampler);
   SampleControl(const SampleControl&) = delete;
   SampleControl& operator=(const SampleControl&) = delete;
-  void attach(const NetworkNamespace& linux_side) { sflow_.attach(linux_side); }
+  void attach(const NetworkNamespace& linux_side) {
+    sflow_.attach(linux_side);
+    ipfix_.attach(linux_side);
+  }
+  void attach(FlowControl& flows) { ipfix_.attach(flows); }
 
   // Each tick: follows what runs. The plane's next snapshot has it.
   void tick(const config::Config& running, Clock::time_point now);
@@ -42,16 +48,18 @@ class SampleControl {
   struct Counts {
     uint64_t taken = 0;              // = exported + lost + waiting, while sFlow is on
     uint64_t lost = 0, waiting = 0;  // for want of room; in rings
+    uint64_t no_room = 0;            // of `lost`: rings that were full
     std::vector<PortCounts> ports;   // by number
   };
   Counts counts() const;
   const SflowExport& sflow() const { return sflow_; }
+  const IpfixExport& ipfix() const { return ipfix_; }
   // Somebody asks for flows() and will again: they are kept for the next ten seconds.
   void want_flows(Clock::time_point now);
   const TopFlows& flows() const { return flows_; }
   const FlowSampling& sampling() const { return sampling_; }
-  bool all_ports_sampled() const { return !sflow_.on() || sflow_.config().ports.empty(); }
-  std::vector<std::string> lines() const { return sflow_.lines(); }
+  bool all_ports_sampled() const;
+  std::vector<std::string> lines() const;
 
  private:
   void follow(const config::Config& running);
@@ -63,6 +71,7 @@ class SampleControl {
   ForwardingPlane& plane_;
   const Sampler& sampler_;
   SflowExport sflow_;
+  IpfixExport ipfix_;
   TopFlows flows_;
   std::optional<Clock::time_point> flows_until_;  // none: nobody asks
   std::shared_ptr<FlowTaps> taps_;                // from the first sample on

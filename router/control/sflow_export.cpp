@@ -239,7 +239,7 @@ bool SflowExport::add(const FlowRecord& record, std::span<const std::byte> heade
   packet.drops = sum_of(taps, record.port, &FlowTap::Counts::lost);
   packet.output = output_of(record);
   packet.length = record.length;
-  packet.header = header;
+  packet.header = header.first(std::min<size_t>(header.size(), config_.header_bytes));
   packet.router = router_of(record, header);
   datagrams_.add(packet, now);
   ++exported_;

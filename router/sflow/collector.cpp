@@ -52,8 +52,9 @@ SocketAddress address_of(const config::HttpEndpoint& endpoint) {
 
 }  // namespace
 
-Collector::Collector(const config::HttpEndpoint& endpoint, const NetworkNamespace* space)
-    : endpoint_(endpoint), space_(space) {}
+Collector::Collector(const config::HttpEndpoint& endpoint, const NetworkNamespace* space,
+                     const char* of)
+    : endpoint_(endpoint), space_(space), of_(of) {}
 
 int Collector::open() {
   int error = 0;
@@ -120,7 +121,7 @@ void Collector::send(std::span<const std::byte> datagram, Clock::time_point now)
     counts_.bytes += datagram.size();
     if (told_ && now - failed_at_ >= kWellAgain) {
       told_ = false;
-      spdlog::info("sflow: collector {} is well again", to_string(endpoint_));
+      spdlog::info("{}: collector {} is well again", of_, to_string(endpoint_));
     }
     return;
   }
@@ -137,7 +138,7 @@ void Collector::went_wrong(int error, Clock::time_point now) {
   error_ = error;
   failed_at_ = now;
   if (std::exchange(told_, true)) return;
-  spdlog::warn("sflow: {}; it is tried again", trouble(now));
+  spdlog::warn("{}: {}; it is tried again", of_, trouble(now));
 }
 
 std::string Collector::trouble(Clock::time_point now) const {

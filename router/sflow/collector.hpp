@@ -24,8 +24,9 @@ class Collector {
   };
 
   // Null: in the namespace of the process. What does not work is tried again with a datagram, once a
-  // second at most.
-  Collector(const config::HttpEndpoint& endpoint, const NetworkNamespace* space);
+  // second at most. `of`: what its lines in the log begin with; not copied.
+  Collector(const config::HttpEndpoint& endpoint, const NetworkNamespace* space,
+            const char* of = "sflow");
   Collector(Collector&&) noexcept = default;
 
   // Tells the log when it begins to fail, and when it is well again.
@@ -45,6 +46,7 @@ class Collector {
 
   config::HttpEndpoint endpoint_;
   const NetworkNamespace* space_;
+  const char* of_;
   FileDescriptor socket_;
   bool connected_ = false, told_ = false;
   Counts counts_;

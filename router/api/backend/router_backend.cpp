@@ -133,6 +133,8 @@ json RouterBackend::answer(Noun noun) {
       return show_punt(r.plane(), interfaces, r.sampler());
     case Noun::kSflow:
       return show_sflow(r.samples());
+    case Noun::kIpfix:
+      return show_ipfix(r.samples());
     case Noun::kPools:
       return show_pools(r.plane(), r.linux_side());
     case Noun::kConfig:

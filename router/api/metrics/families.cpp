@@ -164,6 +164,15 @@ constexpr MetricFamily kFamilies[] = {
   {"hecto_sflow_failed_datagrams", kCounter, "", "collector", "That did not."},
   {"hecto_sflow_refused", kCounter, "", "collector", "Answers that nobody listens there."},
 
+  {"hecto_ipfix_records", kCounter, "", "outcome",
+   "Of flows: told, or lost where too many entries went at once."},
+  {"hecto_ipfix_records_before_time", kCounter, "", "", "Of flows that others needed the place of."},
+  {"hecto_ipfix_flows", kGauge, "", "", "Flows under way."},
+  {"hecto_ipfix_flows_limit", kGauge, "", "", "Most of them."},
+  {"hecto_ipfix_messages", kCounter, "", "collector", "That left for it."},
+  {"hecto_ipfix_failed_messages", kCounter, "", "collector", "That did not."},
+  {"hecto_ipfix_refused", kCounter, "", "collector", "Answers that nobody listens there."},
+
   {"hecto_control_turn_seconds", kHistogram, "seconds", "",
    "Of control's turns: how long the next event waits at most."},
 };

@@ -21,7 +21,7 @@ std::string metrics_text(const MetricsSources& sources, MetricsFormat format) {
   MetricsWriter out(format);
   for (const auto write :
        {write_process, write_packets, write_ports, write_workers, write_nat, write_pools,
-        write_routes, write_filters, write_ipsec, write_offload, write_sflow})
+        write_routes, write_filters, write_ipsec, write_offload, write_sflow, write_ipfix})
     write(out, sources);
   const TimeHistogram& turns = sources.times.turns();
   out.family("hecto_control_turn_seconds")

@@ -59,6 +59,7 @@ void write_routes(MetricsWriter& out, const MetricsSources& s);
 void write_filters(MetricsWriter& out, const MetricsSources& s);
 void write_ipsec(MetricsWriter& out, const MetricsSources& s);
 void write_sflow(MetricsWriter& out, const MetricsSources& s);
+void write_ipfix(MetricsWriter& out, const MetricsSources& s);
 void write_offload(MetricsWriter& out, const MetricsSources& s);
 
 }  // namespace hecto::router

@@ -1,4 +1,4 @@
-// sFlow, and the flows that samples tell of.
+// sFlow, IPFIX, and the flows that samples tell of.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,15 +17,24 @@ namespace {
 
 using nlohmann::json;
 
-json show_collector(const Collector& collector, Collector::Clock::time_point now) {
+json show_collector(const Collector& collector, const char* sent,
+                    Collector::Clock::time_point now) {
   const Collector::Counts& counts = collector.counts();
   const std::string trouble = collector.trouble(now);
   return {{"address", to_string(collector.endpoint())},
-          {"datagrams", counts.datagrams},
+          {sent, counts.datagrams},
           {"bytes", counts.bytes},
           {"refused", counts.refused},
           {"failed", counts.failed},
           {"trouble", trouble.empty() ? json() : json(trouble)}};
+}
+
+json show_collectors(const std::vector<Collector>& collectors, const char* sent) {
+  const auto now = SampleControl::Clock::now();
+  json list = json::array();
+  for (const Collector& collector : collectors)
+    list.push_back(show_collector(collector, sent, now));
+  return list;
 }
 
 json address_json(const std::optional<lookup::IpAddress>& address) {
@@ -73,16 +82,13 @@ json show_sflow(const SampleControl& samples) {
   const SflowExport& sflow = samples.sflow();
   const config::SflowConfig& config = sflow.config();
   const SampleControl::Counts counts = samples.counts();
-  const auto now = SampleControl::Clock::now();
-  json ports = json::array(), collectors = json::array();
+  json ports = json::array();
   if (sflow.on())
     for (const SampleControl::PortCounts& port : counts.ports)
       ports.push_back({{"name", port.name},
                        {"ifindex", port.ifindex},
                        {"packets", port.packets},
                        {"samples", port.taken}});
-  for (const Collector& collector : sflow.collectors())
-    collectors.push_back(show_collector(collector, now));
   return {{"on", sflow.on()},
           {"agent", address_json(sflow.agent())},
           {"from", to_string(config.from)},
@@ -96,7 +102,38 @@ json show_sflow(const SampleControl& samples) {
             {"waiting", counts.waiting}}},
           {"datagrams", sflow.datagrams()},
           {"ports", std::move(ports)},
-          {"collectors", std::move(collectors)}};
+          {"collectors", show_collectors(sflow.collectors(), "datagrams")}};
+}
+
+json show_ipfix(const SampleControl& samples) {
+  const IpfixExport& ipfix = samples.ipfix();
+  const config::IpfixConfig& config = ipfix.config();
+  const IpfixExport::Counts counts = ipfix.counts();
+  json out = {{"on", ipfix.on()},
+              {"records", to_string(config.records)},
+              {"from", to_string(config.from)},
+              {"sampling", config.sampling},
+              {"active_s", config.active_s},
+              {"idle_s", config.idle_s},
+              {"domain", config.domain},
+              {"templates_s", config.templates_s},
+              {"messages", ipfix.messages()},
+              {"samples", nullptr},
+              {"flows",
+               {{"told", counts.records},
+                {"before_time", counts.before_time},
+                {"lost", counts.lost},
+                {"under_way", counts.flows},
+                {"room", counts.room},
+                {"memory_bytes", counts.memory_bytes}}},
+              {"collectors", show_collectors(ipfix.collectors(), "messages")}};
+  if (ipfix.samples())
+    out["samples"] = {{"read", counts.read},
+                      {"told", counts.told},
+                      {"under_way", counts.under_way},
+                      {"no_flow", counts.no_flow},
+                      {"dropped", samples.counts().no_room}};
+  return out;
 }
 
 json show_top_flows(const SampleControl& samples, const FlowsQuery& query,

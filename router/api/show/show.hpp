@@ -98,6 +98,7 @@ nlohmann::json show_punt(const ForwardingPlane& plane, const InterfaceTable& int
                          const Sampler& sampler);
 // samples.cpp
 nlohmann::json show_sflow(const SampleControl& samples);
+nlohmann::json show_ipfix(const SampleControl& samples);
 nlohmann::json show_top_flows(const SampleControl& samples, const FlowsQuery& query,
                               const ForwardingPlane& plane, const InterfaceTable& interfaces);
 // routes.cpp

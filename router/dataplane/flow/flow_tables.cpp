@@ -100,7 +100,7 @@ Result<void> FlowTables::set(std::span<const FlowOrder> orders, size_t* which) {
     while (!done_.empty()) undo_last();
   } else {
     for (const Done& done : done_)
-      if (done.replaced != 0) actions_.give_back(action_of({done.id.family, done.replaced}));
+      if (done.replaced != 0) forget({done.id.family, done.replaced});
   }
   commit();
   return result;
@@ -112,15 +112,20 @@ std::optional<FlowId> FlowTables::find(const FlowOrder& match) const {
   return index == 0 ? std::nullopt : std::optional(FlowId{match.family, index});
 }
 
-void FlowTables::erase(const FlowId& id) {
+// What is not the table's own of an entry that goes.
+void FlowTables::forget(const FlowId& id) {
+  if (gone_) gone_(id);
   actions_.give_back(action_of(id));
+}
+
+void FlowTables::erase(const FlowId& id) {
+  forget(id);
   id.family == Family::kIpv4 ? ipv4_.erase(id.index) : ipv6_.erase(id.index);
 }
 
 size_t FlowTables::erase_all() {
   const size_t all = size();
-  for (auto id = next({Family::kIpv4, 1}); id; id = next({id->family, id->index + 1}))
-    actions_.give_back(action_of(*id));
+  for (auto id = next({Family::kIpv4, 1}); id; id = next({id->family, id->index + 1})) forget(*id);
   ipv4_.erase_all();
   ipv6_.erase_all();
   commit();

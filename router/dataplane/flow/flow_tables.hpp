@@ -71,6 +71,8 @@ class FlowTables {
   uint32_t now_s() const noexcept { return now_s_.load(std::memory_order_relaxed); }
 
   // ---- Control ----
+  // Called with each entry that goes, before it does: deleted, over, or another in its place.
+  void watch(std::function<void(const FlowId& id)> gone) { gone_ = std::move(gone); }
   void set_now(uint32_t now_s) { now_s_.store(now_s, std::memory_order_relaxed); }
   // All of them, or none. An entry of the same match goes, with its counters. `which`: of an error.
   Result<void> set(std::span<const FlowOrder> orders, size_t* which = nullptr);
@@ -113,6 +115,7 @@ class FlowTables {
   Result<void> set_one(FlowTable<Key>& table, const Key& key, const Key& mask,
                        const FlowOrder& order);
   void undo_last();
+  void forget(const FlowId& id);
   FlowCount& base(const FlowId& id) const;
   uint32_t action_of(const FlowId& id) const;
   bool is_over(const FlowId& id) const;
@@ -133,6 +136,7 @@ class FlowTables {
   std::vector<Done> done_;  // of a set() that goes on
   FlowId cursor_{lookup::Family::kIpv4, 1};
   uint64_t expired_ = 0;
+  std::function<void(const FlowId& id)> gone_;
 };
 
 // An interface as entries send by it.

@@ -68,6 +68,7 @@ TEST(Keys, EveryMemberHasOne) {
   expect_keys_for_members(policy_keys, "IpsecPolicyConfig", 0);
   expect_keys_for_members(template_keys, "IpsecTemplateConfig", 0);
   expect_keys_for_members(sflow_keys, "SflowConfig", 0);
+  expect_keys_for_members(ipfix_keys, "IpfixConfig", 0);
 }
 
 // --- every declared key is read ---
@@ -223,6 +224,7 @@ TEST(Keys, WhatIsWrittenIsReadAgain) {
   expect_written_as_read(policy_keys);
   expect_written_as_read(template_keys);
   expect_written_as_read(sflow_keys);
+  expect_written_as_read(ipfix_keys);
   expect_written_as_read(api_keys);
   expect_written_as_read(log_keys);
 }
@@ -255,6 +257,7 @@ TEST(Keys, EveryChangeIsTold) {
   expect_told(table_keys, [](Config& c, const TablesConfig& v) { c.tables = v; });
   expect_told(offload_keys, [](Config& c, const OffloadConfig& v) { c.offload = v; });
   expect_told(sflow_keys, [](Config& c, const SflowConfig& v) { c.sflow = v; });
+  expect_told(ipfix_keys, [](Config& c, const IpfixConfig& v) { c.ipfix = v; });
   expect_told(ipsec_keys, [](Config& c, const IpsecConfig& v) { c.ipsec = v; });
 }
 

@@ -81,6 +81,19 @@ class RandomConfig {
       c.sflow.header_bytes = static_cast<uint16_t>(14 + below(1011));
       if (flip()) c.sflow.ports = {"p0"};
     }
+    if (flip()) {
+      if (flip()) c.ipfix.collectors = {{*IpAddress::parse("192.0.2.5"), 4739}};
+      // Of both, packets are sampled once.
+      c.ipfix.sampling = c.sflow.sampling;
+      c.ipfix.ports = c.sflow.ports;
+      if (flip() && c.flows.on()) c.ipfix.records = IpfixRecords::kFlowTable;
+      c.ipfix.from = flip() ? SflowFrom::kHost : SflowFrom::kRouter;
+      c.ipfix.active_s = 1 + below(86'400);
+      c.ipfix.idle_s = 1 + below(86'400);
+      c.ipfix.flows = kLeastIpfixFlows + below(kMostIpfixFlows - kLeastIpfixFlows);
+      c.ipfix.domain = below(UINT32_MAX);
+      c.ipfix.templates_s = 1 + below(86'400);
+    }
     if (flip()) c.api_socket = "/run/a b.sock";
     if (flip()) c.api_http = HttpEndpoint{*IpAddress::parse("::1"), 8080};
     if (flip()) c.api_read_group = "net watchers";

@@ -216,6 +216,30 @@ wan0       11  18,204,551   18,204
   EXPECT_EQ(render_sflow({{"on", false}}, {}), "sflow is off: the file names no collector\n");
 }
 
+TEST(Render, Ipfix) {
+  json answer = documented("ipfix");
+  EXPECT_EQ(render_ipfix(answer, {}),
+            R"(domain 1, by the routes of the router; one packet in 1,000
+flows that go on are told after 60 s, such as rest after 15 s; templates each 60 s
+samples: 182,040 read, 170,000 told, 12,000 under way, 40 of no flow, 0 dropped
+flows: 22,904 told in 1,204 messages, 0 of them for want of room; 1,804 under way, room for 65,536
+(226 KiB)
+
+collector           messages    bytes  refused  failed
+192.0.2.5:4739         1,204  1.5 MiB
+[2001:db8::5]:4739     1,200  1.5 MiB    1,200       4
+! nobody listens at collector [2001:db8::5]:4739
+)");
+  answer["records"] = "flow_table";
+  answer["samples"] = nullptr;
+  answer["flows"]["lost"] = 7;
+  const std::string text = render_ipfix(answer, {});
+  EXPECT_NE(text.find("all packets of the entries of the flow table"), std::string::npos) << text;
+  EXPECT_NE(text.find("7 lost: too many entries went at once"), std::string::npos) << text;
+  EXPECT_EQ(text.find("samples:"), std::string::npos) << text;
+  EXPECT_EQ(render_ipfix({{"on", false}}, {}), "ipfix is off: the file names no collector\n");
+}
+
 TEST(Render, TopFlows) {
   EXPECT_EQ(
       render_top_flows(documented("flows/top"), {}),
@@ -285,6 +309,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"pools", render_pools},
       {"punt", render_punt},
       {"sflow", render_sflow},
+      {"ipfix", render_ipfix},
       {"flows/top", render_top_flows},
       {"config", render_config},
       {"plan", render_plan},
