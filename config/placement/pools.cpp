@@ -60,7 +60,8 @@ uint64_t filter_bytes(const FiltersConfig& filters) {
 // the same of blocks of ports and the hosts that have them; a bit for each port and kind of session.
 constexpr uint64_t kNatSession_bytes = 64, kNatBucket_bytes = 64, kNatOfABucket = 4;
 constexpr uint64_t kNatBlock_bytes = 12, kNatHost_bytes = 24, kNatKinds = 3;
-constexpr uint64_t kNatAddress_bytes = 4, kNatShare_bytes = 48 << 10;  // fragments, counters
+constexpr uint64_t kNatAddress_bytes = 4,
+                   kNatShare_bytes = 80 << 10;  // fragments, events, counters
 
 uint64_t nat_index_bytes(uint64_t numbers) {
   return std::bit_ceil(std::max<uint64_t>(numbers / kNatOfABucket, 2)) * kNatBucket_bytes;

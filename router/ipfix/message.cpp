@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kHeader_bytes = 16, kSetHeader_bytes = 4;
 constexpr uint16_t kTemplateSet = 2, kOptionsTemplateSet = 3;
-constexpr uint16_t kFlow4 = 256, kFlow6 = 257, kEntry4 = 258, kEntry6 = 259, kSelector = 260;
+constexpr uint16_t kFlow4 = 256, kFlow6 = 257, kEntry4 = 258, kEntry6 = 259, kSelector = 260,
+                   kInterval = 261;
 
 // Numbers of IANA's registry "IPFIX Information Elements".
 enum Element : uint16_t {
@@ -29,11 +30,13 @@ enum Element : uint16_t {
   kSourceIpv6PrefixLength = 29,
   kDestinationIpv6PrefixLength = 30,
   kIcmpTypeCodeIpv4 = 32,
+  kSamplingInterval = 34,
   kVlanId = 58,
   kForwardingStatus = 89,
   kFlowEndReason = 136,
   kIcmpTypeCodeIpv6 = 139,
   kFlowId = 148,
+  kObservationDomainId = 149,
   kFlowStartMilliseconds = 152,
   kFlowEndMilliseconds = 153,
   kSelectorId = 302,
@@ -107,6 +110,8 @@ constexpr Field kSelectorFields[] = {
     {kSelectorId, 8},          {kSelectorAlgorithm, 2}, {kSamplingPacketInterval, 4},
     {kSamplingPacketSpace, 4}, {kSamplingSize, 4},      {kSamplingPopulation, 4},
 };
+constexpr Field kIntervalFields[] = {
+    {kObservationDomainId, 4}, {kSelectorId, 8}, {kSamplingInterval, 4}};
 constexpr uint16_t kScopeFields = 1;
 
 // Of IANA's "PSAMP Parameters": what was not chosen by count is nearest to n out of N.
@@ -122,6 +127,8 @@ std::span<const Field> fields_of(uint16_t id) {
       return kEntryFields4;
     case kEntry6:
       return kEntryFields6;
+    case kInterval:
+      return kIntervalFields;
     default:
       return kSelectorFields;
   }
@@ -203,7 +210,8 @@ void IpfixMessages::send() {
 
 void IpfixMessages::write_template(uint16_t id) {
   const std::span<const Field> fields = fields_of(id);
-  const bool options = id == kSelector;
+  const bool options = id == kSelector || id == kInterval;
+  if (options) end_set();  // nfdump reads the first of a set alone
   begin(options ? kOptionsTemplateSet : kTemplateSet,
         kSetHeader_bytes + (options ? 2 : 0) + fields.size() * 4);
   u16(id);
@@ -216,17 +224,27 @@ void IpfixMessages::write_template(uint16_t id) {
 }
 
 void IpfixMessages::add_templates(std::span<const uint32_t> samplings) {
-  for (const uint16_t id : {kFlow4, kFlow6, kEntry4, kEntry6, kSelector}) write_template(id);
-  for (const uint32_t sampling : samplings) write_options(sampling);
+  for (const uint16_t id : {kFlow4, kFlow6, kEntry4, kEntry6, kSelector, kInterval})
+    write_template(id);
+  for (const uint32_t sampling : samplings) write_selector(sampling);
+  for (const uint32_t sampling : samplings) write_interval(sampling);
 }
 
-void IpfixMessages::write_options(uint32_t sampling) {
+void IpfixMessages::write_selector(uint32_t sampling) {
   begin(kSelector, bytes_of(kSelector));
   u64(sampling);
   u16(sampling == 1 ? kCountBased : kRandomOutOfN);
   u32(1);
   u32(sampling - 1);
   u32(1);
+  u32(sampling);
+  ++options_;
+}
+
+void IpfixMessages::write_interval(uint32_t sampling) {
+  begin(kInterval, bytes_of(kInterval));
+  u32(domain_);
+  u64(sampling);
   u32(sampling);
   ++options_;
 }

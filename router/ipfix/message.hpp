@@ -2,7 +2,8 @@
 //
 //   256, 257  flows that samples tell of: IPv4, IPv6
 //   258, 259  entries of the flow table
-//   260       options: how packets of a selector are chosen
+//   260       options: how packets of a selector are chosen (PSAMP, RFC 5476)
+//   261       the same for collectors that know samplingInterval alone, as nfdump's
 //
 // Of samples counts are those of the packets that were sampled; the selector of the record says how many
 // each stands for, as collectors multiply by it.
@@ -56,7 +57,8 @@ class IpfixMessages {
   void set16(size_t at, size_t value);
   void write_template(uint16_t id);
   void write(uint16_t element, uint16_t bytes, const IpfixRecord& record);
-  void write_options(uint32_t sampling);
+  void write_selector(uint32_t sampling);
+  void write_interval(uint32_t sampling);
 
   const Send send_;
   uint32_t domain_ = 1, seconds_ = 0, sequence_ = 0;

@@ -28,7 +28,7 @@ class IpfixTest : public SamplesBed {
       sequence_ += static_cast<uint32_t>(message.records.size());
       templates_ += message.templates;
       for (const auto& record : message.records)
-        (record.id == 260 ? options_ : all).push_back(record);
+        if (record.id != 261) (record.id == 260 ? options_ : all).push_back(record);
     }
     return all;
   }
@@ -63,7 +63,7 @@ TEST_F(IpfixTest, SamplesAddUpToFlows) {
   ipfix(", sampling: 1000, active_s: 60, idle_s: 10");
   tick();
   records();
-  EXPECT_EQ(templates_, 5u) << "at the start";
+  EXPECT_EQ(templates_, 6u) << "at the start";
   ASSERT_EQ(options_.size(), 1u);
   EXPECT_EQ(options_[0].number(302), 1000u);
   EXPECT_EQ(options_[0].number(306), 999u);
@@ -194,10 +194,10 @@ TEST_F(IpfixTest, TemplatesComeAgainAndSamplingIsToldBeforeItIsUsed) {
   ipfix(", sampling: 1000, templates_s: 10, idle_s: 1");
   ticks(2, 50ms);
   records();
-  EXPECT_EQ(templates_, 5u);
+  EXPECT_EQ(templates_, 6u);
   ticks(220, 50ms);
   records();
-  EXPECT_EQ(templates_, 10u);
+  EXPECT_EQ(templates_, 12u);
   FlowRecord r = record("lan0", "wan0");
   r.rate = 77;  // taken before a reload, read behind it
   taken(0, r, udp4("10.1.0.5", "203.0.113.9", 1, 2));
@@ -297,7 +297,7 @@ TEST_F(IpfixEntriesTest, EachTellsWhatItHasCountedSince) {
   EXPECT_EQ(all[1].number(29), 32u);
   EXPECT_EQ(all[1].number(kStatus), 129u);
   hit(1, 5);
-  hit(3, 1);
+  hit(2, 1);
   all = round();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].number(kPackets), 5u) << "and not what was told before";
