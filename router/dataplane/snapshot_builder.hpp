@@ -19,7 +19,7 @@ struct InterfaceSetup {
   InterfaceId id = kNoInterface;
   PortId port = 0;  // kNoPort: a bridge's, or a tunnel's
   VlanTags tags;
-  MacAddress mac{};      // zero: the port's
+  MacAddress mac{};  // zero: the port's
   bool tunnel = false;
   bool macvlan = false;  // another one has what comes for the port's address
   bool bridged = false;  // its port's frames are a bridge's

@@ -1,18 +1,17 @@
 #include "router/linux/decode_tunnel.hpp"
 
-// Ahead of linux/if.h, which gives way to it and not the other way round.
 #include <arpa/inet.h>
-#include <linux/if_tunnel.h>
-#include <linux/ip6_tunnel.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/bytes.hpp"
 #include "router/linux/decode.hpp"
+#include "router/linux/tunnel_attributes.hpp"
 
 namespace hecto::router {
 namespace {
+
+using namespace tunnel_attributes;
 
 constexpr uint16_t kChecksum = 0x8000, kWithKey = 0x2000, kSequence = 0x1000;  // RFC 2890
 constexpr uint32_t kTrafficClass = 0x0ff00000, kFlowLabel = 0x000fffff;  // of IPv6's first word
@@ -52,53 +51,53 @@ bool read_end(const Attribute& attribute, const TunnelFields& fields, IpAddress&
 // False: malformed.
 bool read_gre(const Attribute& attribute, TunnelFields& fields, LinuxTunnel& out) {
   switch (attribute.type) {
-    case IFLA_GRE_LINK:
+    case kGreLink:
       out.link = attribute.as<int32_t>().value_or(0);
       break;
-    case IFLA_GRE_IFLAGS:
+    case kGreFlagsIn:
       fields.flags_in = be16(attribute);
       break;
-    case IFLA_GRE_OFLAGS:
+    case kGreFlagsOut:
       fields.flags_out = be16(attribute);
       break;
-    case IFLA_GRE_IKEY:
+    case kGreKeyIn:
       fields.key_in = be32(attribute);
       break;
-    case IFLA_GRE_OKEY:
+    case kGreKeyOut:
       fields.key_out = be32(attribute);
       break;
-    case IFLA_GRE_LOCAL:
+    case kGreLocal:
       return read_end(attribute, fields, out.local);
-    case IFLA_GRE_REMOTE:
+    case kGreRemote:
       return read_end(attribute, fields, out.remote);
-    case IFLA_GRE_TTL:
+    case kGreTtl:
       out.ttl = byte(attribute);
       break;
-    case IFLA_GRE_TOS:
+    case kGreTos:
       fields.tos = byte(attribute);
       break;
-    case IFLA_GRE_PMTUDISC:
+    case kGrePmtuDiscovery:
       out.sets_df = byte(attribute) != 0;
       break;
-    case IFLA_GRE_ENCAP_LIMIT:
+    case kGreEncapLimit:
       fields.limit = byte(attribute);
       break;
-    case IFLA_GRE_FLOWINFO:
+    case kGreFlowInfo:
       fields.flow = be32(attribute);
       break;
-    case IFLA_GRE_FLAGS:
+    case kGreFlags6:
       fields.flags6 = attribute.as<uint32_t>().value_or(0);
       break;
-    case IFLA_GRE_ENCAP_TYPE:
+    case kGreEncapType:
       fields.in_udp = attribute.as<uint16_t>().value_or(0);
       break;
-    case IFLA_GRE_COLLECT_METADATA:
+    case kGreCollectMetadata:
       fields.external = true;
       break;
-    case IFLA_GRE_IGNORE_DF:
+    case kGreIgnoreDf:
       fields.ignores_df = byte(attribute) != 0;
       break;
-    case IFLA_GRE_FWMARK:
+    case kGreMark:
       fields.mark = attribute.as<uint32_t>().value_or(0);
       break;
     default:
@@ -109,42 +108,42 @@ bool read_gre(const Attribute& attribute, TunnelFields& fields, LinuxTunnel& out
 
 bool read_ip(const Attribute& attribute, TunnelFields& fields, LinuxTunnel& out) {
   switch (attribute.type) {
-    case IFLA_IPTUN_LINK:
+    case kIpLink:
       out.link = attribute.as<int32_t>().value_or(0);
       break;
-    case IFLA_IPTUN_LOCAL:
+    case kIpLocal:
       return read_end(attribute, fields, out.local);
-    case IFLA_IPTUN_REMOTE:
+    case kIpRemote:
       return read_end(attribute, fields, out.remote);
-    case IFLA_IPTUN_TTL:
+    case kIpTtl:
       out.ttl = byte(attribute);
       break;
-    case IFLA_IPTUN_TOS:
+    case kIpTos:
       fields.tos = byte(attribute);
       break;
-    case IFLA_IPTUN_ENCAP_LIMIT:
+    case kIpEncapLimit:
       fields.limit = byte(attribute);
       break;
-    case IFLA_IPTUN_FLOWINFO:
+    case kIpFlowInfo:
       fields.flow = be32(attribute);
       break;
-    case IFLA_IPTUN_FLAGS:  // of sit two bytes, of ISATAP
+    case kIpFlags:  // of sit two bytes, of ISATAP
       fields.flags6 = attribute.as<uint32_t>().value_or(0);
       break;
-    case IFLA_IPTUN_PROTO:
+    case kIpProtocol:
       fields.protocol = byte(attribute);
       fields.has_protocol = true;
       break;
-    case IFLA_IPTUN_PMTUDISC:
+    case kIpPmtuDiscovery:
       out.sets_df = byte(attribute) != 0;
       break;
-    case IFLA_IPTUN_ENCAP_TYPE:
+    case kIpEncapType:
       fields.in_udp = attribute.as<uint16_t>().value_or(0);
       break;
-    case IFLA_IPTUN_COLLECT_METADATA:
+    case kIpCollectMetadata:
       fields.external = true;
       break;
-    case IFLA_IPTUN_FWMARK:
+    case kIpMark:
       fields.mark = attribute.as<uint32_t>().value_or(0);
       break;
     default:
@@ -171,16 +170,15 @@ void take_protocol(std::string_view kind, const TunnelFields& fields, LinuxTunne
 }
 
 void take_ipv6(const TunnelFields& fields, LinuxTunnel& out) {
-  if ((fields.flags6 & IP6_TNL_F_IGN_ENCAP_LIMIT) == 0) out.encap_limit = fields.limit;
-  out.inherits_tos = (fields.flags6 & IP6_TNL_F_USE_ORIG_TCLASS) != 0;
+  if ((fields.flags6 & kIgnoresEncapLimit) == 0) out.encap_limit = fields.limit;
+  out.inherits_tos = (fields.flags6 & kCopiesTrafficClass) != 0;
   out.tos = static_cast<uint8_t>((fields.flow & kTrafficClass) >> 20);
   out.flow_label = fields.flow & kFlowLabel;
 }
 
 // What Linux's device does and the fast path does not; empty: nothing.
 std::string beyond_of(const TunnelFields& fields, const LinuxTunnel& tunnel) {
-  constexpr uint32_t kOthers6 =
-      IP6_TNL_F_MIP6_DEV | IP6_TNL_F_RCV_DSCP_COPY | IP6_TNL_F_USE_ORIG_FWMARK;
+  constexpr uint32_t kOthers6 = kMobile | kCopiesDscpIn | kCopiesMark;
   const uint16_t flags = fields.flags_in | fields.flags_out;
   if (fields.external) return "it is external: each route says its ends";
   if (is_any(tunnel.local) || is_any(tunnel.remote)) return "it has no local or no remote address";
@@ -193,8 +191,7 @@ std::string beyond_of(const TunnelFields& fields, const LinuxTunnel& tunnel) {
   if (fields.ignores_df) return "it ignores DF";
   if (fields.outer6 && (fields.flags6 & kOthers6) != 0)
     return "it copies DSCP or marks, or is of Mobile IPv6";
-  if (fields.outer6 && (fields.flags6 & IP6_TNL_F_USE_ORIG_FLOWLABEL) != 0)
-    return "it copies flow labels";
+  if (fields.outer6 && (fields.flags6 & kCopiesFlowLabel) != 0) return "it copies flow labels";
   if (!tunnel.carries4 && !tunnel.carries6) return "it carries MPLS alone";
   return "";
 }

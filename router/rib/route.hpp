@@ -79,9 +79,9 @@ struct LinuxBridgePort {
 
 // Of a link that is a tunnel over IP: gre, ipip, sit, ip6gre, ip6tnl.
 struct LinuxTunnel {
-  bool gre = false;         // else IP in IP
-  IpAddress local, remote;  // of the outer packets; of one family
-  int link = 0;             // by which these leave; 0: by their route
+  bool gre = false;                         // else IP in IP
+  IpAddress local, remote;                  // of the outer packets; of one family
+  int link = 0;                             // by which these leave; 0: by their route
   std::optional<uint32_t> key_in, key_out;  // of GRE (RFC 2890)
   bool carries4 = true, carries6 = true;    // what it takes inside
   uint8_t ttl = 0;                          // 0: of the packet inside

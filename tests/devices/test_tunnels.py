@@ -16,6 +16,10 @@ def interfaces(bed):
     return {i["name"]: i for i in bed.api("interfaces")["interfaces"]}
 
 
+def mac_of(bed):
+    return json.loads(bed.hosts["rr0"].sh("ip -j link show dev rr0"))[0]["address"]
+
+
 def carried(bed, name):
     counters = interfaces(bed)[name]["counters"]
     return counters["rx_packets"], counters["tx_packets"]
@@ -28,7 +32,7 @@ class Tunnel:
         self.bed, self.kind, self.key = bed, kind, key
         self.outer = 6 if kind.startswith("ip6") else 4
         self.target = "10.77.0.1" if inner == 4 else "fd00:77::1"
-        self.mac = bed.hosts["rr0"].sh("cat /sys/class/net/rr0/address").strip()
+        self.mac = mac_of(bed)
         for module in ("ip_gre", "ipip", "sit", "ip6_gre", "ip6_tunnel"):
             bed.guest.sh(["modprobe", "-d", "/mnt", module], check=False)
         bed.linux(f"ip neigh replace {FAR[self.outer]} lladdr {self.mac} nud permanent dev rr0")
@@ -81,7 +85,7 @@ def test_what_the_router_answers_itself_comes_back(bed):
     """An echo request for tun1's own address: Linux gets the whole frame, opens it, and answers by its device."""
     with Tunnel(bed, "gre", "key 7 ttl 64", 7):
         labs.wait_for(lambda: interfaces(bed).get("tun1", {}).get("up"), 10, "it is an interface")
-        router, mac = interfaces(bed)["rr0"]["mac"], bed.hosts["rr0"].sh("cat /sys/class/net/rr0/address").strip()
+        router, mac = interfaces(bed)["rr0"]["mac"], mac_of(bed)
         script = (
             "from scapy.all import *\n"
             f"p = Ether(dst='{router}', src='{mac}')/IP(src='{FAR[4]}', dst='{OWN[4]}')/GRE(key_present=1, key=7)\n"
@@ -99,7 +103,7 @@ def test_what_the_router_answers_itself_comes_back(bed):
 def test_wrong_keys_and_cut_packets_are_named(bed):
     with Tunnel(bed, "gre", "key 7 ttl 64", 7):
         labs.wait_for(lambda: interfaces(bed).get("tun1", {}).get("up"), 10, "it is an interface")
-        router, mac = interfaces(bed)["rr0"]["mac"], bed.hosts["rr0"].sh("cat /sys/class/net/rr0/address").strip()
+        router, mac = interfaces(bed)["rr0"]["mac"], mac_of(bed)
         before = {reason: bed.drops(reason) for reason in ("tunnel_key", "tunnel_malformed", "tunnel_ecn")}
         script = (
             "from scapy.all import *\n"

@@ -1,4 +1,6 @@
-// Tunnels on the way in: the outer headers become part of what lies before the IP header.
+// Tunnels on the way in: the frame begins so much later that as long an L2 header as before lies in front
+// of the inner packet. What was there stays till rewrite writes another one: what is refused before begins
+// again where it did. How much it is stands in the mbuf, as the length of an outer header.
 #include "base/frame_tags.hpp"
 #include "router/dataplane/stages/classify.hpp"
 #include "router/dataplane/stages/tunnel.hpp"
@@ -91,6 +93,22 @@ bool take_ecn(uint8_t* inner, bool v4, uint8_t outer) noexcept {
   return true;
 }
 
+void begin_later(rte_mbuf* packet, uint32_t bytes) noexcept {
+  packet->data_off = static_cast<uint16_t>(packet->data_off + bytes);
+  packet->data_len = static_cast<uint16_t>(packet->data_len - bytes);
+  packet->pkt_len -= bytes;
+  packet->outer_l3_len = bytes;
+}
+
+void begin_as_before(rte_mbuf* packet) noexcept {
+  const auto bytes = static_cast<uint32_t>(packet->outer_l3_len);
+  if (bytes > packet->data_off) return;
+  packet->data_off = static_cast<uint16_t>(packet->data_off - bytes);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + bytes);
+  packet->pkt_len += bytes;
+  packet->outer_l3_len = 0;
+}
+
 template <typename Address>
 void append(Lane<Address>& lane, rte_mbuf* packet, Ingress ingress,
             const Address& destination) noexcept {
@@ -166,6 +184,7 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
   if (!known_.own) return Opened::kLeft;
   const auto refuse = [&](Reason reason) {
     const TunnelView* const tunnel = known_.tunnel;
+    packet->outer_l3_len = 0;
     chunk.refuse(packet, reason, tunnel == nullptr ? ingress.interface() : tunnel->interface);
     return Opened::kRefused;
   };
@@ -185,7 +204,8 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
   count_in(interface, inside);
   packet->ol_flags = (packet->ol_flags & ~uint64_t{RTE_MBUF_F_RX_RSS_HASH}) | tunnels_->flag();
   opened_ = true;
-  const Ingress by(interface, l2 + outer.bytes);
+  begin_later(packet, outer.bytes);
+  const Ingress by(interface, l2);
   if (outer.inner4 == kOuter4) {
     if constexpr (kOuter4)
       lane.destinations[i] = to4;
@@ -244,8 +264,10 @@ void TunnelStage::unmark(Chunk& chunk) const noexcept {
 void TunnelStage::name_ingress(Chunk& chunk) const noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
-    if (!info(refused.reason).punt || tunnels_->of(refused.interface) == nullptr) continue;
-    const rte_mbuf* const packet = refused.packet;
+    if (tunnels_->of(refused.interface) == nullptr) continue;
+    rte_mbuf* const packet = refused.packet;
+    begin_as_before(packet);
+    if (!info(refused.reason).punt) continue;
     if (packet->port >= kMaxPorts || packet->data_len < kEthernetBytes) continue;
     const PortView& port = snapshot_->ports[packet->port];
     const FrameTags l2 =

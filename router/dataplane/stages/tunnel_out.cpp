@@ -169,22 +169,27 @@ void TunnelStage::write6(uint8_t* outer, const TunnelView& tunnel, const TunnelB
 void TunnelStage::leave(rte_mbuf* packet, const NextHopRecord& way, Chunk& chunk,
                         InterfaceId ingress) noexcept {
   const uint32_t bytes = packet->pkt_len;
-  const auto* const ip = rte_pktmbuf_mtod(packet, const uint8_t*);
+  auto* const ip = rte_pktmbuf_mtod(packet, uint8_t*);
+  if (bytes <= way.mtu) [[likely]] {
+    rewrite_detail::write_any_header(packet, ip, 0, way);
+    transmitter_.enqueue(PortId(way.port), packet);
+    if (!snapshot_->interfaces[way.interface].counters) return;
+    interfaces_[way.interface].tx_packets.add(1);
+    interfaces_[way.interface].tx_bytes.add(bytes);
+    return;
+  }
   rte_mbuf* pieces[kMostFragments];
   pieces[0] = packet;
-  unsigned more = 0;
-  if (bytes > way.mtu) [[unlikely]] {
-    if (!may_be_cut(ip, bytes, way.mtu)) {
-      chunk.refuse(packet, Reason::kTunnelTooBig, ingress);
-      return;
-    }
-    more = fragment_ipv4(packet, 0, way.mtu, 0, {pieces + 1, kMostFragments - 1});
-    if (more == 0) {
-      chunk.refuse(packet, Reason::kFragmentMbuf, ingress);
-      return;
-    }
-    transmitter_.count_fragments(more);
+  if (!may_be_cut(ip, bytes, way.mtu)) {
+    chunk.refuse(packet, Reason::kTunnelTooBig, ingress);
+    return;
   }
+  const unsigned more = fragment_ipv4(packet, 0, way.mtu, 0, {pieces + 1, kMostFragments - 1});
+  if (more == 0) {
+    chunk.refuse(packet, Reason::kFragmentMbuf, ingress);
+    return;
+  }
+  transmitter_.count_fragments(more);
   for (unsigned n = 0; n <= more; ++n) {
     rewrite_detail::write_any_header(pieces[n], rte_pktmbuf_mtod(pieces[n], uint8_t*), 0, way);
     transmitter_.enqueue(PortId(way.port), pieces[n]);
@@ -227,6 +232,7 @@ void TunnelStage::put_in(const TunnelBatch::Each& each, Chunk& chunk, const Tabl
   packet->data_off = static_cast<uint16_t>(packet->data_off - growth);
   packet->data_len = static_cast<uint16_t>(packet->data_len + growth);
   packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) + growth);
+  packet->outer_l3_len = 0;  // it is none any more that began earlier
   interfaces_[tunnel->interface].tx_packets.add(1);
   interfaces_[tunnel->interface].tx_bytes.add(bytes);
   if (way->kind == RecordKind::kForward) [[likely]]

@@ -1,18 +1,17 @@
 #include "router/linux/decode_tunnel.hpp"
 
-// Ahead of linux/if.h, which gives way to it and not the other way round.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_link.h>
-#include <linux/if_tunnel.h>
-#include <linux/ip6_tunnel.h>
-#include <net/if.h>
 
 #include "router/linux/decode.hpp"
+#include "router/linux/tunnel_attributes.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
 
 namespace hecto::router {
 namespace {
+
+using namespace tunnel_attributes;
 
 constexpr uint16_t kKeyed = 0x2000;
 
@@ -48,17 +47,17 @@ in6_addr six(const char* text) {
 }
 
 void put_ends(MessageBuilder& data) {
-  data.put(IFLA_GRE_LOCAL, four("192.0.2.1")).put(IFLA_GRE_REMOTE, four("192.0.2.2"));
+  data.put(kGreLocal, four("192.0.2.1")).put(kGreRemote, four("192.0.2.2"));
 }
 
 TEST(DecodeTunnel, ReadsGreWithKeys) {
   const LinuxTunnel tunnel = tunnel_of("gre", [](MessageBuilder& data) {
     put_ends(data);
-    data.put(IFLA_GRE_LINK, uint32_t{4});
-    data.put(IFLA_GRE_IFLAGS, htons(kKeyed)).put(IFLA_GRE_OFLAGS, htons(kKeyed));
-    data.put(IFLA_GRE_IKEY, htonl(7)).put(IFLA_GRE_OKEY, htonl(8));
-    data.put(IFLA_GRE_TTL, uint8_t{64}).put(IFLA_GRE_TOS, uint8_t{1});
-    data.put(IFLA_GRE_PMTUDISC, uint8_t{1}).put(IFLA_GRE_ENCAP_TYPE, uint16_t{0});
+    data.put(kGreLink, uint32_t{4});
+    data.put(kGreFlagsIn, htons(kKeyed)).put(kGreFlagsOut, htons(kKeyed));
+    data.put(kGreKeyIn, htonl(7)).put(kGreKeyOut, htonl(8));
+    data.put(kGreTtl, uint8_t{64}).put(kGreTos, uint8_t{1});
+    data.put(kGrePmtuDiscovery, uint8_t{1}).put(kGreEncapType, uint16_t{0});
   });
   EXPECT_TRUE(tunnel.gre);
   EXPECT_EQ(tunnel.local.to_string(), "192.0.2.1");
@@ -76,7 +75,7 @@ TEST(DecodeTunnel, ReadsGreWithKeys) {
 TEST(DecodeTunnel, AKeyWithoutItsFlagIsNone) {
   const LinuxTunnel tunnel = tunnel_of("gre", [](MessageBuilder& data) {
     put_ends(data);
-    data.put(IFLA_GRE_IKEY, htonl(7)).put(IFLA_GRE_OKEY, htonl(8));
+    data.put(kGreKeyIn, htonl(7)).put(kGreKeyOut, htonl(8));
   });
   EXPECT_FALSE(tunnel.key_in || tunnel.key_out);
 }
@@ -84,8 +83,8 @@ TEST(DecodeTunnel, AKeyWithoutItsFlagIsNone) {
 TEST(DecodeTunnel, ReadsWhatIpInIpCarries) {
   const auto carries = [](const char* kind, int protocol) {
     const LinuxTunnel tunnel = tunnel_of(kind, [&](MessageBuilder& data) {
-      data.put(IFLA_IPTUN_LOCAL, four("192.0.2.1")).put(IFLA_IPTUN_REMOTE, four("192.0.2.2"));
-      if (protocol >= 0) data.put(IFLA_IPTUN_PROTO, static_cast<uint8_t>(protocol));
+      data.put(kIpLocal, four("192.0.2.1")).put(kIpRemote, four("192.0.2.2"));
+      if (protocol >= 0) data.put(kIpProtocol, static_cast<uint8_t>(protocol));
     });
     EXPECT_FALSE(tunnel.gre);
     return std::pair(tunnel.carries4, tunnel.carries6);
@@ -102,10 +101,10 @@ TEST(DecodeTunnel, ReadsWhatIpInIpCarries) {
 TEST(DecodeTunnel, ReadsIpv6) {
   const auto fill = [](uint32_t flags) {
     return [flags](MessageBuilder& data) {
-      data.put(IFLA_IPTUN_LOCAL, six("2001:db8::1")).put(IFLA_IPTUN_REMOTE, six("2001:db8::2"));
-      data.put(IFLA_IPTUN_TTL, uint8_t{64}).put(IFLA_IPTUN_ENCAP_LIMIT, uint8_t{4});
-      data.put(IFLA_IPTUN_FLOWINFO, htonl(0x0b812345)).put(IFLA_IPTUN_FLAGS, flags);
-      data.put(IFLA_IPTUN_PROTO, uint8_t{0});
+      data.put(kIpLocal, six("2001:db8::1")).put(kIpRemote, six("2001:db8::2"));
+      data.put(kIpTtl, uint8_t{64}).put(kIpEncapLimit, uint8_t{4});
+      data.put(kIpFlowInfo, htonl(0x0b812345)).put(kIpFlags, flags);
+      data.put(kIpProtocol, uint8_t{0});
     };
   };
   LinuxTunnel tunnel = tunnel_of("ip6tnl", fill(0));
@@ -114,10 +113,10 @@ TEST(DecodeTunnel, ReadsIpv6) {
   EXPECT_EQ(tunnel.tos, 0xb8);
   EXPECT_EQ(tunnel.flow_label, 0x12345u);
   EXPECT_EQ(tunnel.beyond, "");
-  tunnel = tunnel_of("ip6tnl", fill(IP6_TNL_F_IGN_ENCAP_LIMIT | IP6_TNL_F_USE_ORIG_TCLASS));
+  tunnel = tunnel_of("ip6tnl", fill(kIgnoresEncapLimit | kCopiesTrafficClass));
   EXPECT_FALSE(tunnel.encap_limit);
   EXPECT_TRUE(tunnel.inherits_tos);
-  EXPECT_NE(tunnel_of("ip6tnl", fill(IP6_TNL_F_RCV_DSCP_COPY)).beyond, "");
+  EXPECT_NE(tunnel_of("ip6tnl", fill(kCopiesDscpIn)).beyond, "");
 }
 
 TEST(DecodeTunnel, SaysWhatTheFastPathDoesNot) {
@@ -130,26 +129,25 @@ TEST(DecodeTunnel, SaysWhatTheFastPathDoesNot) {
         .beyond;
   };
   EXPECT_EQ(beyond([](MessageBuilder&) {}), "");
-  EXPECT_EQ(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_OFLAGS, htons(0x8000)); }),
+  EXPECT_EQ(beyond([](MessageBuilder& d) { d.put(kGreFlagsOut, htons(0x8000)); }),
             "it has checksums");
-  EXPECT_EQ(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_IFLAGS, htons(0x1000)); }),
+  EXPECT_EQ(beyond([](MessageBuilder& d) { d.put(kGreFlagsIn, htons(0x1000)); }),
             "it has sequence numbers");
-  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_ENCAP_TYPE, uint16_t{2}); }), "");
-  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_FWMARK, uint32_t{2}); }), "");
-  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_IGNORE_DF, uint8_t{1}); }), "");
-  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_REMOTE, four("0.0.0.0")); }), "");
-  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(IFLA_GRE_REMOTE, four("239.1.1.1")); }), "");
+  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(kGreEncapType, uint16_t{2}); }), "");
+  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(kGreMark, uint32_t{2}); }), "");
+  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(kGreIgnoreDf, uint8_t{1}); }), "");
+  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(kGreRemote, four("0.0.0.0")); }), "");
+  EXPECT_NE(beyond([](MessageBuilder& d) { d.put(kGreRemote, four("239.1.1.1")); }), "");
 }
 
 TEST(DecodeTunnel, AnEndOfAnotherFamilyIsMalformed) {
   LinkEvent event;
   EXPECT_EQ(decode(
-                "gre", [](MessageBuilder& d) { d.put(IFLA_GRE_LOCAL, six("2001:db8::1")); }, event),
+                "gre", [](MessageBuilder& d) { d.put(kGreLocal, six("2001:db8::1")); }, event),
             Decoded::kMalformed);
-  EXPECT_EQ(
-      decode(
-          "ip6tnl", [](MessageBuilder& d) { d.put(IFLA_IPTUN_LOCAL, four("192.0.2.1")); }, event),
-      Decoded::kMalformed);
+  EXPECT_EQ(decode(
+                "ip6tnl", [](MessageBuilder& d) { d.put(kIpLocal, four("192.0.2.1")); }, event),
+            Decoded::kMalformed);
 }
 
 TEST(DecodeTunnel, OtherKindsAreNone) {

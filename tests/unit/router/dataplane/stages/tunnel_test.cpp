@@ -264,6 +264,18 @@ TEST_F(TunnelTest, WithoutAWayToTheEndLinuxHasThePacket) {
   EXPECT_EQ(left_.refused(), std::vector{Reason::kLocal}) << "who has no tunnels";
 }
 
+TEST_F(TunnelTest, WithoutRoomForItsHeaderAPacketIsDroppedAsItIs) {
+  make(true, Family::kIpv4);
+  const Frame frame = ipv4_frame(from_left());
+  rte_mbuf* const tight = packet(frame);
+  auto* const start = static_cast<uint8_t*>(tight->buf_addr) + 8;
+  std::memmove(start, rte_pktmbuf_mtod(tight, const uint8_t*), frame.size());
+  tight->data_off = 8;
+  left_.run({tight}, 0);
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kTunnelNoRoom});
+  EXPECT_EQ(left_.refused_frames()[0].second, frame);
+}
+
 TEST_F(TunnelTest, WithIpsecTheyAreLinuxs) {
   make(true, Family::kIpv4);
   const Frame frame = ipv4_frame(from_left());
