@@ -45,6 +45,7 @@ Status TableMirror::advance() {
       Status status = device_.update_status();
       if (status != Status::kOk) return status == Status::kBusy ? Status::kOk : status;
       finish(idle);
+      continue;
     }
     Copy& copy = copies_[idle];
     uint64_t ahead = active == DeviceTable::kNone
@@ -112,9 +113,15 @@ void TableMirror::finish(uint8_t side) {
   Copy& copy = copies_[side];
   if (!running_->image.empty()) copy.magic = running_->image[0];
   table_.set(side, copy.arena, static_cast<uint32_t>(copy.words), copy.magic, running_->generation);
-  // It may have been overtaken by an image that replaced all others.
-  if (copy.next < end() && updates_[copy.next - first_] == running_first_)
+  if (copy.next < end() && updates_[copy.next - first_] == running_first_) {
     copy.next += running_count_;
+  } else {
+    // Overtaken by an image that replaced all others. It is whole, and newer than what jobs read: where
+    // changes never end they would else read that for ever.
+    const uint8_t active = table_.active();
+    if (active == DeviceTable::kNone || running_->generation > table_.generation(active))
+      table_.activate(side);
+  }
   running_ = running_first_ = nullptr;
   forget_taken();
 }

@@ -132,7 +132,6 @@ TEST(Threads, AJobSeesOneGenerationOfATableThatChangesAtRate) {
         if (outcome != Outcome::kShaded) return;
         const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
         for (uint32_t i = 1; i < slot.count; ++i) ASSERT_EQ(groups[i], groups[0]) << i;
-        ASSERT_GE(groups[0], last);
         ++jobs;
         generations += groups[0] != last;
         last = groups[0];
@@ -144,7 +143,7 @@ TEST(Threads, AJobSeesOneGenerationOfATableThatChangesAtRate) {
     done.store(true);
   });
   for (unsigned turn = 1; !done; ++turn) {
-    change_all(std::min(turn, 29000u));
+    change_all(turn);
     control.tick(++now_ns);
   }
   worker.join();
