@@ -170,6 +170,7 @@ def test_esp_goes_to_the_device_both_ways(lab, name, kind, lookup, shader):
 
 def test_auto_leaves_an_idle_router_to_its_cpu_and_says_why(lab):
     pair = start(lab)
+    wait_for(lambda: offload(pair)["devices"][0]["state"] == "ready", 10, "the device is ready")
     pair.a.ping("10.2.0.1", count=20)
     wait_for(lambda: work(pair, "ipv4")["why"] in ("low load", "measuring"), 10, "a decision")
     assert work(pair, "ipv4")["side"] == "cpu"
