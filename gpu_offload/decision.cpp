@@ -116,7 +116,7 @@ void Decision::estimate(uint64_t now_ns) noexcept {
 Why Decision::objection(bool device_ready) const noexcept {
   const Explanation& e = explanation_;
   const bool has_it = side_ == Side::kDevice;
-  const double clearly = 1 - options_.better;
+  const double clearly = 1 - options_.clearly_better;
   if (!device_ready) return Why::kNoDevice;
   if (!cpu_.known() || !worker_.known()) return Why::kMeasuring;
   if (e.cpu_load < options_.low_load * (has_it ? clearly : 1)) return Why::kLowLoad;
@@ -137,9 +137,10 @@ void Decision::evaluate(bool device_ready, uint64_t now_ns) noexcept {
       turn(options_.mode == Mode::kAlways && device_ready ? Side::kDevice : Side::kCpu);
     } else if (e.why != Why::kCosts) {
       turn(Side::kCpu);
+      better_for_ = 0;
     } else if (side_ == Side::kDevice) {
-      if (e.cpu_item_ns < (1 - options_.better) * e.device_item_ns) turn(Side::kCpu);
-    } else if (e.device_item_ns < (1 - options_.better) * e.cpu_item_ns) {
+      if (other_is_better(e.cpu_item_ns, e.device_item_ns)) turn(Side::kCpu);
+    } else if (other_is_better(e.device_item_ns, e.cpu_item_ns)) {
       if (intervals_ > keep_away_) {
         turn(Side::kDevice);
       } else {
@@ -155,8 +156,16 @@ void Decision::evaluate(bool device_ready, uint64_t now_ns) noexcept {
   items_ = bytes_ = chunks_ = 0;
 }
 
+// A little better is a matter of time: what is measured wavers.
+bool Decision::other_is_better(double other_ns, double own_ns) noexcept {
+  better_for_ = other_ns < (1 - options_.better) * own_ns ? better_for_ + 1 : 0;
+  return better_for_ >= options_.better_intervals ||
+         other_ns < (1 - options_.clearly_better) * own_ns;
+}
+
 void Decision::turn(Side side) noexcept {
   if (side == side_) return;
+  better_for_ = 0;
   if (side == Side::kDevice) {
     promised_items_ = explanation_.batch_items;
   } else if (explanation_.why != Why::kNoDevice) {

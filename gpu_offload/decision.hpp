@@ -1,8 +1,8 @@
 // Where a worker's next chunk of one kind of work goes, and why: arithmetic on what the worker
 // measures. It reads no clock and touches no device, so tests script both.
 //
-// The device is taken if the worker's own time for it (gather, submit, scatter) is less than the
-// CPU would need, by a tenth; if a batch is gathered and answered within the latency bound; if the
+// The device is taken if the worker's own time for it (gather, submit, poll, scatter) is less than the
+// CPU would need: by a tenth at once, by 3% when that has been so for some intervals; if a batch is gathered and answered within the latency bound; if the
 // device keeps up; and if there is anything to save (the CPU does the work at low load). It is left
 // again when one of these has ceased to hold. A hundredth of the work goes to the losing side (less
 // where that would cost more than a hundredth of the time), so that both models stay true. A device
@@ -44,8 +44,10 @@ struct DecisionOptions {
   uint32_t items = 4096;
   unsigned slots = 8;
   double low_load = 0.1;  // of a core
-  double better = 0.1;    // that the other side must be
-  double probes = 0.01;   // of the work
+  double better = 0.03;   // that the other side must be, in so many intervals one behind the other,
+  unsigned better_intervals = 10;
+  double clearly_better = 0.1;  // or this, at once
+  double probes = 0.01;         // of the work
 };
 
 // What was decided in the last interval, and on what. Times of one item are the worker's own.
@@ -89,6 +91,7 @@ class Decision {
   void evaluate(bool device_ready, uint64_t now_ns) noexcept;
   void estimate(uint64_t now_ns) noexcept;
   Why objection(bool device_ready) const noexcept;
+  bool other_is_better(double other_ns, double own_ns) noexcept;
   void turn(Side side) noexcept;
   Side probe(uint32_t items) noexcept;
   double probe_share() const noexcept;
@@ -106,6 +109,7 @@ class Decision {
   double probe_credit_ = 0;    // items that the losing side may have
   double probe_left_ = 0;      // of a probe that has begun
   uint64_t intervals_ = 0;     // on this side
+  unsigned better_for_ = 0;    // intervals, the last ones, in which the other side was better
   double promised_items_ = 0;  // of a slot when the device was taken
   uint64_t keep_away_ = 0;     // intervals on the CPU before the device's next turn
   Explanation explanation_;

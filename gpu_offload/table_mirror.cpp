@@ -1,13 +1,14 @@
 #include "gpu_offload/table_mirror.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace hecto::gpu_offload {
 
 void TableMirror::start() {
   table_.reset();
   for (Copy& copy : copies_) copy = {};
-  running_ = nullptr;
+  running_ = running_first_ = nullptr;
   started_ = true;
   replace_by(image_());
 }
@@ -44,6 +45,7 @@ Status TableMirror::advance() {
       Status status = device_.update_status();
       if (status != Status::kOk) return status == Status::kBusy ? Status::kOk : status;
       finish(idle);
+      continue;
     }
     Copy& copy = copies_[idle];
     uint64_t ahead = active == DeviceTable::kNone
@@ -62,7 +64,9 @@ Status TableMirror::advance() {
 
 Status TableMirror::begin(uint8_t side) {
   Copy& copy = copies_[side];
-  const Update& update = updates_[copy.next - first_];
+  const Update first = updates_[copy.next - first_];
+  const uint64_t count = mergeable(copy.next);
+  const Update update = count == 1 ? first : merged(copy.next, count);
   if (copy.arena == nullptr || copy.words != update->words) {
     if (copy.arena != nullptr) device_.release_arena(copy.arena);
     copy.arena = device_.create_arena(update->words);
@@ -70,17 +74,55 @@ Status TableMirror::begin(uint8_t side) {
     if (copy.arena == nullptr) return Status::kNoMemory;
   }
   Status status = device_.start_update(copy.arena, *update);
-  if (status == Status::kOk) running_ = update;
+  if (status != Status::kOk) return status;
+  running_ = update;
+  running_first_ = first;
+  running_count_ = count;
   return status;
+}
+
+// How many updates from that one on can go as one.
+uint64_t TableMirror::mergeable(uint64_t first) const {
+  const auto is_changes = [&](uint64_t number) {
+    const lookup::TableUpdate& update = *updates_[number - first_];
+    return update.image.empty() && update.words == updates_[first - first_]->words;
+  };
+  uint64_t count = 1;
+  if (is_changes(first))
+    while (count < kMostAtOnce && first + count < end() && is_changes(first + count)) ++count;
+  return count;
+}
+
+// In the same kind of memory, as they may be of keys; from the last to the first, as the last counts.
+TableMirror::Update TableMirror::merged(uint64_t first, uint64_t count) const {
+  const Update& last = updates_[first + count - 1 - first_];
+  auto update = std::make_shared<lookup::TableUpdate>(last->changes.get_allocator().resource());
+  update->generation = last->generation;
+  update->words = last->words;
+  size_t changes = 0;
+  for (uint64_t i = 0; i < count; ++i) changes += updates_[first + i - first_]->changes.size();
+  update->changes.reserve(changes);
+  std::unordered_set<uint32_t> seen(changes);
+  for (uint64_t i = count; i-- > 0;)
+    for (const lookup::WordChange& change : updates_[first + i - first_]->changes)
+      if (seen.insert(change.word).second) update->changes.push_back(change);
+  return update;
 }
 
 void TableMirror::finish(uint8_t side) {
   Copy& copy = copies_[side];
   if (!running_->image.empty()) copy.magic = running_->image[0];
   table_.set(side, copy.arena, static_cast<uint32_t>(copy.words), copy.magic, running_->generation);
-  // It may have been overtaken by an image that replaced all others.
-  if (copy.next < end() && updates_[copy.next - first_] == running_) ++copy.next;
-  running_ = nullptr;
+  if (copy.next < end() && updates_[copy.next - first_] == running_first_) {
+    copy.next += running_count_;
+  } else {
+    // Overtaken by an image that replaced all others. It is whole, and newer than what jobs read: where
+    // changes never end they would else read that for ever.
+    const uint8_t active = table_.active();
+    if (active == DeviceTable::kNone || running_->generation > table_.generation(active))
+      table_.activate(side);
+  }
+  running_ = running_first_ = nullptr;
   forget_taken();
 }
 

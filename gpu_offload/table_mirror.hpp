@@ -4,8 +4,9 @@
 //   updates   17 18 19 20│21          copy A (active)  has 17
 //                 ▲      ▲            copy B (idle)    has 20 ─► active, then A takes 18, 19, 20
 //
-// Control's thread only; nothing waits. An update that a copy has still to take is kept; when they
-// come faster than the device takes them, one image replaces them all.
+// Control's thread only; nothing waits. Updates that a copy has still to take are kept, and go there
+// as one: each word once, with its last value. When they come faster than the device takes them, one
+// image replaces them all.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +66,8 @@ class TableMirror {
   uint64_t end() const { return first_ + updates_.size(); }
   void replace_by(Update image);
   Status begin(uint8_t side);
+  uint64_t mergeable(uint64_t first) const;
+  Update merged(uint64_t first, uint64_t count) const;
   void finish(uint8_t side);
   void forget_taken();
 
@@ -76,7 +79,9 @@ class TableMirror {
   std::deque<Update> updates_;  // numbered from first_
   uint64_t first_ = 0;
   size_t waiting_changes_ = 0;  // in them
-  Update running_;              // on the side that is not active
+  Update running_;              // on the side that is not active: of so many updates,
+  uint64_t running_count_ = 0;
+  Update running_first_;  // from this one on
 };
 
 }  // namespace hecto::gpu_offload

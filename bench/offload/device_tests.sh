@@ -81,6 +81,8 @@ run_tests() {
         "$build/$test" '--gtest_filter=*cuda*:*Cuda*:*Gpu*'
     done
   done
+  [ -z "$gpu" ] || HECTO_FAULTY_DEVICE=$device run_test 'helper-test on the GPU' 90 "$build/helper-test" \
+    '--gtest_filter=All/*:*Killed*'
   tests="[${tests#, }]"
 }
 run_test() { # NAME SECONDS COMMAND...

@@ -36,8 +36,8 @@ struct Submitter {
     double heard = seconds_now();
     for (size_t next = 0; error.empty();) {
       const double now = seconds_now();
-      if (now >= until && in_flight == 0) return;
       // Each batch goes once at least, as all are checked.
+      if (now >= until && next >= batches && in_flight == 0) return;
       if ((now < until || next < batches) && in_flight < most) {
         const Job job = work.job(first + next % batches, arena);
         const Status status = queue->submit({&job, 1});

@@ -262,10 +262,10 @@ constexpr Key<OffloadConfig> kOffload[] = {
       "Whether ESP goes there, of SAs with AES-GCM (ICV of 16 bytes), or AES-CBC and HMAC-SHA1-96 or "
       "HMAC-SHA2-256-128. never: no key is brought to a device."),
   boolean<&OffloadConfig::shader>("shader", kRestart,
-      "A thread for each device, on the control core, merges the batches of its workers; else each "
-      "worker hands over its own."),
+      "A thread for each device, on the control core, takes its workers' batches on their way to the "
+      "device's process, which merges them in any case: for comparison."),
   integer<&OffloadConfig::latency_bound_us>("latency_bound_us", {1, 1'000'000}, kRestart,
-      "auto: most time for gathering a batch and its answer, microseconds."),
+      "auto: most time for gathering a batch and its answer, microseconds; of ESP six times that."),
   integer<&OffloadConfig::deadline_us>("deadline_us", {10, 1'000'000}, kRestart,
       "A batch unanswered for so long is done again on the CPU, microseconds."),
   integer<&OffloadConfig::batch>("batch", {256, 65536}, kRestart,

@@ -79,6 +79,7 @@ uint32_t* ScriptedDevice::create_arena(size_t words) noexcept {
 
 Status ScriptedDevice::start_update(uint32_t* arena, const UpdateView& update) noexcept {
   if (update_result != Status::kOk) return update_result;
+  ++updates_;
   CpuArenas::apply(arena, update);
   update_due_ns_ = now_ns_ + update_ns;
   return Status::kOk;

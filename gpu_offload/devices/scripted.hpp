@@ -64,6 +64,7 @@ class ScriptedDevice final : public Device {
 
   unsigned restarts() const { return restarts_; }
   unsigned batches() const { return batches_; }  // taken
+  unsigned updates() const { return updates_; }  // begun
 
  private:
   class Queue;
@@ -84,6 +85,7 @@ class ScriptedDevice final : public Device {
   size_t used_words_ = 0;
   unsigned restarts_ = 0;
   unsigned batches_ = 0;
+  unsigned updates_ = 0;
 };
 
 }  // namespace hecto::gpu_offload

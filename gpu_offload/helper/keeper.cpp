@@ -70,6 +70,8 @@ int serve(Channel channel, const OpenDevice& open) {
   return HelperServer(std::move(channel), std::move(*device)).run();
 }
 
+constexpr int kLook_ms = 100;  // for the child's end, on kernels that do not tell it
+
 class Keeper {
  public:
   Keeper(Channel router, const OpenDevice& open) : router_(std::move(router)), open_(open) {}
@@ -81,7 +83,8 @@ class Keeper {
   int run() {
     for (;;) {
       pollfd watched[2] = {{router_.fd(), POLLIN, 0}, {ends_.get(), POLLIN, 0}};
-      if (poll(watched, ends_ ? 2 : 1, -1) < 0 && errno != EINTR) return 1;
+      if (poll(watched, ends_ ? 2 : 1, child_ > 0 && !ends_ ? kLook_ms : -1) < 0 && errno != EINTR)
+        return 1;
       if (child_ > 0) told_end(WNOHANG);
       Message message;
       FileDescriptor with;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -169,6 +170,7 @@ def test_esp_goes_to_the_device_both_ways(lab, name, kind, lookup, shader):
 
 def test_auto_leaves_an_idle_router_to_its_cpu_and_says_why(lab):
     pair = start(lab)
+    wait_for(lambda: offload(pair)["devices"][0]["state"] == "ready", 10, "the device is ready")
     pair.a.ping("10.2.0.1", count=20)
     wait_for(lambda: work(pair, "ipv4")["why"] in ("low load", "measuring"), 10, "a decision")
     assert work(pair, "ipv4")["side"] == "cpu"
@@ -188,6 +190,37 @@ def test_without_a_gpu_auto_is_none_and_a_gpu_by_name_is_refused(lab):
     assert second.process.wait(20) == 1
     assert "offload.device: cuda:0" in second.log()
     second.process = None
+
+
+def test_the_report_of_the_build_reads_what_nvcc_says():
+    root = Path(__file__).parents[2]
+    subprocess.run([root / "bench" / "offload" / "gpu_report.py", "--self-test"], check=True)
+
+
+def test_the_helper_is_killed_and_started_again_and_no_packet_is_lost(always):
+    """The process with the device, not its keeper; the router says why."""
+    pair = always
+    pair.a.ping("10.2.0.1")
+    pid = pair.router.process.pid
+
+    def children(of):
+        return [int(child) for child in Path(f"/proc/{of}/task/{of}/children").read_text().split()]
+
+    def device():
+        return [child for keeper in children(pid) for child in children(keeper)]
+
+    wait_for(lambda: len(device()) == 1, 5, "the device has a process")
+    first = device()[0]
+    with Stream(pair.a, pair.b, "10.2.0.1", rate=500) as stream:
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: offload(pair)["devices"][0]["stops"] >= 1, 10, "its end is seen")
+        wait_for(lambda: offload(pair)["devices"][0]["state"] == "ready", 20, "it is back")
+        packets = work(pair, "ipv4")["batches"]["packets"]
+        wait_for(lambda: work(pair, "ipv4")["batches"]["packets"] > packets, 10, "it has the work again")
+    stream.expect_no_loss()
+    assert device() and device()[0] != first
+    assert "the helper ended: signal 9 (SIGKILL); the work goes on here" in pair.router.log()
+    pair.router.check_balance()
 
 
 def test_the_script_for_a_gpu_machine_builds_and_runs_a_kind(tmp_path):

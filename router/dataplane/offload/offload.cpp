@@ -19,7 +19,9 @@ constexpr unsigned kSpares = 4;
 constexpr uint64_t kClose_ns = 20'000;
 constexpr uint32_t kShaderSleep_us = 10;  // it shares its core with control
 // Of ESP's packets in a batch, for each that it may hold; and the least, for any packet at all.
-constexpr uint32_t kEspBytes = 512;
+constexpr uint32_t kEspBytes = 1536;
+// Times offload.latency_bound_us: a batch of CBC alone takes longer than look-ups may.
+constexpr uint64_t kEspPatience = 6;
 constexpr uint32_t kLeastEspBytes = 128 * 1024;
 
 uint32_t esp_batch(const config::OffloadConfig& config) {
@@ -235,6 +237,7 @@ std::unique_ptr<EspOffload> Offload::esp(Stages& stages) const {
   gpu_offload::DecisionOptions options = decision(config_.ipsec);
   options.slots = config::kOffloadEspBatches;
   options.items = esp_batch(config_);
+  options.latency_bound_ns *= kEspPatience;
   auto open_gcm = stages.esp(JobKind::kOpenGcm), open_cbc = stages.esp(JobKind::kOpenCbc);
   auto seal_gcm = stages.esp(JobKind::kSealGcm), seal_cbc = stages.esp(JobKind::kSealCbc);
   if (stages.failed) return nullptr;

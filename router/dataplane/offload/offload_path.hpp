@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gpu_offload/decision.hpp"
@@ -47,7 +48,10 @@ class OffloadPath {
     }
     return slot;
   }
-  void gathered(unsigned slot, uint64_t ns) noexcept { spent_ns_[slot] += ns; }
+  void gathered(unsigned slot, uint64_t ns) noexcept {
+    spent_ns_[slot] += ns;
+    worked_ = true;
+  }
   void hold(int32_t more) noexcept {
     held_.store(held_.load(std::memory_order_relaxed) + static_cast<uint32_t>(more),
                 std::memory_order_relaxed);
@@ -61,8 +65,9 @@ class OffloadPath {
     using gpu_offload::Slot;
     if (!stage_->needs_poll()) return;
     const uint64_t start = clock();
+    const bool worked = std::exchange(worked_, false);
     uint64_t delivering_ns = 0;
-    stage_->poll(start, [&](Slot& slot, Outcome outcome) noexcept {
+    const unsigned delivered = stage_->poll(start, [&](Slot& slot, Outcome outcome) noexcept {
       uint64_t spent = 0, bytes = 0;
       for (uint32_t first = 0; first < slot.count; first += kChunkSize) {
         const uint32_t count = std::min(slot.count - first, uint32_t{kChunkSize});
@@ -83,7 +88,8 @@ class OffloadPath {
       hold(-static_cast<int32_t>(slot.count));
       ++delivered_;
     });
-    polled_ns_ += clock() - start - delivering_ns;
+    // Where the worker has nothing else to do, a poll that finds nothing costs it nothing.
+    if (worked || delivered != 0) polled_ns_ += clock() - start - delivering_ns;
   }
 
   std::unique_ptr<gpu_offload::Stage> stage_;
@@ -93,6 +99,7 @@ class OffloadPath {
  private:
   std::vector<uint64_t> spent_ns_;  // by slot: what gathering took
   uint64_t polled_ns_ = 0;          // polls since the last slot of the device
+  bool worked_ = false;             // something was gathered since the last poll
   uint64_t opened_ = 0;
   uint64_t delivered_ = 0;
   std::atomic<uint32_t> held_{0};

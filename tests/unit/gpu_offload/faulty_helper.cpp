@@ -1,14 +1,15 @@
-// A helper whose device, the host one, has a fault as long as a file is there: what HelperTest starts in
+// A helper whose device, the host one or HECTO_FAULTY_DEVICE, has a fault as long as a file is there: what HelperTest starts in
 // hecto-gpu's place. The device's name is FAULT:FILE; FILE.pid says who has it.
 #include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
 
-#include "gpu_offload/devices/host.hpp"
+#include "gpu_offload/devices/open.hpp"
 #include "gpu_offload/helper/keeper.hpp"
 
 namespace {
@@ -22,34 +23,34 @@ void hang() {
 
 class FaultyDevice final : public Device {
  public:
-  FaultyDevice(std::string fault, std::string file)
-      : fault_(std::move(fault)), file_(std::move(file)) {}
+  FaultyDevice(std::unique_ptr<Device> device, std::string fault, std::string file)
+      : device_(std::move(device)), fault_(std::move(fault)), file_(std::move(file)) {}
   bool has(const char* fault) const { return fault_ == fault && access(file_.c_str(), F_OK) == 0; }
 
-  const std::string& name() const override { return host_.name(); }
+  const std::string& name() const override { return device_->name(); }
   const std::string& description() const override { return fault_; }
   int socket() const override { return -1; }
   Status restart() noexcept override {
     if (has("hangs-at-start")) hang();
-    return has("no-memory-at-start") ? Status::kNoMemory : host_.restart();
+    return has("no-memory-at-start") ? Status::kNoMemory : device_->restart();
   }
   std::string trouble() const override {
     return has("no-memory-at-start") ? "all of it in use" : "";
   }
   std::unique_ptr<JobQueue> make_queue(unsigned batches) override {
-    return std::make_unique<Queue>(*this, host_.make_queue(batches));
+    return std::make_unique<Queue>(*this, device_->make_queue(batches));
   }
-  Status pin(void* start, size_t bytes) noexcept override { return host_.pin(start, bytes); }
-  void unpin(void* start) noexcept override { host_.unpin(start); }
+  Status pin(void* start, size_t bytes) noexcept override { return device_->pin(start, bytes); }
+  void unpin(void* start) noexcept override { device_->unpin(start); }
   uint32_t* create_arena(size_t words) noexcept override {
-    return has("no-memory") ? nullptr : host_.create_arena(words);
+    return has("no-memory") ? nullptr : device_->create_arena(words);
   }
-  void release_arena(uint32_t* arena) noexcept override { host_.release_arena(arena); }
+  void release_arena(uint32_t* arena) noexcept override { device_->release_arena(arena); }
   Status start_update(uint32_t* arena, const UpdateView& update) noexcept override {
-    return host_.start_update(arena, update);
+    return device_->start_update(arena, update);
   }
   Status update_status() noexcept override {
-    return has("never-updates") ? Status::kBusy : host_.update_status();
+    return has("never-updates") ? Status::kBusy : device_->update_status();
   }
 
  private:
@@ -57,7 +58,7 @@ class FaultyDevice final : public Device {
     Queue(FaultyDevice& device, std::unique_ptr<JobQueue> queue)
         : device_(device), queue_(std::move(queue)) {}
     Status submit(std::span<const Job> jobs) noexcept override {
-      if (device_.has("trap")) raise(SIGSEGV);
+      if (device_.has("trap")) return trap(jobs[0]);
       if (device_.has("hangs")) hang();
       if (device_.has("refuses")) return Status::kBroken;
       if (device_.has("spin")) return Status::kOk;  // a kernel that never ends
@@ -75,11 +76,16 @@ class FaultyDevice final : public Device {
       }
       return n;
     }
+    // An arena where nothing is: a signal on a CPU, an illegal access on a GPU.
+    Status trap(Job job) {
+      job.arena = reinterpret_cast<const uint32_t*>(64);
+      return queue_->submit({&job, 1});
+    }
     FaultyDevice& device_;
     std::unique_ptr<JobQueue> queue_;
   };
 
-  HostDevice host_{false, -1};
+  std::unique_ptr<Device> device_;
   std::string fault_, file_;
 };
 
@@ -93,7 +99,10 @@ int main(int argc, char** argv) {
                      [&]() -> tl::expected<std::unique_ptr<Device>, std::string> {
                        if (fault == "no-driver")
                          return tl::unexpected(std::string("the driver is too old"));
+                       const char* wanted = std::getenv("HECTO_FAULTY_DEVICE");
+                       auto device = open_helper_device(wanted == nullptr ? "host" : wanted);
+                       if (!device) return device;
                        std::ofstream(file + ".pid") << getpid() << " " << getppid() << std::endl;
-                       return std::make_unique<FaultyDevice>(fault, file);
+                       return std::make_unique<FaultyDevice>(std::move(*device), fault, file);
                      });
 }

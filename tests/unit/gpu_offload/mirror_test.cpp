@@ -183,6 +183,43 @@ TEST(TableMirror, OneImageReplacesWhatADeviceIsTooSlowFor) {
   EXPECT_EQ(test.mirror.generation(), test.generation_here());
 }
 
+// Faster than the device takes them, and without end: jobs go on to newer generations all the same.
+TEST(TableMirror, GoesOnUnderChangesThatNeverEnd) {
+  Mirrored<TrieTable4> test;
+  test.mirror.advance();
+  test.device.update_ns = 1;
+  for (uint32_t i = 0; i < 20000; ++i) {
+    for (uint32_t j = 0; j < 20; ++j)
+      (void)test.table.add(TrieTable4::numbered(24, j), static_cast<GroupId>(1 + (i + j) % 9));
+    test.table.publish();
+    if (i % 1000 == 999) ++test.now_ns;
+    ASSERT_EQ(test.mirror.advance(), Status::kOk);
+  }
+  EXPECT_GT(test.mirror.generation() + 3000, test.generation_here());
+}
+
+// What waits goes as one, each word once with its last value.
+TEST(TableMirror, MergesUpdatesThatWait) {
+  Mirrored<TrieTable4> test;
+  test.mirror.advance();
+  const unsigned before = test.device.updates();
+  test.device.update_ns = 1;
+  for (uint32_t i = 0; i < 40; ++i) {
+    (void)test.table.add(TrieTable4::numbered(24, i % 8), static_cast<GroupId>(1 + i));
+    test.table.publish();
+    test.mirror.advance();
+  }
+  test.device.update_ns = 0;
+  test.now_ns = 10;
+  test.mirror.advance();
+  EXPECT_EQ(test.mirror.generation(), test.generation_here());
+  EXPECT_EQ(test.mirror.waiting(), 0u);
+  EXPECT_LE(test.device.updates() - before, 4u)
+      << "the first alone, the others as one, to both copies";
+  const auto copy = test.mirror.table().acquire();
+  EXPECT_EQ(0, std::memcmp(copy.arena, test.table.arena(), copy.words * 4));
+}
+
 TEST(TableMirror, ReportsADeviceWithoutMemory) {
   Mirrored<TrieTable4> test;
   test.device.memory_words = test.table.statistics().bytes / 4;  // for one copy

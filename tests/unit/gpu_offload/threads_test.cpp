@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "gpu_offload/devices/host.hpp"
+#include "gpu_offload/devices/open.hpp"
 #include "gpu_offload/shader.hpp"
 #include "tests/unit/gpu_offload/fixture.hpp"
 
@@ -30,9 +31,9 @@ void work(Stage& stage, unsigned number, std::atomic<unsigned>& running) {
   EXPECT_EQ(worker.received(), worker.sent());
 }
 
-void run(bool with_shader) {
+void run(std::unique_ptr<Device> device, unsigned workers, bool with_shader) {
   auto fib = small_fib();
-  DeviceControl control(std::make_unique<HostDevice>());
+  DeviceControl control(std::move(device));
   TableMirror& mirror = control.add_table([&] { return fib->image(); });
   TableFeed feed;
   feed.add(mirror);
@@ -43,7 +44,7 @@ void run(bool with_shader) {
   options.items = 256;
   options.deadline_ns = 100 * kSecond;  // no test depends on time
   std::vector<std::unique_ptr<Stage>> stages;
-  for (int i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i < workers; ++i) {
     auto queue = with_shader ? shader.make_queue(12) : control.device().make_queue(12);
     stages.push_back(std::make_unique<Stage>(options, control.device(), control.health(),
                                              StageTables{&mirror.table(), &mirror.table()},
@@ -53,13 +54,17 @@ void run(bool with_shader) {
   if (with_shader) shader.start();
   uint64_t now_ns = 0;
   while (control.phase() != DeviceControl::Phase::kReady) control.tick(now_ns);
-  std::atomic<unsigned> running{2};
+  std::atomic<unsigned> running{workers};
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i < workers; ++i) {
     threads.emplace_back([&, i] { work(*stages[i], i, running); });
   }
   // Control: changes beside what the packets meet, and now and then a device that is retired.
-  for (unsigned turn = 0; running != 0; ++turn, now_ns += 4 * kSecond) {
+  // Its clock leaps where a back-off is waited for, and nowhere else: a helper takes its time to start.
+  const auto pass = [&] {
+    now_ns += control.phase() == DeviceControl::Phase::kStopped ? 4 * kSecond : 100 * kUs;
+  };
+  for (unsigned turn = 0; running != 0; ++turn, pass()) {
     (void)fib->add({{0x0b000000 + turn % 256}, 32}, static_cast<lookup::GroupId>(turn % 99));
     fib->publish();
     if (turn % 64 == 40 && turn < 400) control.health().retire(Cause::kBroken);
@@ -72,11 +77,77 @@ void run(bool with_shader) {
 }
 
 TEST(Threads, WorkersWithQueuesOfTheirOwn) {
-  run(false);
+  run(std::make_unique<HostDevice>(), 2, false);
 }
 
 TEST(Threads, WorkersBehindAShader) {
-  run(true);
+  run(std::make_unique<HostDevice>(), 2, true);
+}
+
+// A process of its own; restarts are new processes.
+TEST(Threads, EightWorkersAndAHelper) {
+  auto device = open_device("host");
+  ASSERT_TRUE(device) << device.error();
+  run(std::move(*device), 8, false);
+}
+
+// Every route to one next hop, then every route to the next one, each time as one generation, as fast
+// as they go: no job may see two of them.
+TEST(Threads, AJobSeesOneGenerationOfATableThatChangesAtRate) {
+  constexpr uint32_t kRoutes = 64;
+  auto fib = lookup::Fib4::create({.engine = lookup::Engine::kTrie}).value();
+  const auto change_all = [&](unsigned turn) {
+    for (uint32_t i = 0; i < kRoutes; ++i)
+      (void)fib->add({{0x0a000000 + (i << 8)}, 24}, static_cast<lookup::GroupId>(1 + turn % 30000));
+    fib->publish();
+  };
+  change_all(0);
+  auto device = open_device("host");
+  ASSERT_TRUE(device) << device.error();
+  DeviceControl control(std::move(*device));
+  TableMirror& mirror = control.add_table([&] { return fib->image(); });
+  TableFeed feed;
+  feed.add(mirror);
+  fib->attach(&feed.journal());
+  StageOptions options;
+  options.items = kRoutes;
+  options.close_ns = 0;
+  options.deadline_ns = 100 * kSecond;
+  Stage stage(options, control.device(), control.health(), {&mirror.table(), &mirror.table()},
+              control.device().make_queue(12), lookup::Memory::system());
+  control.add_user(stage.holds());
+  uint64_t now_ns = 0;
+  while (control.phase() != DeviceControl::Phase::kReady) control.tick(++now_ns);
+  std::atomic<bool> done{false};
+  std::thread worker([&] {
+    unsigned jobs = 0, generations = 0;
+    lookup::GroupId last = 0;
+    while (generations < 50 && jobs < 100'000) {
+      if (Slot* slot = stage.room(Side::kDevice, 0, kRoutes, 0, clock_ns())) {
+        auto* keys = reinterpret_cast<uint32_t*>(slot->input) + slot->count;
+        for (uint32_t i = 0; i < kRoutes; ++i) keys[i] = 0x0a000000 + (i << 8);
+        slot->add(kRoutes);
+      }
+      stage.poll(clock_ns(), [&](Slot& slot, Outcome outcome) noexcept {
+        if (outcome != Outcome::kShaded) return;
+        const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
+        for (uint32_t i = 1; i < slot.count; ++i) ASSERT_EQ(groups[i], groups[0]) << i;
+        ++jobs;
+        generations += groups[0] != last;
+        last = groups[0];
+      });
+      std::this_thread::yield();
+    }
+    EXPECT_GE(generations, 50u);
+    while (!stage.idle()) stage.poll(clock_ns(), [](Slot&, Outcome) noexcept {});
+    done.store(true);
+  });
+  for (unsigned turn = 1; !done; ++turn) {
+    change_all(turn);
+    control.tick(++now_ns);
+  }
+  worker.join();
+  fib->attach(nullptr);
 }
 
 }  // namespace
