@@ -391,10 +391,10 @@ def play(arguments, leaves):
             f"  {arguments.build}/router/cli/hecto --socket {folder}/leaf1/api.sock show routes\n"
             f"  vtysh -N {cluster['leaf1'].linux} -c 'show bgp summary'\n")
         cluster.talk(arguments.flows, demo.rate)
-        demo.tick(2)
         if demo.screen:
             demo.on_terminal()
         else:
+            demo.tick(2)
             demo.listen()
             demo.act()
             demo.listen()
