@@ -29,7 +29,7 @@ build: $(BUILD)/build.ninja
 help:
 	@echo 'make               builds hectod, hecto, hecto-bench and the tests (in $(BUILD))'
 	@echo 'make run           two hosts, hectod between them, a full table, traffic'
-	@echo 'make run-cluster   spines and leaves, each hectod with FRR, traffic; drains one, kills one (ARGS=--leaves 4)'
+	@echo 'make run-cluster   spines and leaves, each hectod with FRR, traffic; drains one, kills one (ARGS=--leaves 2)'
 	@echo 'make test          the house, unit tests, end-to-end tests; counts in the last line'
 	@echo '     T=Routing.*   unit tests by name only (GoogleTest filter); K=flap: end-to-end tests (pytest -k)'
 	@echo 'make house         include arrows, sources, drop reasons against docs/house.txt; links and figures of documents: a second'

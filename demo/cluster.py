@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A cluster on one machine: two spines, two leaves, FRR beside each hectod, hosts behind the leaves, traffic.
+"""A cluster on one machine: two spines, four leaves, FRR beside each hectod, hosts behind the leaves, traffic.
 
 Draws it with the rates of the last second. On a terminal keys drain a spine, kill one, pull a link, and put all back;
 `a`, or no terminal, plays these one after the other, tells what each cost, and ends. It takes everything away that it
@@ -29,6 +29,7 @@ from picture import picture, table  # noqa: E402
 
 LOCK = "/run/hecto-cluster.lock"
 PACKETS_S = 2000       # of all flows: what one machine carries on two cores beside six daemons
+FLOWS = 48
 MOST_PACKETS_S = 100.0  # of one flow: a silence is known to 10 ms
 KEYS = "d drain a spine   k kill a spine   l pull a link   u undo   a all of it   q quit"
 TITLES = ("event", "sent", "lost", "longest silence", "flows", "moved", "that lost", "until routes are as they should")
@@ -321,15 +322,17 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--spines", type=int, default=2, choices=range(2, 17), metavar="N", help="2 to 16 (default 2)")
     parser.add_argument("--leaves", type=int, metavar="N",
-                        help="2 to 32 (default: 2, and 4 where there are 4 CPUs or more)")
-    parser.add_argument("--flows", type=int, default=12, help="from each host to each other (default 12)")
+                        help="2 to 32 (default 4, on one CPU 2)")
+    parser.add_argument("--flows", type=int, help="from each host to each other (default: 48 in all)")
     parser.add_argument("--act", action="store_true", help="plays it at once, on a terminal, too")
     parser.add_argument("--clean", action="store_true", help="takes away what a run left that was killed with its guard")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
-    leaves = arguments.leaves or (4 if (os.cpu_count() or 1) >= 4 else 2)
+    leaves = arguments.leaves if arguments.leaves is not None else 4 if (os.cpu_count() or 1) > 1 else 2
     if not 2 <= leaves <= 32:
         parser.error(f"--leaves {leaves}: use 2 to 32")
+    if arguments.flows is None:
+        arguments.flows = max(2, FLOWS // (leaves * (leaves - 1)))
     if not 1 <= arguments.flows <= 1000:
         parser.error(f"--flows {arguments.flows}: use 1 to 1000")
     problem = prepare(arguments)
@@ -388,10 +391,10 @@ def play(arguments, leaves):
             f"  {arguments.build}/router/cli/hecto --socket {folder}/leaf1/api.sock show routes\n"
             f"  vtysh -N {cluster['leaf1'].linux} -c 'show bgp summary'\n")
         cluster.talk(arguments.flows, demo.rate)
-        demo.tick(2)
         if demo.screen:
             demo.on_terminal()
         else:
+            demo.tick(2)
             demo.listen()
             demo.act()
             demo.listen()

@@ -12,10 +12,11 @@ namespace hecto::lookup {
 class BucketRanges {
  public:
   // `size` is rounded down to a power of two.
-  explicit BucketRanges(uint32_t size) : size_(std::bit_floor(size)) {
+  explicit BucketRanges(uint32_t size) : size_(std::bit_floor(size)), left_(size_) {
     if (size_ != 0) free_[order_of(size_)].insert(0);
   }
   uint32_t size() const { return size_; }
+  uint32_t left() const { return left_; }  // in ranges of any size
 
   // `count` is a power of two.
   std::optional<uint32_t> take(uint32_t count) {
@@ -25,6 +26,7 @@ class BucketRanges {
     if (order >= free_.size()) return std::nullopt;
     uint32_t first = *free_[order].begin();
     free_[order].erase(free_[order].begin());
+    left_ -= count;
     while (order > wanted) {
       --order;
       free_[order].insert(first + (uint32_t{1} << order));
@@ -34,6 +36,7 @@ class BucketRanges {
 
   void give_back(uint32_t first, uint32_t count) {
     unsigned order = order_of(count);
+    left_ += count;
     for (; (uint32_t{1} << order) < size_; ++order) {
       uint32_t buddy = first ^ uint32_t { 1 } << order;
       if (free_[order].erase(buddy) == 0) break;
@@ -47,7 +50,7 @@ class BucketRanges {
     return static_cast<unsigned>(std::countr_zero(count));
   }
 
-  uint32_t size_;
+  uint32_t size_, left_;
   std::array<std::set<uint32_t>, 32> free_;  // by order: first buckets
 };
 

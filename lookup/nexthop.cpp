@@ -238,6 +238,37 @@ tl::expected<void, Error> NextHopTable::set_members(GroupId group,
   const std::vector<GroupId> old = buckets(group);
   const std::vector<GroupId> fresh =
       assign_buckets(weights, old.empty() ? std::vector(before.begin(), before.end()) : old);
+  return write_buckets(group, fresh);
+}
+
+// Such groups are large: beyond half of all buckets they are refused, so that others find room.
+tl::expected<void, Error> NextHopTable::set_buckets(GroupId group,
+                                                    std::span<const GroupId> buckets) {
+  State& state = *state_;
+  if (!state.is_used(group)) return tl::unexpected(Error::kUnknownGroup);
+  if (!std::has_single_bit(buckets.size()) || buckets.size() > kMaxGroupBuckets ||
+      group == kNoRoute || state.groups[group].member_of != 0)
+    return tl::unexpected(Error::kBadGroup);
+  for (const GroupId member : buckets) {
+    if (!state.is_used(member)) return tl::unexpected(Error::kUnknownGroup);
+    if (member == group || state.is_multipath(member)) return tl::unexpected(Error::kBadGroup);
+  }
+  const NextHopRecord& now = state.record(group);
+  const bool in_place =
+      now.kind == RecordKind::kMultipath && now.bucket_mask + size_t{1} == buckets.size();
+  if (!in_place && state.bucket_ranges.left() < buckets.size() + state.bucket_ranges.size() / 2) {
+    state.reclaim();
+    if (state.bucket_ranges.left() < buckets.size() + state.bucket_ranges.size() / 2)
+      return tl::unexpected(Error::kTableFull);
+  }
+  return write_buckets(group, buckets);
+}
+
+// In place where their number is the same, so that only what differs is written.
+tl::expected<void, Error> NextHopTable::write_buckets(GroupId group,
+                                                      std::span<const GroupId> fresh) {
+  State& state = *state_;
+  const std::vector<GroupId> old = buckets(group);
   if (fresh.size() == old.size()) {
     uint32_t offset = state.record(group).bucket_offset;
     for (Replica& replica : state.replicas) {
@@ -259,8 +290,9 @@ tl::expected<void, Error> NextHopTable::set_members(GroupId group,
     record.bucket_offset = *first;
     state.put(group, record);
   }
-  std::vector<GroupId> ids;
-  for (const auto& [member, weight] : weights) ids.push_back(member);
+  std::vector<GroupId> ids(fresh.begin(), fresh.end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   state.set_membership(group, std::move(ids));
   return {};
 }

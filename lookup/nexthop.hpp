@@ -95,6 +95,8 @@ class NextHopTable {
   // of two of them), as if it had had them: what takes another group's place keeps its flows.
   tl::expected<void, Error> set_members(GroupId group, std::span<const WeightedMember> members,
                                         std::span<const GroupId> before = {});
+  // ECMP with the buckets as they are given, a power of two of members' groups; whatever was before.
+  tl::expected<void, Error> set_buckets(GroupId group, std::span<const GroupId> buckets);
   NextHopRecord get(GroupId group) const;
   std::vector<GroupId> buckets(GroupId group) const;  // empty unless kMultipath
   // Returns records and buckets whose grace period is over.
@@ -105,6 +107,7 @@ class NextHopTable {
 
  private:
   NextHopTable();
+  tl::expected<void, Error> write_buckets(GroupId group, std::span<const GroupId> fresh);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -155,6 +155,7 @@ struct TablesConfig {
   uint32_t groups = 16384;               // next-hop groups
   uint32_t bridge_stations = 65536;      // that are switched to; Linux learns no more than that
   uint32_t bridge_stations_per_port = 16384;
+  bool consistent_ecmp = false;  // buckets by the members alone, the same on every router
   bool operator==(const TablesConfig&) const = default;
 };
 

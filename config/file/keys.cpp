@@ -248,6 +248,9 @@ constexpr Key<TablesConfig> kTables[] = {
       "as bridge_full unless it is for one that is known."),
   integer<&TablesConfig::bridge_stations_per_port>("bridge_stations_per_port", {16, 1'048'576},
       kRestart, "The same, behind one port."),
+  boolean<&TablesConfig::consistent_ecmp>("consistent_ecmp", kRestart,
+      "Which member of an ECMP set has a flow follows from ecmp_seed and the members' gateways alone, so that routers "
+      "with the same of both choose alike; shares are less even."),
 };
 
 constexpr Key<OffloadConfig> kOffload[] = {

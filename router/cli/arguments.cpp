@@ -302,6 +302,9 @@ void add_files(CLI::App& app, Arguments& a) {
   add_option(plan, "--what-if", a.what_if, "KEY=VALUE",
              "changes the box first, and compares: cores=16, wan.gbit_s=200, cpu=\"Zen 5\"");
   add_option(plan, "--against", a.against, "FILE", "compares with the box of another file");
+  add_option(plan, "--cluster", a.cluster, "FILE",
+             "what many boxes carry together, what is full first, and what a failure\n"
+             "leaves (docs/cluster.md)");
   add_option(plan, "--calibration", a.calibration, "FILE",
              "constants as `hecto-bench calibrate` measured them");
   add_option(plan, "--size", a.size, "N",

@@ -30,6 +30,7 @@ struct Arguments {
   bool explain = false;                   // plan
   std::string collect, against;           // plan: a file to write, another box
   std::vector<std::string> what_if;       // plan: KEY=VALUE
+  std::string cluster;                    // plan: a file of many boxes
   std::string via;                        // load-routes
   std::string confirm;                    // reload: a time, as 5m
   bool elsewhere = false;                 // check

@@ -8,6 +8,7 @@ namespace hecto::cli {
 int show(const Session& session);
 int check(const Session& session);
 int plan(const Session& session);
+int plan_cluster(const Session& session);
 int reload(const Session& session);
 int diff(const Session& session);
 int confirm(const Session& session);

@@ -95,7 +95,8 @@ Examples:
   hecto plan --box server.yaml --size imix --svg box.svg
   sudo hecto plan --collect box7.yaml          then, elsewhere: hecto plan --box box7.yaml
   hecto plan --box box7.yaml --what-if cores=16 --what-if wan.gbit_s=200
-  hecto plan --box box7.yaml --against server.yaml)"},
+  hecto plan --box box7.yaml --against server.yaml
+  hecto plan --cluster fabric.yaml --size imix)"},
     {"doctor", R"(Examples:
   hecto doctor                                 this machine, for /etc/hecto/hecto.yaml
   hecto doctor lab.yaml --fix                  mends what is safe, and says how to undo it

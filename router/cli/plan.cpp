@@ -213,6 +213,7 @@ int collect(const Session& session) {
 
 int plan(const Session& session) {
   const Arguments& a = session.arguments();
+  if (!a.cluster.empty()) return plan_cluster(session);
   if (!a.box.empty() && !a.topology.empty())
     return session.wrong_usage("--box and --topology both name a box; use one of them");
   if (!a.against.empty() && !a.what_if.empty())

@@ -1,13 +1,26 @@
 // What the tables have of each set: its group, with one record or with members and their buckets.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
+#include "lookup/consistent.hpp"
 #include "router/rib/next_hop_sets.hpp"
 
 namespace hecto::router {
 
 using lookup::NextHopRecord;
+
+namespace {
+
+// FNV-1a, which is the same on every machine.
+uint64_t identity(const IpAddress& gateway, uint64_t number) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const uint8_t byte : gateway.bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return (hash ^ number) * 0x100000001b3;
+}
+
+}  // namespace
 
 // Members that are dead or down are left out as long as another one lives.
 std::vector<lookup::WeightedMember> NextHopSets::live_members(const Set& set) const {
@@ -92,15 +105,45 @@ tl::expected<void, lookup::Error> NextHopSets::write_members(Set& set) {
   };
   if (std::equal(live.begin(), live.end(), set.live.begin(), set.live.end(), same)) return {};
   if (live.empty()) return {};
-  // Once: a set that the table refused begins as it can.
-  const std::vector<GroupId> before =
-      set.live.empty() && !set.dirty ? heritage(set) : std::vector<GroupId>{};
+  if (consistent_.on && write_consistent(set, live)) {
+    set.live = std::move(live);
+    ++records_written_;
+    return {};
+  }
+  if (consistent_.on && consistent_.no_room) std::exchange(consistent_.no_room, nullptr)();
+  // Once: a set that the table refused begins as it can, and one of few where most are large small.
+  const bool inherits = set.live.empty() && !set.dirty && !consistent_.on;
+  const std::vector<GroupId> before = inherits ? heritage(set) : std::vector<GroupId>{};
   auto written = table_.set_members(set.group, live, before);
   // The other's buckets may be more than this one needs.
   if (!written && !before.empty()) written = table_.set_members(set.group, live);
   if (written) set.live = std::move(live);
   records_written_ += written.has_value();
   return written;
+}
+
+// Who a member is, the same on every router: its gateway; a link's number where it has none.
+tl::expected<void, lookup::Error> NextHopSets::write_consistent(
+    const Set& set, std::span<const lookup::WeightedMember> live) {
+  std::map<GroupId, Adjacency> adjacency_of;
+  for (const Member& member : set.members)
+    adjacency_of.emplace(sets_[member.set].group, adjacency(member.set));
+  std::vector<std::pair<Adjacency, lookup::WeightedMember>> ordered;
+  for (const lookup::WeightedMember& member : live)
+    ordered.emplace_back(adjacency_of[member.group], member);
+  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.gateway, a.first.interface) <
+           std::tie(b.first.gateway, b.first.interface);
+  });
+  std::vector<lookup::KeyedMember> members;
+  uint64_t alike = 0;  // of equal link-local gateways, by interface
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    const auto& [next_hop, member] = ordered[i];
+    const bool again = i > 0 && ordered[i - 1].first.gateway == next_hop.gateway;
+    alike = again ? alike + 1 : 0;
+    members.push_back({member.group, member.weight, identity(next_hop.gateway, alike)});
+  }
+  return table_.set_buckets(set.group, lookup::consistent_buckets(members));
 }
 
 bool NextHopSets::retry() {

@@ -11,10 +11,14 @@
 // A new ECMP set goes on with the buckets of the set that it resembles most, one that is there or
 // one that has gone: a daemon that replaces {A, B, C} by {A, B} moves C's flows alone.
 //
+// With `consistent` an ECMP set's buckets follow from its members' gateways alone instead, whatever
+// came before: the same on every router that has the same members (lookup/consistent.hpp).
+//
 // When no group is left a set has group 0 until retry() finds one.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +36,13 @@ inline constexpr SetId kNoSet = ~uint32_t{0};
 
 // Sorted, without repetition (weights add up): the form in which sets are compared.
 void canonicalize(std::vector<NextHop>& next_hops);
+
+// Buckets by the members alone: the same on every router. `no_room` is called once, when buckets of
+// such a set have no room and it goes on as others do.
+struct ConsistentEcmp {
+  bool on = false;
+  std::function<void()> no_room = nullptr;
+};
 
 class NextHopSets {
  public:
@@ -69,8 +80,12 @@ class NextHopSets {
   };
 
   NextHopSets(lookup::NextHopTable& table, const Interfaces& interfaces, const Neighbors& neighbors,
-              const NextHopObjects& objects, UrpfTable& urpf)
-      : table_(table), resolver_(interfaces, neighbors, objects), objects_(objects), urpf_(urpf) {}
+              const NextHopObjects& objects, UrpfTable& urpf, ConsistentEcmp consistent = {})
+      : table_(table),
+        resolver_(interfaces, neighbors, objects),
+        objects_(objects),
+        urpf_(urpf),
+        consistent_(std::move(consistent)) {}
 
   // One more reference to the set of this content, which is made if need be. Never fails; see
   // group().
@@ -128,6 +143,8 @@ class NextHopSets {
   void write(Set& set);
   tl::expected<void, lookup::Error> write_record(Set& set);
   tl::expected<void, lookup::Error> write_members(Set& set);
+  tl::expected<void, lookup::Error> write_consistent(const Set& set,
+                                                     std::span<const lookup::WeightedMember> live);
   std::vector<lookup::WeightedMember> live_members(const Set& set) const;
   UrpfInterfaces reachable_by(const Set& set) const;
   bool allocate_group(Set& set);
@@ -144,6 +161,7 @@ class NextHopSets {
   BucketMemory memory_;
   uint64_t records_written_ = 0;
   uint64_t groups_refused_ = 0;
+  ConsistentEcmp consistent_;
   uint32_t without_group_ = 0;
   uint32_t dirty_ = 0;
 };

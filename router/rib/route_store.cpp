@@ -24,7 +24,13 @@ RouteStore::RouteStore(lookup::Fib4& fib4, lookup::Fib6& fib6, lookup::NextHopTa
     : options_(with_log(std::move(options))),
       next_hops_(next_hops),
       urpf_(options_.sockets, options_.max_groups, *options_.memory),
-      sets_(next_hops_, interfaces_, neighbors_, objects_, urpf_),
+      sets_(next_hops_, interfaces_, neighbors_, objects_, urpf_,
+            {options_.consistent_ecmp,
+             [this] {
+               options_.log(LogLevel::kWarning,
+                            "ECMP: no room for the buckets of a set of next hops; it chooses as "
+                            "without tables.consistent_ecmp, and other routers choose otherwise");
+             }}),
       context_{sets_,        *options_.readers, options_.max_groups,
                options_.log, lookup::kNoRoute,  std::vector<uint32_t>(options_.max_groups)},
       main_(kTableMain, 0, fib4, fib6, {interfaces_, neighbors_, context_}) {

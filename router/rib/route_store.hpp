@@ -42,6 +42,7 @@ struct RoutingOptions {
   lookup::Fib4* further4 = nullptr;
   lookup::Fib6* further6 = nullptr;
   lookup::TableId further_tables = 0;
+  bool consistent_ecmp = false;  // buckets of ECMP by the members alone
   // Of these, the first LargeTableViews::kMost of a family with so many prefixes and more get a FIB of
   // their own. make4, make6: a new one, or null where there is no memory; none: none gets one.
   size_t large_from = 16384;

@@ -5,13 +5,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import jinja2
 import pytest
 import yaml
 
 from lab import HECTO, sh
 from test_metrics import names_in
 
+jinja2 = pytest.importorskip("jinja2")
 ROOT = Path(__file__).resolve().parents[2]
 ANSIBLE, EXAMPLES = ROOT / "packaging" / "ansible", ROOT / "config" / "examples" / "cluster"
 

@@ -96,6 +96,7 @@ Tables::Tables(const config::TablesConfig& config, const std::vector<int>& socke
   options.max_groups = config.groups;
   options.memory = &memory_of("urpf", service);
   options.readers = &qsbr_;
+  options.consistent_ecmp = config.consistent_ecmp;
   options.further4 = further4_.get();
   options.further6 = further6_.get();
   options.further_tables = kFurtherTables;

@@ -184,6 +184,8 @@ std::vector<RestartCase> restart_cases() {
        "tables.bridge_stations: 65536 runs, 64" WANTED "; restart hectod"},
       {"tables.bridge_stations_per_port", global("tables: {bridge_stations_per_port: 16}"),
        "tables.bridge_stations_per_port: 16384 runs, 16" WANTED "; restart hectod"},
+      {"tables.consistent_ecmp", global("tables: {consistent_ecmp: true}"),
+       "tables.consistent_ecmp: false runs, true" WANTED "; restart hectod"},
       {"tables.ipv4_engine", global("tables: {ipv4_engine: compact}"),
        "tables.ipv4_engine: auto runs, compact" WANTED "; restart hectod"},
       {"tables.memory", global("tables: {memory: 64MiB}"),

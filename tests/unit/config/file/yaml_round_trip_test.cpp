@@ -60,6 +60,7 @@ class RandomConfig {
     if (flip())
       c.tables = {static_cast<Ipv4Engine>(below(3)), kDirectFib_bytes + below(1u << 30),
                   16 + below(1000)};
+    c.tables.consistent_ecmp = flip();
     if (flip()) {
       c.offload.devices =
           flip() ? std::vector<std::string>{"none"} : std::vector<std::string>{"cuda:0", "host"};

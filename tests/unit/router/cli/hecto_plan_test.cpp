@@ -170,5 +170,36 @@ TEST_F(HectoTest, RefusesToPlanWhatCannotBe) {
   EXPECT_NE(none.err.find("has no NIC; name a configuration file"), std::string::npos) << none.err;
 }
 
+// By hand: 2 leaves of 100 Gb/s to each other over one spine: each link carries 100 of its 400.
+TEST_F(HectoTest, PlansAClusterAndWhatAFailureLeaves) {
+  const std::string file =
+      write("fabric.yaml",
+            "design: clos\nleaves: 2\nspines: 2\nleaf: {gbit_s: 800}\nspine: {gbit_s: 600}\n"
+            "links: {gbit_s: 200}\ntraffic: {each_gbit_s: 100}\n");
+  const Outcome text = run("plan --cluster '" + file + "'");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("2 spines of 600 Gb/s (given), 2 leaves of 800 Gb/s (given)\n"),
+            std::string::npos)
+      << text.out;
+  const json answer = json::parse(run("plan --json --cluster '" + file + "'").out);
+  EXPECT_EQ(answer["all"]["factor"], 4);  // 50 on each link of 200, 200 through leaves of 800
+  EXPECT_EQ(answer["all"]["carried_gbit_s"], 800);
+  EXPECT_EQ(answer["failures"][0]["without"], "a spine");
+  EXPECT_EQ(answer["failures"][0]["carried_gbit_s"], 400);
+
+  const std::string boxes =
+      write("boxes.yaml", "design: mesh\nboxes: 3\nbox: {box: " HECTO_SOURCE_ROOT
+                          "/config/boxes/server-1s-2x100g.yaml}\nlinks: {gbit_s: 100}\n"
+                          "traffic: {each_gbit_s: 20}\n");
+  const json mesh = json::parse(run("plan --json --size 1518 --cluster '" + boxes + "'").out);
+  EXPECT_NEAR(mesh["edge_gbit_s"].get<double>(), 200, 1) << "both of its ports are full";
+  EXPECT_EQ(run("plan --cluster '" + boxes + "' --box x.yaml").code, 2);
+  const Outcome none = run("plan --cluster /none.yaml");
+  EXPECT_EQ(none.code, 1);
+  const Outcome bad = run("plan --cluster '" + write("bad.yaml", "design: ring\n") + "'");
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_NE(bad.err.find("bad.yaml:1: design: ring"), std::string::npos) << bad.err;
+}
+
 }  // namespace
 }  // namespace hecto::cli

@@ -53,6 +53,8 @@ class EcmpReplaced : public ::testing::Test {
       EXPECT_NE(after[i], gone) << i;
     }
   }
+  explicit EcmpReplaced(bool consistent = false)
+      : bed(512, 0, lookup::Reclaimer::none(), 100'000, consistent) {}
   Bed bed;
 };
 
@@ -145,6 +147,106 @@ TEST(Ecmp, NextHopMarkedDeadDropsAndLeavesEcmp) {
   bed.add(linux_route("10.2.0.0/16", {dead, hop(11, "10.0.0.2")}));
   EXPECT_EQ(bed.verdict("10.1.0.1"), "drop interface_down");
   EXPECT_EQ(bed.verdict("10.2.0.1"), "{if0 02}");
+}
+
+// tables.consistent_ecmp: routers with other pasts, and members of another order, choose alike.
+class EcmpConsistent : public EcmpReplaced {
+ protected:
+  void SetUp() override {
+    EcmpReplaced::SetUp();
+    other.add_interface(0, "10.0.0.254/24");  // so that its links have other numbers
+    other.add_interface(2, "10.0.1.253/24");
+    for (uint8_t last = 64; last >= 1; --last) other.neighbor(13, gateway(last), last);
+  }
+  static std::vector<NextHop> backwards(uint8_t first, uint8_t last) {
+    std::vector<NextHop> made;
+    for (uint8_t i = last; i >= first; --i) made.push_back(hop(13, gateway(i)));
+    return made;
+  }
+  void here(uint8_t first, uint8_t last) {
+    bed.add(linux_route("192.0.2.0/24", hops(first, last)), true);
+  }
+  void there(uint8_t first, uint8_t last) {
+    other.add(linux_route("192.0.2.0/24", backwards(first, last)), true);
+  }
+  EcmpConsistent() : EcmpReplaced(true) {}
+  Bed other{512, 0, lookup::Reclaimer::none(), 100'000, true};
+};
+
+TEST_F(EcmpConsistent, TwoRoutersWithTheSameMembersChooseAlikeWhateverCameBefore) {
+  here(1, 16);
+  here(1, 4);
+  here(3, 12);
+  there(3, 12);
+  EXPECT_EQ(owners(bed, "192.0.2.1"), owners(other, "192.0.2.1"));
+  EXPECT_EQ(owners(bed, "192.0.2.1").size(), 1024u);
+}
+
+TEST_F(EcmpConsistent, WithoutItPastAndLinksDecide) {
+  Bed one, two;
+  one.add_interface(1, "10.0.1.254/24");
+  two.add_interface(1, "10.0.1.253/24");
+  for (Bed* each : {&one, &two})
+    for (uint8_t last = 1; last <= 64; ++last) each->neighbor(12, gateway(last), last);
+  one.add(linux_route("192.0.2.0/24", hops(1, 16)), true);
+  one.add(linux_route("192.0.2.0/24", hops(3, 12)), true);
+  two.add(linux_route("192.0.2.0/24", hops(3, 12)), true);
+  EXPECT_NE(owners(one, "192.0.2.1"), owners(two, "192.0.2.1"));
+}
+
+TEST_F(EcmpConsistent, AMemberThatLeavesMovesItsFlowsAloneAndAllAgree) {
+  here(1, 9);
+  there(1, 9);
+  const auto before = owners(bed, "192.0.2.1");
+  here(1, 8);
+  there(1, 8);
+  expect_only_moved(before, owners(bed, "192.0.2.1"), 9);
+  EXPECT_EQ(owners(bed, "192.0.2.1"), owners(other, "192.0.2.1"));
+  here(1, 9);
+  EXPECT_EQ(owners(bed, "192.0.2.1"), before) << "back as it was";
+}
+
+TEST_F(EcmpConsistent, AMemberWhoseLinkIsDownMovesItsFlowsAlone) {
+  bed.add_interface(3, "10.0.3.254/24");
+  bed.neighbor(14, "10.0.3.1", 99);
+  std::vector<NextHop> all = hops(1, 4);
+  all.push_back(hop(14, "10.0.3.1"));
+  bed.add(linux_route("192.0.2.0/24", all), true);
+  const auto before = owners(bed, "192.0.2.1");
+  bed.link(3, false);
+  expect_only_moved(before, owners(bed, "192.0.2.1"), 99);
+  bed.link(3, true);
+  EXPECT_EQ(owners(bed, "192.0.2.1"), before);
+}
+
+// Equal link-local gateways on two links are two members.
+TEST_F(EcmpConsistent, TheSameGatewayOnTwoLinksIsTwoMembers) {
+  bed.add_interface(3);
+  bed.add_interface(4);
+  bed.neighbor(14, "fe80::1", 71);
+  bed.neighbor(15, "fe80::1", 72);
+  bed.add(linux_route("2001:db8::/48", {hop(14, "fe80::1"), hop(15, "fe80::1")}));
+  const auto found = owners(bed, "2001:db8::1");
+  const auto of_one = std::count(found.begin(), found.end(), 71);
+  EXPECT_GT(of_one, 400);
+  EXPECT_LT(of_one, 624);
+}
+
+// More sets than the table has buckets for: they go on, unlike others, and that is said once.
+TEST_F(EcmpConsistent, WhatHasNoRoomIsSaidOnceAndForwards) {
+  for (int set = 0; set < 300; ++set) {
+    std::vector<NextHop> two = {hop(12, gateway(static_cast<uint8_t>(1 + set % 25))),
+                                hop(12, gateway(static_cast<uint8_t>(26 + set / 25)))};
+    bed.add(linux_route(fmt::format("20.{}.{}.0/24", set / 200, set % 200), two));
+  }
+  EXPECT_EQ(
+      std::count_if(bed.log.begin(), bed.log.end(),
+                    [](const std::string& line) { return line.starts_with("ECMP: no room"); }),
+      1);
+  for (const char* each : {"20.0.0.1", "20.1.98.1", "20.1.99.1"})
+    EXPECT_EQ(bed.verdict(each).substr(0, 4), "{if1") << each;
+  EXPECT_EQ(owners(bed, "20.0.0.1").size(), 1024u);
+  EXPECT_EQ(owners(bed, "20.1.99.1").size(), 64u);
 }
 
 }  // namespace hecto::router::test

@@ -96,8 +96,8 @@ class Bed {
   static constexpr lookup::TableId kFurtherTables = 3;
   // `max_nodes`: how many /24s of IPv4 can hold longer prefixes; 0: as many as there can be.
   explicit Bed(uint32_t max_groups = 512, uint32_t max_nodes = 0,
-               lookup::Reclaimer& readers = lookup::Reclaimer::none(),
-               size_t large_from = 100'000) {
+               lookup::Reclaimer& readers = lookup::Reclaimer::none(), size_t large_from = 100'000,
+               bool consistent_ecmp = false) {
     lookup::Memory& memory = lookup::Memory::system();
     lookup::FibOptions fib_options;
     fib6 = lookup::Fib6::create(fib_options, memory, readers).value();
@@ -122,6 +122,7 @@ class Bed {
     options.further6 = further6.get();
     options.further_tables = 1 + kFurtherTables;
     options.large_from = large_from;
+    options.consistent_ecmp = consistent_ecmp;
     options.make4 = [this] {
       lookup::FibOptions large;
       large.engine = lookup::Engine::kDirect;
