@@ -201,9 +201,9 @@ void FilterControl::take_compiled() {
 void FilterControl::cannot(const std::string& why) {
   interfaces_version_ = routing_.interfaces().version();  // not each turn
   again_ = Clock::now() + kAgain;
-  const std::string before = std::exchange(
-      trouble_, fmt::format("{}; what comes in by {} is dropped as filter_not_ready", why,
-                            fmt::join(waiting_, ", ")));
+  const std::string before =
+      std::exchange(trouble_, fmt::format("{}; what comes in by {} is dropped as filter_not_ready",
+                                          why, fmt::join(waiting_, ", ")));
   if (trouble_ != before) spdlog::error(trouble_);
 }
 
@@ -220,8 +220,9 @@ std::shared_ptr<FilterJob> FilterControl::change_job(SetChange change) const {
 Result<size_t> FilterControl::take_change(const std::shared_ptr<Job>& done) {
   if (!done->made_) return tl::unexpected(done->made_.error());
   if (done->before_config_ != state_.followed)
-    return fail(fmt::format("set {}: filters were changed meanwhile: try again", done->change_->set),
-                EAGAIN);
+    return fail(
+        fmt::format("set {}: filters were changed meanwhile: try again", done->change_->set),
+        EAGAIN);
   if (auto used = use(*done); !used) return tl::unexpected(used.error());
   tick();
   plane_.publish_changes();
@@ -240,7 +241,8 @@ std::vector<std::string> FilterControl::lines() const {
   if (!trouble_.empty()) all.push_back(trouble_);
   for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f)
     for (const std::string& note : state_.tables->notes(f))
-      all.push_back(fmt::format("filter {}: {}", state_.tables->filter_name(unsigned(f + 1)), note));
+      all.push_back(
+          fmt::format("filter {}: {}", state_.tables->filter_name(unsigned(f + 1)), note));
   return all;
 }
 

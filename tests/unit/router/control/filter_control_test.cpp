@@ -29,7 +29,7 @@ const std::string kTwoPorts = std::string(kWan) + kLan;
 class FilterControlTest : public testing::Test {
  protected:
   FilterControlTest() {
-    pool();  // rte_acl needs DPDK
+    pool();  // trees lie in its memory
     bed_ = ControlBed::started(kBase + kFilters);
   }
   const FilterViews& views() const { return bed_->plane.filters->views(0); }
@@ -63,8 +63,7 @@ class FilterControlTest : public testing::Test {
   // Nothing that comes in by it passes.
   bool is_barred(const std::string& interface) const {
     const FilterNumber number = in(interface);
-    return number != 0 &&
-           views().filter(number).actions[0].reason == Reason::kFilterNotReady;
+    return number != 0 && views().filter(number).actions[0].reason == Reason::kFilterNotReady;
   }
   // Turns of control, till it holds.
   template <typename Holds>
@@ -230,8 +229,7 @@ TEST_F(FilterControlTest, RatesOfManyRulesAreLookedAtInSlices) {
   ASSERT_TRUE(reload_with(many + "]}}\n"));
   auto now = std::chrono::steady_clock::now();
   const auto sample_all = [&] {
-    for (int slice = 0; slice < 4; ++slice)
-      filters().sampled(now += std::chrono::milliseconds(50));
+    for (int slice = 0; slice < 4; ++slice) filters().sampled(now += std::chrono::milliseconds(50));
   };
   sample_all();
   const auto count = [&](size_t rule) {
