@@ -248,8 +248,9 @@ std::shared_ptr<FilterJob> FilterControl::change_job(SetChange change) const {
 Result<size_t> FilterControl::take_change(const std::shared_ptr<Job>& done) {
   if (!done->made_) return tl::unexpected(done->made_.error());
   if (done->before_config_ != state_.followed)
-    return fail(fmt::format("set {}: filters were changed meanwhile: try again", done->change_->set),
-                EAGAIN);
+    return fail(
+        fmt::format("set {}: filters were changed meanwhile: try again", done->change_->set),
+        EAGAIN);
   if (auto used = use(*done); !used) return tl::unexpected(used.error());
   tick();
   plane_.publish_changes();
@@ -269,7 +270,8 @@ std::vector<std::string> FilterControl::lines() const {
   for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f) {
     const std::string name = state_.tables->filter_name(unsigned(f + 1));
     for (const std::string& note : state_.tables->notes(f))
-      all.push_back(fmt::format("filter {}: {}", name, note));
+      all.push_back(
+          fmt::format("filter {}: {}", name, note));
     if (const auto trouble = trouble_of(f)) all.push_back(fmt::format("filter {}: {}", name, *trouble));
   }
   if (state_.tables == nullptr) return all;

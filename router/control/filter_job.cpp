@@ -147,8 +147,9 @@ Result<void> FilterJob::change_set() {
   const auto changed = std::make_shared<config::FiltersConfig>(*wanted_);
   const auto found = std::ranges::find(changed->sets, change.set, &config::PrefixSetConfig::name);
   if (found == changed->sets.end())
-    return fail(fmt::format("set {}: there is none of that name under sets in {}", change.set, file_),
-                ENOENT);
+    return fail(
+        fmt::format("set {}: there is none of that name under sets in {}", change.set, file_),
+        ENOENT);
   static const std::vector<lookup::IpPrefix> kNone;
   const std::vector<lookup::IpPrefix>& of_file = found->of_file ? *found->of_file : kNone;
   // By their words: sets are long and changes may be, and nobody waits for their product.

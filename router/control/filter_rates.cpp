@@ -23,9 +23,10 @@ void FilterRates::sample(const std::shared_ptr<const FilterTables>& tables, Cloc
     Seen& seen = seen_[filter_][rule_];
     const uint64_t packets = tables_->count(filter_, rule_).packets;
     if (seen.when != Clock::time_point{} && now > seen.when)
-      seen.rate = packets < seen.packets ? 0
-                                         : static_cast<double>(packets - seen.packets) /
-                                               std::chrono::duration<double>(now - seen.when).count();
+      seen.rate = packets < seen.packets
+                      ? 0
+                      : static_cast<double>(packets - seen.packets) /
+                            std::chrono::duration<double>(now - seen.when).count();
     seen.when = now;
     seen.packets = packets;
     if (++rule_ < seen_[filter_].size()) continue;

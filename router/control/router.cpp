@@ -70,6 +70,7 @@ Router::~Router() {
   // While packets still pass: a million routes are freed, and a socket or a device of the kernel's
   // goes in grace periods of RCU.
   late_files_.reset();
+  reloads_.reset();  // filters that wait to come back lie in DPDK's memory
   xfrm_.reset();
   punt_.reset();
   neighbors_.reset();

@@ -277,8 +277,9 @@ ApiResult RouterBackend::delete_route(const lookup::IpPrefix& to, std::optional<
 ApiResult RouterBackend::change_set(const SetChange& change) {
   const std::lock_guard one_at_a_time(reloading_);
   using Job = std::shared_ptr<FilterJob>;
-  const auto job = router_.commands().call<Job>(
-      [&] { return router_.filters().change_job({change.set, change.add, change.remove}); });
+  const auto job = router_.commands().call<Job>([&] {
+    return router_.filters().change_job({change.set, change.add, change.remove});
+  });
   if (!job) return stopping();
   (*job)->run();
   return on_control([&]() -> ApiResult {

@@ -108,7 +108,8 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kPoliced:
       return "More than a policer's rate: hecto show filters says how much of it.";
     case Reason::kFilterNotReady:
-      return "An interface came that rules ask for: the log says when they are compiled, or why not.";
+      return "An interface came that rules ask for: the log says when they are compiled, or why "
+             "not.";
     case Reason::kFilterNoTable:
       return "A rule's table or VRF is not there: hecto show filters and hecto show tables say "
              "which.";

@@ -350,8 +350,9 @@ class FilterCompiler {
                          std::vector<std::string>& notes) {
     constexpr size_t kMany = 1000;
     if (context.longest_leaf() < kMany) return;
-    notes.push_back(fmt::format("rules of {} are much alike: a packet may be compared with {} of them",
-                                family == Family::kIpv4 ? "IPv4" : "IPv6", context.longest_leaf()));
+    notes.push_back(
+        fmt::format("rules of {} are much alike: a packet may be compared with {} of them",
+                    family == Family::kIpv4 ? "IPv4" : "IPv6", context.longest_leaf()));
   }
 
   Context find(const Fingerprint& print, int socket) const {

@@ -45,7 +45,7 @@ struct FilterSurroundings {
   unsigned threads = 1;            // workers, and the slow path behind them
   // That let nothing in, whatever their filters say: what rules ask for of them is not compiled yet.
   std::vector<InterfaceId> barred;
-  uint64_t free_bytes = 0;         // that building may have for a moment; 0: it is not known
+  uint64_t free_bytes = 0;  // that building may have for a moment; 0: it is not known
 };
 
 struct FilterCount {

@@ -18,11 +18,13 @@ class FilterJudge {
   // Of n packets, at most kChunkSize, whose IP headers (whole ones) begin behind their L2 headers:
   // `rules` gets the rule's number from 1, or 0. Nothing is counted and no packet changes.
   void judge4(const FilterViews& views, const FilterContextView<4>& context,
-              rte_mbuf* const* packets, const Ingress* ingress, unsigned n, uint32_t* rules) noexcept {
+              rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+              uint32_t* rules) noexcept {
     judge(views, context, packets, ingress, n, keys4_, rules);
   }
   void judge6(const FilterViews& views, const FilterContextView<16>& context,
-              rte_mbuf* const* packets, const Ingress* ingress, unsigned n, uint32_t* rules) noexcept {
+              rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
+              uint32_t* rules) noexcept {
     judge(views, context, packets, ingress, n, keys6_, rules);
   }
 

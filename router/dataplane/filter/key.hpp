@@ -1,4 +1,4 @@
-// What of a packet filters ask for, as rte_acl reads it: a byte, then words of four, in network order.
+// What of a packet filters ask for: a byte, then words of four, in network order.
 #pragma once
 
 #include <array>

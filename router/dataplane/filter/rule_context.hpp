@@ -41,7 +41,9 @@ class RuleContext {
   const Fingerprint& print() const { return print_; }
   int socket() const { return socket_; }
   uint64_t bytes() const { return bytes_; }
-  size_t longest_leaf() const { return longest_leaf_; }  // entries that a packet may be compared with
+  size_t longest_leaf() const {
+    return longest_leaf_;
+  }  // entries that a packet may be compared with
 
  private:
   RuleContext() = default;

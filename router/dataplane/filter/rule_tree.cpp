@@ -39,9 +39,10 @@ struct Compared4 {
         dport(load16_be(key.ports + 2)),
         protocol(key.protocol) {}
   bool holds(const TreeEntry<4>& entry) const noexcept {
-    const uint32_t differs = ((source ^ entry.source) & entry.source_mask) |
-                             ((destination ^ entry.destination) & entry.destination_mask) |
-                             static_cast<uint32_t>((protocol ^ entry.protocol) & entry.protocol_mask);
+    const uint32_t differs =
+        ((source ^ entry.source) & entry.source_mask) |
+        ((destination ^ entry.destination) & entry.destination_mask) |
+        static_cast<uint32_t>((protocol ^ entry.protocol) & entry.protocol_mask);
     return (differs | outside(sport, entry.ports[0], entry.port_spans[0]) |
             outside(dport, entry.ports[1], entry.port_spans[1])) == 0;
   }
@@ -58,11 +59,11 @@ struct Compared6 {
   bool holds(const TreeEntry<16>& entry) const noexcept {
     const uint64_t* const from = kPrefixMasks.words[entry.source_length];
     const uint64_t* const to = kPrefixMasks.words[entry.destination_length];
-    const uint64_t differs = ((source[0] ^ entry.source[0]) & from[0]) |
-                             ((source[1] ^ entry.source[1]) & from[1]) |
-                             ((destination[0] ^ entry.destination[0]) & to[0]) |
-                             ((destination[1] ^ entry.destination[1]) & to[1]) |
-                             static_cast<uint64_t>((protocol ^ entry.protocol) & entry.protocol_mask);
+    const uint64_t differs =
+        ((source[0] ^ entry.source[0]) & from[0]) | ((source[1] ^ entry.source[1]) & from[1]) |
+        ((destination[0] ^ entry.destination[0]) & to[0]) |
+        ((destination[1] ^ entry.destination[1]) & to[1]) |
+        static_cast<uint64_t>((protocol ^ entry.protocol) & entry.protocol_mask);
     return (differs | outside(sport, entry.ports[0], entry.port_spans[0]) |
             outside(dport, entry.ports[1], entry.port_spans[1])) == 0;
   }
@@ -98,7 +99,8 @@ bool RuleTree<AddressBytes>::rest_holds(const Key& key, uint32_t entry) const no
 
 // The first of a leaf's that holds, if it comes before the one that was found.
 template <unsigned AddressBytes>
-uint32_t RuleTree<AddressBytes>::scan(const Key& key, uint32_t entry, uint32_t found) const noexcept {
+uint32_t RuleTree<AddressBytes>::scan(const Key& key, uint32_t entry,
+                                      uint32_t found) const noexcept {
   const auto packet = compared(key);
   if ((entries_[entry].rule & kGate) != 0 && !packet.holds(entries_[entry++])) return found;
   for (;; ++entry) {

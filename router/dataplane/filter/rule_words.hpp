@@ -1,4 +1,4 @@
-// A rule in the words of a key: of each list one must hold, so it becomes as many entries of rte_acl as
+// A rule in the words of a key: of each list one must hold, so it becomes as many entries of a tree as
 // their lengths multiply to.
 #pragma once
 

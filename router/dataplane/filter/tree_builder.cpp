@@ -4,65 +4,16 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <unordered_set>
 
 #include "base/bytes.hpp"
 #include "router/dataplane/filter/fingerprint.hpp"
+#include "router/dataplane/filter/tree_deal.hpp"
 
 namespace hecto::router {
 namespace {
 
 constexpr size_t kSample = 512;  // rules that a choice is made by
-
-struct Half {
-  uint32_t first, last;
-};
-Half half_of(const TreeWord& word, bool high) {
-  return high ? Half{word.a >> 16, word.b >> 16} : Half{word.a & 0xffff, word.b & 0xffff};
-}
-
-std::vector<uint32_t> sample_of(const std::vector<uint32_t>& list, size_t most) {
-  if (list.size() <= most) return list;
-  std::vector<uint32_t> out;
-  for (size_t i = 0; i < most; ++i) out.push_back(list[i * list.size() / most]);
-  return out;
-}
-
-// A field that rules may say much about: words of an address, or half a word.
-struct Part {
-  unsigned word, words;
-  std::optional<bool> high;  // a half
-};
-
-// Its leading bits that a rule says.
-template <typename Rule>
-unsigned said(const Rule& rule, const Part& part) {
-  if (part.high) {
-    const Half half = half_of(rule.words[part.word], *part.high);
-    return static_cast<unsigned>(std::countl_zero(static_cast<uint16_t>(half.first ^ half.last)));
-  }
-  unsigned bits = 0;
-  for (unsigned i = 0; i < part.words; ++i) {
-    const auto more = static_cast<unsigned>(std::countl_one(rule.words[part.word + i].b));
-    bits += more;
-    if (more < 32) break;
-  }
-  return bits;
-}
-
-// The first `bits` of it, as one number that may serve to tell rules apart.
-template <typename Rule>
-uint64_t leading(const Rule& rule, const Part& part, unsigned bits) {
-  if (part.high) return half_of(rule.words[part.word], *part.high).first >> (16 - bits);
-  uint64_t mixed = 0;
-  for (unsigned i = 0; i < part.words && bits > 0; ++i) {
-    const unsigned here = std::min(bits, 32u);
-    mixed = mixed * 0x9e3779b97f4a7c15 + (uint64_t{rule.words[part.word + i].a} >> (32 - here));
-    bits -= here;
-  }
-  return mixed;
-}
 
 template <unsigned AddressBytes>
 void write_entry(const TreeRule<AddressBytes>& rule, TreeEntry<AddressBytes>& entry) {
@@ -99,7 +50,8 @@ template <unsigned AddressBytes>
 uint64_t TreeBuilder<AddressBytes>::most_bytes(uint64_t rules) {
   constexpr size_t kNodes = 3;  // of an entry; lists, and vectors that grow
   return rules * (sizeof(Rule) + sizeof(Fingerprint) * 3) +
-         rules * copies_of(rules) * 2 * (sizeof(TreeEntry<AddressBytes>) + kNodes * sizeof(TreeNode));
+         rules * copies_of(rules) * 2 *
+             (sizeof(TreeEntry<AddressBytes>) + kNodes * sizeof(TreeNode));
 }
 
 template <unsigned AddressBytes>
@@ -145,7 +97,8 @@ void TreeBuilder<AddressBytes>::deal_out() {
     }
     Box box{};
     if (group > 0) {
-      const auto protocol = std::ranges::find(built_.tree_.group_, group) - built_.tree_.group_.begin();
+      const auto protocol =
+          std::ranges::find(built_.tree_.group_, group) - built_.tree_.group_.begin();
       box.words[Rule::kProtocol] = {static_cast<uint32_t>(protocol) << 24, 0xffu << 24};
     }
     cut_off(list, box);
@@ -157,11 +110,7 @@ void TreeBuilder<AddressBytes>::deal_out() {
 // with what the others have left of their copies.
 template <unsigned AddressBytes>
 void TreeBuilder<AddressBytes>::add_group(List list, const Box& box) {
-  std::vector<List> trees;
-  List tree;
-  while (trees.size() + 1 < Tree::kMostTrees && deal_tree(list, tree))
-    trees.push_back(std::exchange(tree, {}));
-  if (!list.empty()) trees.push_back(std::move(list));
+  std::vector<List> trees = deal_trees(rules_, std::move(list), Tree::kMostTrees);
   auto& roots = built_.tree_.roots_[groups_++];
   for (size_t i = 0; i < trees.size(); ++i) {
     spare_ += trees[i].size() * copies_of(rules_.size());
@@ -170,47 +119,6 @@ void TreeBuilder<AddressBytes>::add_group(List list, const Box& box) {
     spare_ -= std::min(spare_, built_.entries_.size() - before);
   }
   built_.tree_.trees_ = std::max(built_.tree_.trees_, static_cast<unsigned>(trees.size()));
-}
-
-// Those that say so many leading bits of one field that these tell most of them apart.
-template <unsigned AddressBytes>
-bool TreeBuilder<AddressBytes>::deal_tree(List& rest, List& tree) const {
-  constexpr size_t kFew = 32;
-  if (rest.size() <= kFew) return false;
-  const List sample = sample_of(rest, 2048);
-  const std::array<Part, 7> parts = {Part{Rule::kSource, Rule::kAddress, {}},
-                                     Part{Rule::kDestination, Rule::kAddress, {}},
-                                     Part{Rule::kPorts, 1, true},
-                                     Part{Rule::kPorts, 1, false},
-                                     Part{Rule::kClasses, 1, true},
-                                     Part{Rule::kClasses, 1, false},
-                                     Part{Rule::kSizes, 1, false}};
-  double best = 0;
-  Part chosen = parts[0];
-  unsigned least = 0;
-  std::vector<uint64_t> numbers;
-  for (const Part& part : parts) {
-    const unsigned most = part.high ? 16 : part.words * 32;
-    for (unsigned bits = 4; bits <= most; bits += most > 32 && bits >= 64 ? 32 : 4) {
-      numbers.clear();
-      for (const uint32_t i : sample)
-        if (said(rules_[i], part) >= bits) numbers.push_back(leading(rules_[i], part, bits));
-      if (numbers.empty()) break;
-      const auto some = static_cast<double>(numbers.size());
-      std::ranges::sort(numbers);
-      const auto distinct = static_cast<double>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
-      const double score = some * std::log2(distinct);
-      if (score <= best) continue;
-      best = score;
-      chosen = part;
-      least = bits;
-    }
-  }
-  if (best < static_cast<double>(sample.size())) return false;  // less than a bit a rule
-  List left;
-  for (const uint32_t i : rest) (said(rules_[i], chosen) >= least ? tree : left).push_back(i);
-  rest = std::move(left);
-  return true;
 }
 
 // ---- Nodes ----
@@ -271,8 +179,10 @@ void TreeBuilder<AddressBytes>::add_gate(const List& list) {
       TreeWord& word = all.words[w];
       const TreeWord& each = rules_[i].words[w];
       if (Rule::is_spans(w)) {
-        word.a = std::min(word.a >> 16, each.a >> 16) << 16 | std::min(word.a & 0xffff, each.a & 0xffff);
-        word.b = std::max(word.b >> 16, each.b >> 16) << 16 | std::max(word.b & 0xffff, each.b & 0xffff);
+        word.a =
+            std::min(word.a >> 16, each.a >> 16) << 16 | std::min(word.a & 0xffff, each.a & 0xffff);
+        word.b =
+            std::max(word.b >> 16, each.b >> 16) << 16 | std::max(word.b & 0xffff, each.b & 0xffff);
       } else {
         word.b &= each.b & ~(word.a ^ each.a);
         const auto leading = static_cast<unsigned>(std::countl_one(word.b));
@@ -293,7 +203,8 @@ void TreeBuilder<AddressBytes>::add_gate(const List& list) {
 
 // `copies`: entries that it may have in all. The list is not needed behind it.
 template <unsigned AddressBytes>
-TreeNode TreeBuilder<AddressBytes>::node(List& list, const Box& box, size_t copies, unsigned depth) {
+TreeNode TreeBuilder<AddressBytes>::node(List& list, const Box& box, size_t copies,
+                                         unsigned depth) {
   Cut cut;
   if (list.size() <= kLeaf || depth == kDepth || !choose(list, box, copies, cut)) return leaf(list);
   const size_t count = size_t{1} << cut.bits;

@@ -39,7 +39,6 @@ class TreeBuilder {
   explicit TreeBuilder(std::span<const Rule> rules) : rules_(rules) {}
   void deal_out();
   void add_group(List list, const Box& box);
-  bool deal_tree(List& rest, List& tree) const;
   TreeNode node(List& list, const Box& box, size_t copies, unsigned depth);
   TreeNode leaf(const List& list);
   void add_gate(const List& list);
@@ -53,7 +52,7 @@ class TreeBuilder {
   const std::span<const Rule> rules_;
   BuiltTree<AddressBytes> built_;
   unsigned groups_ = 0;
-  size_t spare_ = 0;  // entries that there may be beyond those there are
+  size_t spare_ = 0;             // entries that there may be beyond those there are
   double price_ = 0;             // of copies, in that
   std::vector<uint32_t> sizes_;  // of children, while a cut is rated
 };

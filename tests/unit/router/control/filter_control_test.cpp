@@ -29,7 +29,7 @@ const std::string kTwoPorts = std::string(kWan) + kLan;
 class FilterControlTest : public testing::Test {
  protected:
   FilterControlTest() {
-    pool();  // rte_acl needs DPDK
+    pool();  // trees lie in its memory
     bed_ = ControlBed::started(kBase + kFilters);
   }
   const FilterViews& views() const { return bed_->plane.filters->views(0); }
@@ -63,8 +63,7 @@ class FilterControlTest : public testing::Test {
   // Nothing that comes in by it passes.
   bool is_barred(const std::string& interface) const {
     const FilterNumber number = in(interface);
-    return number != 0 &&
-           views().filter(number).actions[0].reason == Reason::kFilterNotReady;
+    return number != 0 && views().filter(number).actions[0].reason == Reason::kFilterNotReady;
   }
   // Turns of control, till it holds.
   template <typename Holds>
@@ -148,7 +147,8 @@ TEST_F(FilterControlTest, WhatWasCompiledBeforehandIsTaken) {
   filters().offer(job);
   const auto refused = reload(bed_->parts(), read(kBase + kFilters));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error()[0], "filters: others run than when they were compiled: try again");
+  EXPECT_EQ(refused.error()[0],
+            "filters: others run than when they were compiled: try again; all is as it was before");
   EXPECT_EQ(filters().config(), wanted.filters);
   ASSERT_TRUE(reload_with(kBase + kFilters));
   EXPECT_EQ(filters().config(), read(kBase + kFilters).filters);
@@ -230,8 +230,7 @@ TEST_F(FilterControlTest, RatesOfManyRulesAreLookedAtInSlices) {
   ASSERT_TRUE(reload_with(many + "]}}\n"));
   auto now = std::chrono::steady_clock::now();
   const auto sample_all = [&] {
-    for (int slice = 0; slice < 4; ++slice)
-      filters().sampled(now += std::chrono::milliseconds(50));
+    for (int slice = 0; slice < 4; ++slice) filters().sampled(now += std::chrono::milliseconds(50));
   };
   sample_all();
   const auto count = [&](size_t rule) {

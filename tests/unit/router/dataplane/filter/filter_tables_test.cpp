@@ -274,9 +274,10 @@ TEST_F(FilterTablesTest, RefusesWhatFindsNoRoomAndLeavesTheOld) {
     rules().push_back(rule);
   }
   around_.free_bytes = 1'000'000;
-  EXPECT_EQ(refusal(),
-            "filter edge: 3001 rules of IPv4 (3001 entries) may take 4 MB while they are built, and "
-            "1 MB are free");
+  EXPECT_EQ(
+      refusal(),
+      "filter edge: 3001 rules of IPv4 (3001 entries) may take 4 MB while they are built, and "
+      "1 MB are free");
   EXPECT_EQ(counted(0), 4u);
   EXPECT_EQ(rule_of("10.1.1.1"), 1u);
 }

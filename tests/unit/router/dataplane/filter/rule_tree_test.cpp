@@ -42,7 +42,8 @@ class TreeBed {
       for (unsigned w = 0; w < Rule::kWords; ++w) {
         const TreeWord& word = near.words[w];
         if (Rule::is_spans(w))
-          words[w] = within(word.a >> 16, word.b >> 16) << 16 | within(word.a & 0xffff, word.b & 0xffff);
+          words[w] =
+              within(word.a >> 16, word.b >> 16) << 16 | within(word.a & 0xffff, word.b & 0xffff);
         else
           words[w] = (words[w] & ~word.b) | word.a;
       }
@@ -140,7 +141,8 @@ template <unsigned AddressBytes>
 struct PlacedTree {
   explicit PlacedTree(const std::vector<TreeRule<AddressBytes>>& rules)
       : built(TreeBuilder<AddressBytes>::build(rules)),
-        memory(static_cast<uint8_t*>(std::aligned_alloc(64, (built.bytes() + 127) / 64 * 64)), std::free),
+        memory(static_cast<uint8_t*>(std::aligned_alloc(64, (built.bytes() + 127) / 64 * 64)),
+               std::free),
         tree(built.placed(memory.get())) {}
   BuiltTree<AddressBytes> built;
   std::unique_ptr<uint8_t, decltype(&std::free)> memory;
