@@ -49,7 +49,7 @@ class Tunnel:
         self.bed.linux(f"ip neigh del {FAR[self.outer]} dev rr0", check=False)
         labs.wait_for(lambda: "tun1" not in interfaces(self.bed), 10, "it is gone")
 
-    def peer(self, seconds=12):
+    def peer(self, seconds=120):
         router = interfaces(self.bed)["rr0"]["mac"]
         return self.bed.hosts["rr0"].start(["/usr/bin/python3", PEER, "rr0", router, self.kind, FAR[self.outer],
                                             OWN[self.outer], self.key, seconds], stdout=-1, text=True)
@@ -73,6 +73,7 @@ def test_packets_pass_by_the_fast_path(bed, kind, words, key, inner):
         now = carried(bed, "tun1")
         assert now[0] - rx == COUNT and now[1] - tx == COUNT, "in and out"
         assert bed.totals()["punted"] - punted < COUNT, "by the fast path"
+        peer.terminate()
         told = json.loads(peer.communicate(timeout=30)[0].splitlines()[-1])
         assert told["outer"]["ttl"] == 64 and told["outer"]["inner_ttl"] == 63, told
         if tunnel.outer == 4:
