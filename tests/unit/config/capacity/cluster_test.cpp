@@ -8,7 +8,7 @@
 namespace hecto::config {
 namespace {
 
-using Kind = ClusterPart::Kind;
+using Part = ClusterPart::Kind;
 
 // Each edge sends `each` Gb/s, to all others alike.
 Cluster uniform(ClusterDesign design, size_t edges, size_t spines, double each) {
@@ -35,13 +35,13 @@ double load_of(const ClusterLoad& load, const ClusterPart& part) {
 TEST(ClusterLoadOf, AClosDividesOverItsSpines) {
   const Cluster cluster = uniform(ClusterDesign::kClos, 4, 2, 100);
   const ClusterLoad load = cluster_load(cluster);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kLink, 0, 4}), 50);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kLink, 5, 3}), 50);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kBox, 4, 0}), 200);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kBox, 0, 0}), 200);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kLink, 0, 4}), 50);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kLink, 5, 3}), 50);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kBox, 4, 0}), 200);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kBox, 0, 0}), 200);
   EXPECT_DOUBLE_EQ(load.factor, 2);  // of its links; boxes would do five times as much
   EXPECT_DOUBLE_EQ(load.carried, 800);
-  EXPECT_EQ(load.binds.kind, Kind::kLink);
+  EXPECT_EQ(load.binds.kind, Part::kLink);
   EXPECT_DOUBLE_EQ(load.cut_off, 0);
 }
 
@@ -63,14 +63,14 @@ TEST(ClusterLoadOf, WhatIsFullFirstBinds) {
 
 TEST(ClusterLoadOf, WhatAFailureOfAClosLeaves) {
   const Cluster cluster = uniform(ClusterDesign::kClos, 4, 2, 100);
-  EXPECT_DOUBLE_EQ(cluster_load(cluster, {{Kind::kBox, 4, 0}}).carried, 400);
+  EXPECT_DOUBLE_EQ(cluster_load(cluster, {{Part::kBox, 4, 0}}).carried, 400);
   // Without its link to spine1 leaf1 has 100 on the other, and others' packets to it as well.
-  const ClusterLoad link = cluster_load(cluster, {{Kind::kLink, 4, 0}});
-  EXPECT_DOUBLE_EQ(load_of(link, {Kind::kLink, 0, 5}), 100);
-  EXPECT_DOUBLE_EQ(load_of(link, {Kind::kLink, 5, 0}), 100);
+  const ClusterLoad link = cluster_load(cluster, {{Part::kLink, 4, 0}});
+  EXPECT_DOUBLE_EQ(load_of(link, {Part::kLink, 0, 5}), 100);
+  EXPECT_DOUBLE_EQ(load_of(link, {Part::kLink, 5, 0}), 100);
   EXPECT_DOUBLE_EQ(link.carried, 400);
   // Of 400 half is from leaf1 or to it; three leaves of 66.7 go on, 33.3 on each link.
-  const ClusterLoad leaf = cluster_load(cluster, {{Kind::kBox, 0, 0}});
+  const ClusterLoad leaf = cluster_load(cluster, {{Part::kBox, 0, 0}});
   EXPECT_DOUBLE_EQ(leaf.cut_off, 200);
   EXPECT_DOUBLE_EQ(leaf.factor, 3);
   EXPECT_DOUBLE_EQ(leaf.carried, 600);
@@ -83,7 +83,7 @@ TEST(ClusterLoadOf, WhatAFailureOfAClosLeaves) {
 
 TEST(ClusterLoadOf, WithoutAnySpineNothingHasAWay) {
   const Cluster cluster = uniform(ClusterDesign::kClos, 3, 1, 30);
-  const ClusterLoad load = cluster_load(cluster, {{Kind::kBox, 3, 0}});
+  const ClusterLoad load = cluster_load(cluster, {{Part::kBox, 3, 0}});
   EXPECT_DOUBLE_EQ(load.carried, 0);
   EXPECT_DOUBLE_EQ(load.cut_off, 90);
   EXPECT_NE(describe(cluster).find("nothing has a way"), std::string::npos);
@@ -92,23 +92,23 @@ TEST(ClusterLoadOf, WithoutAnySpineNothingHasAWay) {
 TEST(ClusterLoadOf, AMeshGoesStraightAndAroundWhereItMust) {
   const Cluster cluster = uniform(ClusterDesign::kMesh, 3, 0, 20);
   const ClusterLoad whole = cluster_load(cluster);
-  EXPECT_DOUBLE_EQ(load_of(whole, {Kind::kLink, 0, 1}), 10);
-  EXPECT_DOUBLE_EQ(load_of(whole, {Kind::kBox, 2, 0}), 40);
-  const ClusterLoad around = cluster_load(cluster, {{Kind::kLink, 0, 1}});
-  EXPECT_DOUBLE_EQ(load_of(around, {Kind::kLink, 0, 2}), 20);
-  EXPECT_DOUBLE_EQ(load_of(around, {Kind::kLink, 0, 1}), 0);
-  EXPECT_DOUBLE_EQ(load_of(around, {Kind::kBox, 2, 0}), 60);
+  EXPECT_DOUBLE_EQ(load_of(whole, {Part::kLink, 0, 1}), 10);
+  EXPECT_DOUBLE_EQ(load_of(whole, {Part::kBox, 2, 0}), 40);
+  const ClusterLoad around = cluster_load(cluster, {{Part::kLink, 0, 1}});
+  EXPECT_DOUBLE_EQ(load_of(around, {Part::kLink, 0, 2}), 20);
+  EXPECT_DOUBLE_EQ(load_of(around, {Part::kLink, 0, 1}), 0);
+  EXPECT_DOUBLE_EQ(load_of(around, {Part::kBox, 2, 0}), 60);
 }
 
 // RouteBricks §3.2: a link carries 2R/N and a box 2R and what it passes on, R (N-2)/N: 3R where N is large.
 TEST(ClusterLoadOf, ValiantIsRouteBricks) {
   const Cluster four = uniform(ClusterDesign::kValiant, 4, 0, 90);
   const ClusterLoad load = cluster_load(four);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kLink, 1, 2}), 45);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kBox, 1, 0}), 225);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kLink, 1, 2}), 45);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kBox, 1, 0}), 225);
   const Cluster many = uniform(ClusterDesign::kValiant, 32, 0, 32);
-  EXPECT_NEAR(load_of(cluster_load(many), {Kind::kLink, 0, 31}), 2, 1e-9);
-  EXPECT_NEAR(load_of(cluster_load(many), {Kind::kBox, 0, 0}), 2 * 32 + 30, 1e-9);
+  EXPECT_NEAR(load_of(cluster_load(many), {Part::kLink, 0, 31}), 2, 1e-9);
+  EXPECT_NEAR(load_of(cluster_load(many), {Part::kBox, 0, 0}), 2 * 32 + 30, 1e-9);
 }
 
 // All that it is for: one edge sends all to one other. Straight on that is R on one link, by Valiant 2R/N.
@@ -119,7 +119,7 @@ TEST(ClusterLoadOf, ValiantDoesNotMindTheWorstMatrix) {
     const ClusterLoad load = cluster_load(cluster);
     double most = 0;
     for (const auto& [part, gbit_s] : load.loads)
-      if (part.kind == Kind::kLink) most = std::max(most, gbit_s);
+      if (part.kind == Part::kLink) most = std::max(most, gbit_s);
     EXPECT_DOUBLE_EQ(most, design == ClusterDesign::kMesh ? 80 : 40);
   }
 }
@@ -128,7 +128,7 @@ TEST(ClusterLoadOf, WhatStaysAtItsEdgeLoadsNoLink) {
   Cluster cluster = uniform(ClusterDesign::kClos, 2, 1, 0);
   cluster.demand[0] = 500;
   const ClusterLoad load = cluster_load(cluster);
-  EXPECT_DOUBLE_EQ(load_of(load, {Kind::kBox, 0, 0}), 500);
+  EXPECT_DOUBLE_EQ(load_of(load, {Part::kBox, 0, 0}), 500);
   EXPECT_DOUBLE_EQ(load.carried, 1000);
 }
 
