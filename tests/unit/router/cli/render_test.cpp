@@ -223,7 +223,7 @@ TEST(Render, Ipfix) {
 flows that go on are told after 60 s, such as rest after 15 s; templates each 60 s
 samples: 182,040 read, 170,000 told, 12,000 under way, 40 of no flow, 0 dropped
 flows: 22,904 told in 1,204 messages, 0 of them for want of room; 1,804 under way, room for 65,536
-(226 KiB)
+       (225.6 KiB)
 
 collector           messages    bytes  refused  failed
 192.0.2.5:4739         1,204  1.5 MiB
