@@ -4,8 +4,9 @@
 #include <cstring>
 
 #include "bench/flow/flow.hpp"
-#include "router/dataplane/core/dpdk_acl.hpp"
+#include "router/dataplane/core/dpdk.hpp"
 // After dpdk.hpp, which knows what has to come first.
+#include <rte_acl.h>
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 

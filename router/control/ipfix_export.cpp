@@ -16,6 +16,8 @@ namespace {
 constexpr std::chrono::seconds kLongestMessage{1};
 // Who was not there may have begun anew, and knows no template then.
 constexpr std::chrono::seconds kTemplatesForLost{5};
+// At first nothing may be forwarded yet, and the collector's neighbor not be known.
+constexpr std::chrono::seconds kAtFirst{10}, kTemplatesAtFirst{1};
 constexpr size_t kMostSamplings = 16;
 
 constexpr uint8_t kTcp = 6, kIpfixIcmp = 1, kIpfixIcmp6 = 58;
@@ -147,6 +149,7 @@ bool IpfixExport::configure(const config::IpfixConfig& config, Clock::time_point
   entries_.set(on() && !samples());
   samplings_ = {samples() ? config.sampling : 1};
   templates_at_ = {};
+  since_ = now;
   if (on())
     spdlog::info("ipfix: {}, flows told after {} s, {} collectors",
                  samples() ? fmt::format("one packet in {}", config.sampling) : "the flow table",
@@ -224,9 +227,9 @@ bool IpfixExport::misses_somebody(Clock::time_point now) const {
 
 // Alone in their message, so that who is new has them at once.
 void IpfixExport::send_templates(Clock::time_point now) {
-  const auto interval =
-      std::min(std::chrono::seconds(config_.templates_s),
-               misses_somebody(now) ? kTemplatesForLost : std::chrono::seconds::max());
+  auto interval = std::chrono::seconds(config_.templates_s);
+  if (misses_somebody(now)) interval = std::min(interval, kTemplatesForLost);
+  if (now - since_ < kAtFirst) interval = std::min(interval, kTemplatesAtFirst);
   if (templates_at_ != Clock::time_point{} && now - templates_at_ < interval) return;
   templates_at_ = now;
   messages_.send();

@@ -73,7 +73,7 @@ class IpfixExport {
   std::unique_ptr<IpfixFlowCache> cache_;  // while samples are told
   IpfixEntries entries_;
   std::vector<uint32_t> samplings_;  // that collectors have to know of
-  Clock::time_point templates_at_{}, begun_{};
+  Clock::time_point since_{}, templates_at_{}, begun_{};
   uint64_t seen_messages_ = 0;
   uint64_t read_ = 0, told_ = 0, no_flow_ = 0, before_time_ = 0;
   uint64_t unix_ms_ = 0;  // of the clock's beginning

@@ -238,7 +238,7 @@ def test_reload_metrics_and_refusals(lab):
     pair.router.write({**pair.config, "ipfix": {}})
     out = pair.router.cli("reload")
     assert "ipfix.collectors" in out, out
-    assert "ipfix is off" in pair.router.cli("show", "ipfix")
+    wait_for(lambda: "ipfix is off" in pair.router.cli("show", "ipfix"), 5, "the exporter is off")
     taken = pair.router.get("/v1/sflow")["samples"]["taken"]
     pair.a.ping("10.2.0.1", count=3)
     assert pair.router.get("/v1/sflow")["samples"]["taken"] == taken

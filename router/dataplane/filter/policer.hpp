@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "config/file/filters.hpp"
 #include "router/dataplane/core/counters.hpp"
-#include "router/dataplane/core/dpdk_acl.hpp"
+#include "router/dataplane/core/dpdk_meter.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 
 namespace hecto::router {
