@@ -127,7 +127,7 @@ struct Rewriting {
   const Snapshot& snapshot;
   std::array<InterfaceCounters, kMaxInterfaces>& interfaces;
   Telling telling;
-  TunnelBatch* tunnels;  // null: what goes into one is Linux's
+  TunnelBatch* tunnels = nullptr;  // null: what goes into one is Linux's
 };
 
 template <typename Address>

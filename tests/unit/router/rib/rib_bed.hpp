@@ -203,6 +203,8 @@ class Bed {
         return "drop " + reason_word(record.reason);
       case lookup::RecordKind::kMultipath:
         return "multipath";
+      case lookup::RecordKind::kTunnel:
+        return fmt::format("tunnel if{}", record.interface);
     }
     return "?";
   }
