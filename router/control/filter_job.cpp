@@ -105,6 +105,7 @@ void FilterJob::ask_names() {
     for (const config::FilterRuleConfig& rule : filter.rules) {
       ask(rule.iif);
       asked_.vlans |= !rule.vlans.empty();
+      asked_.mirrors |= !rule.mirror.empty();
     }
   for (const config::PolicerConfig& policer : wanted_->policers) {
     std::ranges::for_each(policer.in, ask);

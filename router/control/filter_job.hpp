@@ -51,14 +51,15 @@ struct InterfaceNames {
 // What rules and policers were compiled for: those of these names, and no others.
 struct AskedNames {
   std::map<std::string, std::vector<InterfaceId>> interfaces;  // and VRFs
-  bool vlans = false;                                          // some rule asks for tags
+  bool vlans = false, mirrors = false;  // some rule asks for tags, sends copies to a port
   InterfaceNames names;
 
   // Of two interfaces of one name both; what comes in by them meets rules that were not compiled for it.
   std::vector<InterfaceId> changed(const InterfaceNames& now) const;
   // Tables that rules lead to, ports that get copies.
   bool same_targets(const InterfaceNames& now) const {
-    return names.tables == now.tables && names.vrfs == now.vrfs && names.ports == now.ports;
+    return names.tables == now.tables && names.vrfs == now.vrfs &&
+           (!mirrors || names.ports == now.ports);
   }
 };
 

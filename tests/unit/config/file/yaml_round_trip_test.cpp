@@ -259,6 +259,7 @@ class RandomConfig {
         policer.peak_burst_bytes = 64000;
         policer.yellow_dscp = static_cast<uint8_t>(below(64));
     }
+    if (flip()) policer.in = {"p0"};
     c.filters.policers = {policer};
     for (unsigned i = 0, n = below(3); i < n; ++i) {
       FilterConfig f;
@@ -268,6 +269,9 @@ class RandomConfig {
       f.local = i == 1;
       f.otherwise = static_cast<FilterVerdict>(below(3));
       for (unsigned r = 0, rules = below(4); r < rules; ++r) f.rules.push_back(filter_rule(r));
+      const bool leads = f.out.empty() && !f.local;  // only where packets come in
+      for (FilterRuleConfig& rule : f.rules)
+        if (!leads) rule.table = 0;
       c.filters.filters.push_back(f);
     }
   }
@@ -299,6 +303,7 @@ class RandomConfig {
     if (flip()) r.dscp = static_cast<uint8_t>(below(64));
     if (flip()) r.length = NumberSpan{below(100), 100 + below(65000)};
     if (flip()) r.iif = "p0";
+    if (flip()) r.vlans = {{100, 100}, {200, 300}};
     if (flip()) r.mark = static_cast<uint32_t>(random_());
     r.verdict = static_cast<FilterVerdict>(below(3));
     if (r.verdict == FilterVerdict::kAccept) {
