@@ -145,8 +145,9 @@ def unit(test, chosen, patience):
 
 # Files whose tests wait for protocols more than they work: a second pytest runs them beside the rest.
 # They are through before the rest comes to its floods.
-WAITING = ("test_bonds", "test_bond_partners", "test_linux_selftests", "test_restart",
-           "test_restart_tables", "test_routing_daemons", "test_rules")
+WAITING = ("test_anycast", "test_bonds", "test_bond_partners", "test_cluster", "test_ipfix", "test_linux_selftests",
+           "test_many_boxes", "test_restart", "test_restart_tables", "test_routing_daemons", "test_rules",
+           "test_sflow", "test_vrrp")
 
 
 def end_to_end(build, expression):

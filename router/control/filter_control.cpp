@@ -229,8 +229,9 @@ void FilterControl::cannot(const std::string& why) {
   interfaces_version_ = routing_.interfaces().version();  // not each turn
   again_ = Clock::now() + kAgain;
   const std::string waits =
-      waiting_.empty() ? "" : fmt::format("; what comes in by {} is dropped as filter_not_ready",
-                                          fmt::join(waiting_, ", "));
+      waiting_.empty() ? ""
+                       : fmt::format("; what comes in by {} is dropped as filter_not_ready",
+                                     fmt::join(waiting_, ", "));
   const std::string before = std::exchange(trouble_, why + waits);
   if (trouble_ != before) spdlog::error(trouble_);
 }
@@ -270,9 +271,9 @@ std::vector<std::string> FilterControl::lines() const {
   for (size_t f = 0; state_.tables != nullptr && f < state_.tables->filters(); ++f) {
     const std::string name = state_.tables->filter_name(unsigned(f + 1));
     for (const std::string& note : state_.tables->notes(f))
-      all.push_back(
-          fmt::format("filter {}: {}", name, note));
-    if (const auto trouble = trouble_of(f)) all.push_back(fmt::format("filter {}: {}", name, *trouble));
+      all.push_back(fmt::format("filter {}: {}", name, note));
+    if (const auto trouble = trouble_of(f))
+      all.push_back(fmt::format("filter {}: {}", name, *trouble));
   }
   if (state_.tables == nullptr) return all;
   for (const PolicerStatus& policer : state_.tables->policers())

@@ -57,7 +57,7 @@ class FilterControl {
   struct State {
     FilterJob::Config file, followed;  // and with what the API has changed of sets; null: none
     InterfaceNames names;              // that it is bound to
-    AskedNames asked;             // that it was compiled for
+    AskedNames asked;                  // that it was compiled for
     std::shared_ptr<const FilterTables> tables;  // null: no filters
   };
   State state() const { return state_; }

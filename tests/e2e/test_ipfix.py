@@ -75,7 +75,10 @@ def send(wire, frames, pace=100e-6):
 
 def all_told(pair):
     def balanced():
+        before = shown(pair)["samples"]["read"]
+        time.sleep(0.5)
         answer = shown(pair)
+        assert answer["samples"]["read"] == before, "samples still come"
         s = answer["samples"]
         assert s["read"] == s["told"] + s["under_way"] + s["no_flow"], s
         assert s["under_way"] == 0, s

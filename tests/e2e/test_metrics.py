@@ -178,9 +178,9 @@ def test_prometheus_scrapes_it(bed):
         return json.loads(answer.text)["data"]["result"]
     wait_for(lambda: query("up")[0]["value"][1] == "1", 20, "Prometheus has scraped")
     bed.a.ping("10.2.0.1", count=10)
-    counted = bed.router.get("/v1/ports")["ports"]
 
-    def same():
+    def same():  # hosts ask for neighbors at any time
+        counted = bed.router.get("/v1/ports")["ports"]
         found = {row["metric"]["port"]: int(row["value"][1])
                  for row in query("hecto_port_receive_packets_total")}
         return found == {port["name"]: port["rx"]["packets"] for port in counted}

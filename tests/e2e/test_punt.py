@@ -67,9 +67,9 @@ class PuntFrr(Frr):
         for folder in (self.folder.parent, self.folder):
             os.chown(folder, account.pw_uid, account.pw_gid)
         config = self.folder / "frr.conf"
-        config.write_text(FRR)
+        config.write_text(self.config)
         os.chown(config, account.pw_uid, account.pw_gid)
-        for daemon in ("zebra", "bgpd", "bfdd"):
+        for daemon in self.daemons:
             words = ["nice", "-n", "-15", "nsenter", f"--net=/run/netns/{self.router.linux}", "--",
                      str(Path("/usr/lib/frr") / daemon), "-N", self.name, "-f", str(config),
                      "-i", str(self.folder / f"{daemon}.pid")]
@@ -204,7 +204,7 @@ def sessions(lab):
         if not program.exists():
             pytest.skip(f"{program} is not installed: make deps")
     router, a, b, c = bed_of_three(lab)
-    frr = PuntFrr(router)
+    frr = PuntFrr(router, FRR, ("zebra", "bgpd", "bfdd"))
     try:
         frr.start()
         config = lab.folder / "bird.conf"

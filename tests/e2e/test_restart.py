@@ -13,7 +13,7 @@ from lab import BUILD, sh, wait_for
 from service_manager import ServiceManager
 from stream import Stream
 from test_ipsec import gateways
-from test_routing_daemons import V4_ROUTES, V6_ROUTES, Frr, bird
+from test_routing_daemons import V4_ROUTES, V6_ROUTES, ZEBRA, Frr, bird
 
 
 STATE = ["state-0", "state-1"]
@@ -223,7 +223,7 @@ def test_sas_of_the_file_give_out_no_number_twice(lab, kill):
 
 def test_sessions_of_frr_outlive_it(bed):
     """BGP and OSPF of FRR in the namespace, BIRD on host b: neither sees that hectod was away."""
-    frr = Frr(bed.router)
+    frr = Frr(bed.router, ZEBRA)
     try:
         frr.start()
         bird(bed)

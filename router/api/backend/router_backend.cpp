@@ -237,8 +237,8 @@ ApiResult RouterBackend::routes(const RoutesQuery& query) {
       const PacketAnswer answer = router_.dataplane().explain(packet);
       if (answer.led_table && query.table.empty())
         table = linux_number_of(routing, *answer.led_table).value_or(table);
-      return show_explanation(router_.plane(), routing, routing.explain(*query.address, table), answer,
-                              router_.persist());
+      return show_explanation(router_.plane(), routing, routing.explain(*query.address, table),
+                              answer, router_.persist());
     }
     RouteFilter filter;
     filter.table = table;

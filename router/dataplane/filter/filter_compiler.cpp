@@ -9,8 +9,8 @@
 #include "router/dataplane/filter/filter_places.hpp"
 #include "router/dataplane/filter/lead_state.hpp"
 #include "router/dataplane/filter/rule_words.hpp"
-#include "router/dataplane/filter/telling.hpp"
 #include "router/dataplane/filter/take_policers.hpp"
+#include "router/dataplane/filter/telling.hpp"
 
 namespace hecto::router {
 namespace {

@@ -36,7 +36,7 @@ struct FilterState {
 
   std::shared_ptr<CounterSlots> slots;
   std::vector<std::shared_ptr<Known>> filters;
-  std::shared_ptr<Known> barrier;                // what counts what is barred; no rules
+  std::shared_ptr<Known> barrier;                  // what counts what is barred; no rules
   std::vector<std::vector<std::string>> places;    // by filter: notes on where it is bound
   std::shared_ptr<const PrefixClasses> sets;       // null: none is named
   std::vector<std::shared_ptr<Policer>> policers;  // the file's, and behind them interfaces' own

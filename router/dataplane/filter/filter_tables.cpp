@@ -95,8 +95,7 @@ std::string FilterTables::rule_name(unsigned filter, uint32_t rule) const {
 size_t FilterTables::write_names(unsigned filter, uint32_t rule,
                                  std::span<char, kNames_bytes> to) const noexcept {
   const std::string& name = filter_name(filter);
-  char* at =
-      std::copy_n(name.data(), std::min(name.size(), config::kMostFilterName), to.data());
+  char* at = std::copy_n(name.data(), std::min(name.size(), config::kMostFilterName), to.data());
   *at++ = 0;
   if (rule == 0) return static_cast<size_t>(at - to.data());
   const std::string& own = state_->filters[filter - 1]->rules[rule - 1];

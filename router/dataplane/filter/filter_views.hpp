@@ -75,7 +75,7 @@ struct FilterViews {
   bool leads = false;                 // some rule names a table
   WantedNeighbors* wanted = nullptr;  // by packets that are led
   std::vector<Policer*> policers;
-  const FilterLogTaps* log = nullptr;            // null: no rule is told in the log
+  const FilterLogTaps* log = nullptr;              // null: no rule is told in the log
   PolicersOfInterfaces police_in{}, police_out{};  // by no rule
   bool has_police_in = false, has_police_out = false;
   std::vector<std::vector<CounterCell*>> pages;  // by thread, then page

@@ -19,6 +19,8 @@ using lookup::Family;
 using lookup::NextHopRecord;
 using lookup::RecordKind;
 
+constexpr size_t kNearRules = 2048;  // of a filter: their actions and counters fit the L2
+
 // What Linux gets of what came in: packets of IP that are whole enough to be judged.
 bool is_judged(Reason reason) noexcept {
   return info(reason).punt && reason != Reason::kArp && reason != Reason::kOtherProtocol &&
@@ -274,6 +276,16 @@ bool FilterStage::judge(const FilterView& filter, rte_mbuf* const* packets, cons
   return act(filter, packets, ingress, n, reasons);
 }
 
+// Of many rules neither actions nor counters are near: they come all at once.
+void FilterStage::fetch(const FilterView& filter, unsigned n) const noexcept {
+  constexpr unsigned kMask = CounterSlots::kPageSlots - 1;
+  for (unsigned i = 0; i < n; ++i) rte_prefetch0(&filter.actions[rules_[i]]);
+  for (unsigned i = 0; i < n; ++i) {
+    const uint32_t slot = filter.actions[rules_[i]].slot;
+    rte_prefetch0(&pages_[slot >> CounterSlots::kPageBits][slot & kMask]);
+  }
+}
+
 bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
                       unsigned n, Reason* reasons) noexcept {
   const bool alike = n > 1 && std::memcmp(rules_, rules_ + 1, (n - 1) * sizeof *rules_) == 0;
@@ -281,6 +293,7 @@ bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const 
     return act_alike(filter, packets, ingress, n, reasons);
   const FilterAction* const actions = filter.actions.data();
   constexpr unsigned kMask = CounterSlots::kPageSlots - 1;
+  if (filter.actions.size() > kNearRules) fetch(filter, n);
   unsigned refuses = 0, beside = 0;
   for (unsigned i = 0; i < n; ++i) {
     const FilterAction& action = actions[rules_[i]];

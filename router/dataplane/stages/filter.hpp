@@ -90,6 +90,7 @@ class FilterStage {
            Reason* reasons) noexcept;
   bool act_alike(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
                  unsigned n, Reason* reasons) noexcept;
+  void fetch(const FilterView& filter, unsigned n) const noexcept;
   void spare_neighbors(rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
                        Reason* reasons) const noexcept;
   bool do_beside(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,

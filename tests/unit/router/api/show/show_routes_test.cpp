@@ -114,8 +114,9 @@ TEST(ShowExplanation, FiltersAreNamedWithTheirRules) {
                     {"out", "far", "", Reason::kFilter, ""}};
   packet.filters_unasked = true;
   packet.reason = Reason::kFilter;
-  const json answer = show_explanation(
-      bed->plane, bed->routing, bed->routing.explain(ip("198.51.100.7")), packet, nothing_kept(*bed));
+  const json answer =
+      show_explanation(bed->plane, bed->routing, bed->routing.explain(ip("198.51.100.7")), packet,
+                       nothing_kept(*bed));
   EXPECT_EQ(answer["filters"], json::parse(R"([
       {"where": "in", "filter": "edge", "rule": "web", "verdict": "accept", "policer": "slow"},
       {"where": "out", "filter": "far", "rule": null, "verdict": "drop", "policer": null}])"));
