@@ -82,7 +82,8 @@ TEST_P(TalkingHelper, IsHeardNoLongerThanATurn) {
   EXPECT_EQ(device->state(), Status::kOk) << "the last word is not heard in the first turn";
   EXPECT_EQ(device->state(), Status::kBroken) << "but in the second";
 }
-INSTANTIATE_TEST_SUITE_P(All, TalkingHelper, ::testing::Values("talks-as-device", "talks-as-keeper"),
+INSTANTIATE_TEST_SUITE_P(All, TalkingHelper,
+                         ::testing::Values("talks-as-device", "talks-as-keeper"),
                          [](const auto& which) {
                            return std::string(which.param).find("device") == std::string::npos
                                       ? "Keeper"
