@@ -30,13 +30,14 @@
 #include "gpu_offload/device.hpp"
 #include "gpu_offload/device_table.hpp"
 #include "gpu_offload/health.hpp"
+#include "lookup/fib.hpp"
 #include "lookup/memory_block.hpp"
 
 namespace hecto::gpu_offload {
 
 enum class Side : uint8_t { kCpu, kDevice };
 enum class Outcome : uint8_t {
-  kShaded,  // slot.output holds the answers
+  kShaded,  // slot.output holds the answers, which were sound when they came
   kRedo,    // to be done on the CPU
 };
 
@@ -49,6 +50,8 @@ struct StageOptions {
   uint64_t close_ns = 20'000;        // a slot waits for more work no longer than that
   uint64_t deadline_ns = 2'000'000;  // an answer not there by then is no longer waited for
   unsigned late_limit = 3;           // so many in a row retire the device
+  // Of a look-up each answer is below that.
+  uint32_t groups = lookup::kMaxGroupId + 1;
   int socket = 0;
 };
 

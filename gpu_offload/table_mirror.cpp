@@ -10,7 +10,9 @@ void TableMirror::start() {
   for (Copy& copy : copies_) copy = {};
   running_ = running_first_ = nullptr;
   started_ = true;
-  replace_by(image_());
+  const Update image = image_();
+  started_at_ = image->generation;
+  replace_by(image);
 }
 
 // One image instead of all that waits.
@@ -141,6 +143,8 @@ uint64_t TableMirror::generation() const {
 
 bool TableMirror::passed(uint64_t generation) const {
   uint8_t active = table_.active();
+  // What is being loaded is what jobs will read first, with changes since then still to come.
+  if (started_ && active == DeviceTable::kNone && started_at_ < generation) return false;
   for (uint8_t side : {0, 1}) {
     if (side != active && !table_.is_held(side)) continue;
     if (table_.generation(side) < generation) return false;

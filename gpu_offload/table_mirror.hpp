@@ -49,7 +49,7 @@ class TableMirror {
   bool loaded() const { return table_.active() != DeviceTable::kNone; }
   uint64_t generation() const;  // that jobs read, 0: none
   size_t waiting() const { return updates_.size(); }
-  // Whether no job can hold anything from before that generation.
+  // Whether no job can hold anything from before that generation, now or later.
   bool passed(uint64_t generation) const;
 
  private:
@@ -76,6 +76,7 @@ class TableMirror {
   DeviceTable table_;
   Copy copies_[2];
   bool started_ = false;
+  uint64_t started_at_ = 0;     // generation of the image that start() took
   std::deque<Update> updates_;  // numbered from first_
   uint64_t first_ = 0;
   size_t waiting_changes_ = 0;  // in them

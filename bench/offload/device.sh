@@ -56,10 +56,13 @@ if ! echo '#include <tl/expected.hpp>' | "$cxx" -E -x c++ - >/dev/null 2>&1; the
     'namespace tl { using std::expected; using std::unexpected; }' >"$build/include/tl/expected.hpp"
   flags="$flags -I$build/include"
 fi
-isas=
+# As lookup/meson.build: a name, then its flags.
+isas=()
 case $(uname -m) in
-  x86_64) isas="avx2:-march=x86-64-v3 avx512:-march=x86-64-v4" ;;
-  aarch64) isas="neon:-march=armv8-a" ;;
+  x86_64)
+    isas=("avx2 -march=x86-64-v3" "avx512 -march=x86-64-v4" "avx512_gather -march=x86-64-v4 -mavx512vpopcntdq")
+    ;;
+  aarch64) isas=("neon -march=armv8-a") ;;
 esac
 plugin=$build/libhecto_cuda.so
 
@@ -75,10 +78,10 @@ add_cxx() { # SOURCE FLAGS...: the object's name is left in $object
   add "${1//\//_}" "$cxx" "$standard" "$flags" "${@:2}" -c "$1"
 }
 have=
-for isa in $isas; do
-  add_cxx "lookup/kernel_${isa%%:*}.cpp" "${isa#*:}" -Wno-maybe-uninitialized
+for isa in "${isas[@]}"; do
+  add_cxx "lookup/kernel_${isa%% *}.cpp" "${isa#* }" -Wno-maybe-uninitialized
   library="$library $object"
-  have="$have -DLOOKUP_HAVE_$(echo "${isa%%:*}" | tr a-z A-Z)"
+  have="$have -DLOOKUP_HAVE_$(echo "${isa%% *}" | tr a-z A-Z)"
 done
 for source in lookup/{prefix,memory,direct_table,fib4,fib6,journal,kernel_scalar,pool}.cpp \
   base/secret_memory.cpp gpu_offload/crypto/{prepare,launch_host}.cpp \

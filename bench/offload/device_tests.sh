@@ -3,7 +3,7 @@
 # GoogleTest comes as source (.dev/googletest or /usr/src/googletest), as the machine may have neither it
 # nor a network; crypto/'s tests need OpenSSL too (.dev/openssl or the system's) and are left out without.
 # TESTS=0: none; TESTS=1: with DEVICE=host as well.
-tests_objects= crypto_objects= gtest_dir=
+tests_objects= helper_tests= crypto_objects= gtest_dir=
 tests_wanted=${TESTS:-${gpu:+1}}
 if [ "$tests_wanted" = 1 ]; then
   for dir in "$root/.dev/googletest" /usr/src/googletest/googletest; do
@@ -16,7 +16,7 @@ if [ -n "$gtest_dir" ]; then
   add gtest "$cxx" "$standard" -O1 -pthread "$gtest" -c "$gtest_dir/src/gtest-all.cc"
   add gtest_main "$cxx" "$standard" -O1 -pthread "$gtest" -c "$gtest_dir/src/gtest_main.cc"
   tests_flags="$gtest -O1 -fPIC -DHECTO_HOST_PLUGIN='\"$build/libhecto_host.so\"' -DHECTO_CUDA_PLUGIN='\"${gpu:+$plugin}\"'"
-  for source in device_test key_table_test stage_test threads_test; do
+  for source in device_test key_table_test keys_at_rate_test stage_test threads_test; do
     add_cxx "tests/unit/gpu_offload/$source.cpp" "$tests_flags"
     tests_objects="$tests_objects $object"
   done
@@ -25,8 +25,10 @@ if [ -n "$gtest_dir" ]; then
     add_cxx "$source"
     tests_library="$tests_library $object"
   done
-  add_cxx tests/unit/gpu_offload/helper_test.cpp "$gtest -O1 -DHECTO_FAULTY_HELPER='\"$build/hecto-gpu-faulty\"'"
-  helper_test=$object
+  for source in helper_test hostile_helper_test; do
+    add_cxx "tests/unit/gpu_offload/$source.cpp" "$gtest -O1 -DHECTO_FAULTY_HELPER='\"$build/hecto-gpu-faulty\"'"
+    helper_tests="$helper_tests $object"
+  done
   add_cxx tests/unit/gpu_offload/faulty_helper.cpp
   faulty_helper=$object
   # The plug-in of the tests: the host device behind the C interface.
@@ -54,7 +56,7 @@ link_tests() {
   [ -n "$gtest_dir" ] || return 0
   local gtest="$build/gtest.o $build/gtest_main.o"
   "$cxx" -o "$build/device-test" $tests_objects $tests_library $library $gtest -pthread -ldl
-  "$cxx" -o "$build/helper-test" $helper_test $tests_library $library $gtest -pthread -ldl
+  "$cxx" -o "$build/helper-test" $helper_tests $tests_library $library $gtest -pthread -ldl
   "$cxx" -o "$build/hecto-gpu-faulty" $faulty_helper $library -pthread -ldl
   [ -n "$crypto_objects" ] || return 0
   if [ -n "$gpu" ]; then

@@ -10,9 +10,10 @@ namespace hecto::gpu_offload::crypto {
 namespace {
 
 // Threads of a block. With lanes: two blocks fill what Turing has of threads and, to encrypt, of
-// shared memory, and leave 64 registers a thread. One thread a packet: small, to reach many SMs.
+// shared memory, and leave 64 registers a thread. One thread a packet, or two: small, to reach many SMs.
 constexpr uint32_t kLaneThreads = 512;
 constexpr uint32_t kPacketThreads = 128;
+constexpr uint32_t kSealPackets = 64;  // half of the warps encrypts them, half hashes them
 
 // Read once a block.
 __device__ const AesTables kDeviceTables = make_aes_tables();
@@ -23,6 +24,16 @@ __device__ uint32_t thread_index() {
 __device__ uint32_t bank_bytes() {
   return threadIdx.x % 32 * 4;
 }
+
+struct BlockSync {
+  HD bool operator()(bool more) const {
+#ifdef __CUDA_ARCH__
+    return __syncthreads_or(more);
+#else
+    return more;
+#endif
+  }
+};
 
 template <uint32_t Width>
 __global__ void __launch_bounds__(kLaneThreads, 2) gcm_seal_kernel(EspJob job) {
@@ -48,13 +59,17 @@ __global__ void __launch_bounds__(kLaneThreads, 2) gcm_open_kernel(EspJob job) {
   if (lanes.lane == 0) job.verdicts[i] = verdict;
 }
 
-__global__ void __launch_bounds__(kPacketThreads, 5) cbc_seal_kernel(EspJob job) {
+__global__ void __launch_bounds__(2 * kSealPackets, 5) cbc_seal_kernel(EspJob job) {
   __shared__ EncryptBanks banks;
   banks.fill(kDeviceTables, threadIdx.x, blockDim.x);
   __syncthreads();
-  uint32_t i = thread_index();
-  if (i >= job.packet_count) return;
-  job.verdicts[i] = run_cbc_seal(EncryptTables{banks, bank_bytes()}, job, i);
+  uint32_t i = blockIdx.x * kSealPackets + threadIdx.x % kSealPackets;
+  uint32_t last = job.packet_count - 1;
+  SealRole role = threadIdx.x < kSealPackets ? SealRole::kEncrypts : SealRole::kHashes;
+  if (i > last) role = SealRole::kWaits;
+  EspVerdict verdict =
+      run_cbc_seal(EncryptTables{banks, bank_bytes()}, job, min(i, last), role, BlockSync());
+  if (role == SealRole::kHashes) job.verdicts[i] = verdict;
 }
 
 __global__ void __launch_bounds__(kPacketThreads, 5) cbc_verify_kernel(EspJob job) {
@@ -76,14 +91,14 @@ __global__ void __launch_bounds__(kLaneThreads, 2) cbc_decrypt_kernel(EspJob job
 
 using Kernel = void (*)(EspJob);
 
-// With the error of this launch alone.
-cudaError_t launch(Kernel kernel, uint32_t lanes, cudaStream_t stream, EspJob job) {
-  uint32_t block = lanes == 1 ? kPacketThreads : kLaneThreads;
-  uint64_t threads = uint64_t{job.packet_count} * lanes;
+// Blocks of so many threads, for so many packets each. With the error of this launch alone.
+cudaError_t launch(Kernel kernel, uint32_t threads, uint32_t packets, cudaStream_t stream,
+                   EspJob job) {
   void* arguments[] = {&job};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
-                          dim3(static_cast<uint32_t>((threads + block - 1) / block)), dim3(block),
-                          arguments, 0, stream);
+  return cudaLaunchKernel(
+      reinterpret_cast<const void*>(kernel),
+      dim3(static_cast<uint32_t>((uint64_t{job.packet_count} + packets - 1) / packets)),
+      dim3(threads), arguments, 0, stream);
 }
 
 }  // namespace
@@ -109,19 +124,22 @@ int load_esp_kernels() noexcept {
 int launch_esp_cuda(void* stream, const EspJob& job) noexcept {
   if (job.packet_count == 0) return cudaSuccess;
   auto* on = static_cast<cudaStream_t>(stream);
-  uint32_t lanes = lanes_for(job);
-  bool wide = lanes == kMaxLanes;
+  bool wide = lanes_for(job) == kMaxLanes;
+  uint32_t packets = kLaneThreads / lanes_for(job);
   switch (job.kind) {
     case EspKind::kSealGcm:
-      return launch(wide ? gcm_seal_kernel<kMaxLanes> : gcm_seal_kernel<8>, lanes, on, job);
+      return launch(wide ? gcm_seal_kernel<kMaxLanes> : gcm_seal_kernel<8>, kLaneThreads, packets,
+                    on, job);
     case EspKind::kOpenGcm:
-      return launch(wide ? gcm_open_kernel<kMaxLanes> : gcm_open_kernel<8>, lanes, on, job);
+      return launch(wide ? gcm_open_kernel<kMaxLanes> : gcm_open_kernel<8>, kLaneThreads, packets,
+                    on, job);
     case EspKind::kSealCbc:
-      return launch(cbc_seal_kernel, 1, on, job);
+      return launch(cbc_seal_kernel, 2 * kSealPackets, kSealPackets, on, job);
     case EspKind::kOpenCbc: {
-      cudaError_t error = launch(cbc_verify_kernel, 1, on, job);
+      cudaError_t error = launch(cbc_verify_kernel, kPacketThreads, kPacketThreads, on, job);
       if (error != cudaSuccess) return error;
-      return launch(wide ? cbc_decrypt_kernel<kMaxLanes> : cbc_decrypt_kernel<8>, lanes, on, job);
+      return launch(wide ? cbc_decrypt_kernel<kMaxLanes> : cbc_decrypt_kernel<8>, kLaneThreads,
+                    packets, on, job);
     }
   }
   return cudaErrorInvalidValue;

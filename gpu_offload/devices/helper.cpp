@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "base/secret_memory.hpp"
 #include "gpu_offload/helper/arena_handle.hpp"
@@ -19,10 +21,18 @@ namespace {
 
 constexpr int kHelperSocket = 3;  // its descriptor there
 constexpr size_t kLeastUpdate = size_t{1} << 20;
+constexpr unsigned kMostMessages = 64;        // heard in a turn, of each socket
+constexpr uint64_t kReap_ns = 2'000'000'000;  // for a keeper that was let go of to end
 
 uint64_t clock_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+// As a message says it. kBusy is no answer, and would be waited for.
+Status status_of(const Message& message) {
+  const auto said = static_cast<Status>(std::min<uint32_t>(message.status, UINT8_MAX));
+  return said == Status::kOk || said == Status::kNoMemory ? said : Status::kBroken;
 }
 
 }  // namespace
@@ -83,6 +93,7 @@ tl::expected<std::unique_ptr<Device>, std::string> HelperDevice::open(
     poll(waiting, 2, 10);
   }
   if (device->life_ != Life::kUp) {
+    device->reap();
     const std::string& why = device->trouble_;
     return tl::unexpected(why.starts_with(name + ":") ? why : name + ": " + why);
   }
@@ -108,8 +119,8 @@ tl::expected<void, std::string> HelperDevice::spawn() {
       theirs.fd() == kHelperSocket ? fcntl(theirs.fd(), F_DUPFD_CLOEXEC, 4) : theirs.fd();
   posix_spawn_file_actions_adddup2(&actions, end, kHelperSocket);
   posix_spawn_file_actions_addclosefrom_np(&actions, kHelperSocket + 1);
-  pid_t pid = -1;
-  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments, environ);
+  const int error =
+      posix_spawn(&keeper_pid_, program.c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (end != theirs.fd()) close(end);
   if (error != 0) return tl::unexpected(name_ + ": " + program + ": " + std::strerror(error));
@@ -129,6 +140,16 @@ tl::expected<void, std::string> HelperDevice::spawn() {
 HelperDevice::~HelperDevice() {
   memory_.came = nullptr;
   memory_.went = nullptr;
+}
+
+// Before anything is confined, as waiting is a call that the router does not make later. A keeper whose
+// process hangs in its driver is not waited for longer.
+void HelperDevice::reap() noexcept {
+  keeper_.close();
+  device_.close();
+  const uint64_t start = clock_ns();
+  while (waitpid(keeper_pid_, nullptr, WNOHANG) == 0 && clock_ns() - start < kReap_ns)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 // A process that begins, with all that there is.
@@ -226,8 +247,11 @@ void HelperDevice::listen() noexcept {
   Message message;
   FileDescriptor with;
   // The device's own words before the keeper's of its end.
-  while (device_ && device_.receive(message, with) == Channel::Got::kMessage) heard(message);
-  for (;;) {
+  for (unsigned n = 0; n < kMostMessages && device_; ++n) {
+    if (device_.receive(message, with) != Channel::Got::kMessage) break;
+    heard(message);
+  }
+  for (unsigned n = 0; n < kMostMessages; ++n) {
     const Channel::Got got = keeper_.receive(message, with);
     if (got == Channel::Got::kNothing) return;
     if (got == Channel::Got::kClosed) {
@@ -251,8 +275,7 @@ void HelperDevice::listen() noexcept {
 }
 
 void HelperDevice::heard(const Message& message) noexcept {
-  const auto status =
-      static_cast<Status>(std::min(message.status, static_cast<uint32_t>(Status::kBroken)));
+  const Status status = status_of(message);
   switch (message.say) {
     case Say::kHello:
       if (life_ != Life::kStarting) return;

@@ -9,6 +9,8 @@
 // keeper has gone the device stays broken: hectod may start no processes once it is confined.
 #pragma once
 
+#include <sys/types.h>
+
 #include <deque>
 #include <memory>
 #include <string>
@@ -66,6 +68,7 @@ class HelperDevice final : public Device {
   tl::expected<void, std::string> spawn();
   void begin() noexcept;
   void end(std::string why) noexcept;
+  void reap() noexcept;
   void tell(const Message& message, int with = -1) noexcept;
   void tell_block(void* start, const SharedMemory::Block& block) noexcept;
   void tell_queue(const Queue& queue) noexcept;
@@ -79,6 +82,7 @@ class HelperDevice final : public Device {
   HelperOptions options_;
   int socket_ = -1;
   SharedMemory memory_;
+  pid_t keeper_pid_ = -1;
   Channel keeper_, device_;
   Life life_ = Life::kDown;
   bool alive_ = false;  // there is a process, and the keeper has not told its end

@@ -15,13 +15,23 @@ namespace {
 
 constexpr std::string_view kCuda = "cuda:";
 
+std::string plugin_path() {
+  const char* named = std::getenv("HECTO_CUDA_PLUGIN");
+  return named != nullptr ? named : HECTO_CUDA_PLUGIN_PATH;
+}
+
+bool has_plugin() {
+  return access(plugin_path().c_str(), F_OK) == 0;
+}
+
+tl::unexpected<std::string> no_plugin(const std::string& name) {
+  return tl::unexpected(name + ": there is no CUDA plug-in at " + plugin_path());
+}
+
 tl::expected<std::unique_ptr<Device>, std::string> open_cuda(unsigned index,
                                                              const std::string& name) {
-  const char* named = std::getenv("HECTO_CUDA_PLUGIN");
-  const std::string path = named != nullptr ? named : HECTO_CUDA_PLUGIN_PATH;
-  if (access(path.c_str(), F_OK) != 0)
-    return tl::unexpected(name + ": there is no CUDA plug-in at " + path);
-  auto plugin = Plugin::load(path);
+  if (!has_plugin()) return no_plugin(name);
+  auto plugin = Plugin::load(plugin_path());
   if (!plugin) return tl::unexpected(name + ": " + plugin.error());
   auto count = plugin->count();
   if (!count) return tl::unexpected(name + ": no CUDA device: " + count.error());
@@ -71,6 +81,7 @@ tl::expected<std::unique_ptr<Device>, std::string> open_device(const std::string
                                                                const std::vector<unsigned>& cpus) {
   unsigned index = 0;
   if (name != "host" && !is_cuda(name, index)) return unknown(name);
+  if (name != "host" && !has_plugin()) return no_plugin(name);  // no process for that
   return HelperDevice::open(name, {helper_path(), cpus});
 }
 

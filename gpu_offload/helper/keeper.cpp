@@ -1,5 +1,6 @@
 #include "gpu_offload/helper/keeper.hpp"
 
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -44,6 +45,22 @@ void stay_near(int socket) {
   if (!read_cpus(list, near) || sched_getaffinity(0, sizeof here, &here) != 0) return;
   CPU_AND(&near, &near, &here);
   if (CPU_COUNT(&near) != 0) sched_setaffinity(0, sizeof near, &near);
+}
+
+// Of this process and those to come: none but to lock memory. What a device needs beyond is the right
+// to open its files, which a user may have without any. Where the bounding set stays (no
+// CAP_SETPCAP), no_new_privs keeps a program from getting more than there was.
+bool give_up_capabilities() {
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  for (int one = 0; prctl(PR_CAPBSET_READ, one, 0, 0, 0) >= 0; ++one)
+    if (one != CAP_IPC_LOCK) prctl(PR_CAPBSET_DROP, one, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2] = {};
+  if (syscall(SYS_capget, &header, sets) != 0) return false;
+  const uint32_t kept = sets[0].permitted & 1U << CAP_IPC_LOCK;
+  sets[0] = {.effective = kept, .permitted = kept, .inheritable = 0};
+  sets[1] = {};
+  return syscall(SYS_capset, &header, sets) == 0;
 }
 
 // The process with the device.
@@ -140,6 +157,7 @@ int keep_device(FileDescriptor router, const OpenDevice& open) {
   // A terminal's and the service manager's are for the router, which lets go by itself.
   for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(one, SIG_IGN);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (!give_up_capabilities()) return 1;
   return Keeper(Channel(std::move(router)), open).run();
 }
 

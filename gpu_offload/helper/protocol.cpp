@@ -42,7 +42,7 @@ Channel::Got Channel::receive(Message& message, FileDescriptor& with) {
   header.msg_iov = &part;
   header.msg_iovlen = 1;
   header.msg_control = control;
-  header.msg_controllen = sizeof control;
+  header.msg_controllen = CMSG_LEN(sizeof descriptor);  // one: further ones Linux closes
   const ssize_t got = recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Got::kNothing;
   const cmsghdr* about = got > 0 ? CMSG_FIRSTHDR(&header) : nullptr;

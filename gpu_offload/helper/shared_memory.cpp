@@ -1,5 +1,6 @@
 #include "gpu_offload/helper/shared_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,10 +24,13 @@ void* map_shared(int memory, size_t bytes) noexcept {
   return start == MAP_FAILED ? nullptr : start;
 }
 
+// Sealed in its size: who cuts off what the other has mapped ends it by SIGBUS.
 void* make(size_t& bytes, FileDescriptor& memory) noexcept {
-  memory = FileDescriptor(memfd_create("hecto-gpu", MFD_CLOEXEC));
+  memory = FileDescriptor(memfd_create("hecto-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   bytes = rounded(bytes, kPage);
-  if (!memory || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return nullptr;
+  if (!memory || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return nullptr;
   void* start = map_shared(memory.get(), bytes);
   // Not those that are set aside for DPDK: those are counted.
   if (start != nullptr && bytes >= kHugePage) madvise(start, bytes, MADV_HUGEPAGE);

@@ -51,12 +51,24 @@ int remote(const Session& session, const std::vector<std::string>& words) {
       session.note("hecto: " + problem);
       return kWrongUsage;
     }
+  const bool several = hosts.size() > 1;
+  if (several && session.arguments().object == "-") {
+    session.note(
+        "hecto: -H: standard input is read once, and there are several boxes; use one, or a "
+        "file of theirs");
+    return kWrongUsage;
+  }
   const std::string command = remote_command(words);
+  const bool at_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
   int worst = kDone;
   for (const std::string& host : hosts) {
-    if (hosts.size() > 1 && !session.arguments().json) session.out("== " + host + "\n");
+    if (several && !session.arguments().json) session.out("== " + host + "\n");
     std::vector<std::string> ssh = {"ssh"};
-    if (::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1) ssh.emplace_back("-t");
+    // What is on standard input is not the first box's to swallow.
+    if (at_terminal)
+      ssh.emplace_back("-t");
+    else if (several)
+      ssh.emplace_back("-n");
     ssh.insert(ssh.end(), {"--", host, command});
     const auto code = run_in_our_place(ssh);
     if (!code) return session.fail("-H: " + code.error());

@@ -16,7 +16,7 @@ std::string remote_command(const std::vector<std::string>& words);
 std::string host_problem(const std::string& host);
 
 // Runs it on each box, one after the other; the exit code is the largest of theirs, and kFailed
-// where ssh itself failed.
+// where ssh itself failed. Standard input is one box's; of several none has it.
 int remote(const Session& session, const std::vector<std::string>& words);
 
 }  // namespace hecto::cli

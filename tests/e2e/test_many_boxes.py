@@ -56,6 +56,72 @@ def test_the_role_is_yaml_and_every_task_has_a_name():
     assert all(f"| `{name}` |" in told for name in [*defaults, "hecto_config"])
 
 
+class Box:
+    """What the handler sees of a box: systemctl and hecto that write down what they were asked, and a hectod that runs."""
+
+    def __init__(self, folder):
+        self.folder, self.said = folder, folder / "said"
+        self.program = folder / "hectod"
+        shutil.copy("/bin/sleep", self.program)
+        self.running = subprocess.Popen([self.program, "60"])
+        self.fake("systemctl", f'case "$1" in show) echo {self.running.pid};; is-active) exit $(cat {folder}/active-$3);; esac')
+        self.fake("hecto", f'exit $(cat {folder}/code-$1)')
+        self.set(**{"active-hectod": 0, "active-hecto-frr@bgpd": 0, "code-reload": 0, "code-drain": 0, "code-undrain": 0})
+
+    def fake(self, name, script):
+        (self.folder / name).write_text(f'#!/bin/sh\necho "$(basename $0) $*" >>{self.said}\n{script}\n')
+        (self.folder / name).chmod(0o755)
+
+    def set(self, **codes):
+        for name, code in codes.items():
+            (self.folder / name).write_text(f"{code}\n")
+
+    def handler(self, **variables):
+        """Its exit code, and what it changed, in order."""
+        handlers = yaml.safe_load((ANSIBLE / "roles" / "hecto" / "handlers" / "main.yaml").read_text())
+        text = next(one for one in handlers if one["listen"] == "hectod")["ansible.builtin.shell"]
+        environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
+        script = environment.from_string(text).render(**{"hecto_drain": True, "hecto_frr_config": "frr.conf.j2", **variables})
+        self.said.write_text("")
+        run = subprocess.run(["sh", "-c", script], env={"PATH": f"{self.folder}:/usr/bin:/bin"}, timeout=30)
+        asked = [line for line in self.said.read_text().splitlines() if line.split()[1] not in ("is-active", "show")]
+        return run.returncode, asked
+
+
+@pytest.fixture
+def box(tmp_path):
+    box = Box(tmp_path)
+    yield box
+    box.running.kill()
+    box.running.wait()
+
+
+RESTARTED = ["hecto drain", "systemctl restart hectod", "hecto undrain"]
+
+
+def test_the_role_reloads_where_that_is_enough_and_a_drained_box_comes_back(box):
+    assert box.handler() == (0, ["hecto reload"])
+    box.set(**{"code-reload": 1})
+    assert box.handler() == (0, ["hecto reload", *RESTARTED])
+    assert box.handler(hecto_drain=False) == (0, ["hecto reload", "systemctl restart hectod"])
+    assert box.handler(hecto_frr_config="") == (0, ["hecto reload", "systemctl restart hectod"])
+    box.set(**{"active-hectod": 3})
+    assert box.handler() == (0, ["systemctl restart hectod"])
+
+
+def test_the_role_restarts_for_another_package(box):
+    box.program.unlink()
+    shutil.copy("/bin/true", box.program)
+    assert box.handler() == (0, RESTARTED), "what runs is the one before, whatever it says to a reload"
+
+
+def test_the_role_says_where_a_box_stays_drained(box):
+    box.set(**{"code-reload": 1, "code-drain": 1, "code-undrain": 1})
+    assert box.handler() == (1, ["hecto reload", *RESTARTED])
+    box.set(**{"active-hecto-frr@bgpd": 3})
+    assert box.handler()[0] == 0, "without bgpd nothing was drained"
+
+
 def test_ansible_itself_takes_it():
     if shutil.which("ansible-playbook") is None:
         pytest.skip("ansible-playbook is not here")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 from pathlib import Path
@@ -231,6 +232,15 @@ def test_the_script_for_a_gpu_machine_builds_and_runs_a_kind(tmp_path):
     run = subprocess.run([root / "bench" / "offload" / "device.sh"], cwd=root, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, timeout=600, env={**env, "BUILD_ONLY": "1"})
     assert run.returncode == 0 and "built: " in run.stdout, run.stdout
+    # The CPU's side of a comparison is hectod's: all its kernels for this kind of machine, and used.
+    arm = platform.machine() == "aarch64"
+    kernels = {file.stem for file in (root / "lookup").glob("kernel_*.cpp")
+               if file.stem == "kernel_scalar" or ("neon" in file.stem) == arm}
+    assert {file.name.split(".")[0] for file in tmp_path.glob("objects/lookup_kernel_*.o")} == {
+        f"lookup_{kernel}" for kernel in kernels}
+    jobs = (tmp_path / "objects" / "jobs").read_text()
+    for kernel in kernels - {"kernel_scalar"}:
+        assert f"-DLOOKUP_HAVE_{kernel.removeprefix('kernel_').upper()} " in jobs
     # Once more with compilers that do nothing: what was built stays.
     nothing = tmp_path / "nothing"
     nothing.write_text("#!/bin/sh\nexit 0\n")

@@ -37,7 +37,8 @@ EspPath::EspPath(std::unique_ptr<gpu_offload::Stage> stage,
     : OffloadPath(std::move(stage), options),
       work_(size_t{slots()} * items_),
       packets_(work_.size()),
-      frames_(work_.size()) {}
+      frames_(work_.size()),
+      starts_(work_.size()) {}
 
 bool EspPath::seals() const noexcept {
   return stage_->options().kind == JobKind::kSealGcm || stage_->options().kind == JobKind::kSealCbc;
@@ -56,6 +57,7 @@ bool EspPath::take(const esp::Work& work, const EspFrame& frame, Side side,
   packets_[at] = *work.packet;
   work_[at].packet = &packets_[at];
   frames_[at] = frame;
+  starts_[at] = slot->payload_used;
   if (slot->side == Side::kDevice) {
     std::memcpy(slot->payload + slot->payload_used, text_of(work, work.sa->shape()), bytes);
     const EspPacket packet = packet_for_device(work, slot->payload_used);
@@ -71,18 +73,18 @@ bool EspPath::take(const esp::Work& work, const EspFrame& frame, Side side,
 void EspPath::complete(const Slot& slot, Outcome outcome, uint32_t first, std::span<esp::Work> work,
                        esp::Engine& engine) const noexcept {
   if (outcome == Outcome::kRedo) return do_here(work, engine);
-  const auto* packets = reinterpret_cast<const EspPacket*>(slot.input) + first;
-  const auto* verdicts = reinterpret_cast<const EspVerdict*>(slot.output) + first;
+  const uint32_t* starts = &starts_[place(slot, first)];
   for (size_t i = 0; i < work.size(); ++i) {
     esp::Work& one = work[i];
-    if (verdicts[i] == EspVerdict::kUnservable) {  // its key is not there yet
+    const auto verdict = static_cast<EspVerdict>(slot.output[first + i]);
+    if (verdict == EspVerdict::kUnservable) {  // its key is not there yet
       do_here({&one, 1}, engine);
       continue;
     }
-    one.failed = verdicts[i] != EspVerdict::kDone;
+    one.failed = verdict != EspVerdict::kDone;
     if (one.failed) continue;
     const uint32_t bytes = one.text_bytes + (seals() ? one.sa->shape().icv_bytes : 0U);
-    std::memcpy(text_of(one, one.sa->shape()), slot.result + packets[i].payload, bytes);
+    std::memcpy(text_of(one, one.sa->shape()), slot.result + starts[i], bytes);
   }
 }
 

@@ -92,6 +92,9 @@ class EspPath : public OffloadPath {
   std::vector<esp::Work> work_;
   std::vector<esp::Packet> packets_;
   std::vector<EspFrame> frames_;
+  // Where its bytes begin in the slot's payload and result: what the slot says of it is a device's to
+  // write.
+  std::vector<uint32_t> starts_;
   unsigned last_slot_ = 0;
 };
 

@@ -11,6 +11,7 @@
 // from any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -47,6 +48,8 @@ class LookupOffload : public OffloadPath {
   };
   void fill(Lane<Address>& lane, const gpu_offload::Slot& slot, uint32_t first,
             uint32_t count) noexcept;
+  bool copy_answers(Lane<Address>& lane, const gpu_offload::Slot& slot,
+                    uint32_t first) const noexcept;
   std::vector<Held> packets_;  // by slot and item
 };
 
@@ -85,6 +88,18 @@ void LookupOffload<Address>::fill(Lane<Address>& lane, const gpu_offload::Slot& 
   }
 }
 
+// False: there is one that is no group. Checked is what was copied, as the helper could still write
+// where they lie.
+template <typename Address>
+bool LookupOffload<Address>::copy_answers(Lane<Address>& lane, const gpu_offload::Slot& slot,
+                                          uint32_t first) const noexcept {
+  const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
+  std::memcpy(lane.groups, groups + first, lane.count * sizeof(lookup::GroupId));
+  uint16_t largest = 0;
+  for (unsigned i = 0; i < lane.count; ++i) largest = std::max(largest, lane.groups[i].value());
+  return largest < stage_->options().groups;
+}
+
 template <typename Address>
 template <typename Fib, typename Clock, typename Finish>
 void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clock& clock,
@@ -93,10 +108,7 @@ void LookupOffload<Address>::poll(Lane<Address>& lane, const Fib& fib, const Clo
   using gpu_offload::Slot;
   const auto complete = [&](const Slot& slot, Outcome outcome, uint32_t first, uint32_t count) {
     fill(lane, slot, first, count);
-    if (outcome == Outcome::kShaded) {
-      const auto* groups = reinterpret_cast<const lookup::GroupId*>(slot.output);
-      std::memcpy(lane.groups, groups + first, count * sizeof(lookup::GroupId));
-    } else {
+    if (outcome != Outcome::kShaded || !copy_answers(lane, slot, first)) {
       const auto* keys = reinterpret_cast<const Address*>(slot.input);
       std::memcpy(lane.destinations, keys + first, count * sizeof(Address));
       lookup_batch(fib, lane.destinations, lane.groups, count);

@@ -175,6 +175,7 @@ struct Offload::Stages {
   Attached& device;
   const config::OffloadConfig& config;
   const config::WorkerPlacement& worker;
+  const Tables& tables;
   lookup::Memory& memory;
   bool failed = false;
 
@@ -200,6 +201,7 @@ struct Offload::Stages {
     options.kind = kind;
     options.slots = config::kOffloadBatches;
     options.items = config.batch;
+    options.groups = tables.max_groups();
     return make(options, table);
   }
   std::unique_ptr<gpu_offload::Stage> esp(JobKind kind) {
@@ -250,7 +252,7 @@ Result<void> Offload::give(const config::WorkerPlacement& worker) {
   if (workers_.size() <= worker.id) workers_.resize(worker.id + 1);
   Attached* device = least_used(worker.socket);
   if (device == nullptr) return {};
-  Stages stages{*device, config_, worker, tables_.memory(), false, {}};
+  Stages stages{*device, config_, worker, tables_, tables_.memory(), false, {}};
   auto its_lookups = lookups(stages);
   auto its_esp = stages.failed ? nullptr : esp(stages);
   if (stages.failed)

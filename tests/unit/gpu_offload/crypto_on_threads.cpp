@@ -17,6 +17,7 @@ constexpr uint32_t kThreadLanes = 8;
 
 struct Meeting {
   std::barrier<> barrier{kThreadLanes};
+  std::barrier<> pair{2};  // of those that seal CBC
   std::array<Block, kThreadLanes> shares;
 };
 
@@ -47,7 +48,7 @@ struct ThreadLanes {
   void sync() const { meeting.barrier.arrive_and_wait(); }
 };
 
-// As the kernels: open CBC's verification is one thread's work.
+// As the kernels: CBC is sealed by two threads, and its verification one's work.
 void run_lane(const ThreadLanes& lanes, const EspJob& job) {
   HostTables tables;
   for (uint32_t i = 0; i < job.packet_count; ++i) {
@@ -59,7 +60,14 @@ void run_lane(const ThreadLanes& lanes, const EspJob& job) {
       EspVerdict mine = run_gcm_open(lanes, tables, job, i);
       if (lanes.lane == 0) verdict = mine;
     } else if (job.kind == EspKind::kSealCbc) {
-      if (lanes.lane == 0) verdict = run_cbc_seal(tables, job, i);
+      if (lanes.lane > 1) continue;
+      const SealRole role = lanes.lane == 0 ? SealRole::kEncrypts : SealRole::kHashes;
+      uint32_t longer = i % 3;  // steps of a packet beside it
+      EspVerdict mine = run_cbc_seal(tables, job, i, role, [&](bool more) {
+        lanes.meeting.pair.arrive_and_wait();
+        return more || longer-- > 0;
+      });
+      if (role == SealRole::kHashes) verdict = mine;
     } else {
       if (lanes.lane == 0) verdict = run_cbc_verify(job, i);
       lanes.sync();

@@ -277,10 +277,23 @@ TEST(Plugin, RefusesWhatIsNoneAndWhatIsOfAnotherVersion) {
 
 TEST(OpenDevice, SaysWhereThereIsNoHelper) {
   setenv("HECTO_GPU_HELPER", "/nonexistent/hecto-gpu", 1);
+  setenv("HECTO_CUDA_PLUGIN", HECTO_HOST_PLUGIN, 1);
   auto device = open_device("cuda:0");
+  unsetenv("HECTO_CUDA_PLUGIN");
   unsetenv("HECTO_GPU_HELPER");
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error(), "cuda:0: there is no helper at /nonexistent/hecto-gpu");
+}
+
+// As on every machine without a GPU, where `auto` asks for one at each start.
+TEST(OpenDevice, StartsNoHelperWhereThereIsNoPlugin) {
+  setenv("HECTO_GPU_HELPER", "/nonexistent/hecto-gpu", 1);
+  setenv("HECTO_CUDA_PLUGIN", "/nonexistent/libhecto_cuda.so", 1);
+  auto device = open_device("cuda:0");
+  unsetenv("HECTO_CUDA_PLUGIN");
+  unsetenv("HECTO_GPU_HELPER");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error(), "cuda:0: there is no CUDA plug-in at /nonexistent/libhecto_cuda.so");
 }
 
 TEST(OpenDevice, KnowsNamesAndSaysWhatIsWrong) {

@@ -11,6 +11,7 @@
 
 #include "gpu_offload/devices/open.hpp"
 #include "gpu_offload/helper/keeper.hpp"
+#include "gpu_offload/helper/protocol.hpp"
 
 namespace {
 
@@ -32,6 +33,7 @@ class FaultyDevice final : public Device {
   int socket() const override { return -1; }
   Status restart() noexcept override {
     if (has("hangs-at-start")) hang();
+    if (has("busy-at-start")) return Status::kBusy;
     return has("no-memory-at-start") ? Status::kNoMemory : device_->restart();
   }
   std::string trouble() const override {
@@ -89,12 +91,41 @@ class FaultyDevice final : public Device {
   std::string fault_, file_;
 };
 
+// Keeper and device in one, which says too much: more than is heard in a turn, and then what counts.
+// FILE.pid comes when all of it has been said.
+int talk(Channel keeper, bool as_device, const std::string& file) {
+  Channel device;
+  const auto wait_for = [](Channel& channel, Say what, FileDescriptor& with) {
+    for (Message message;; usleep(100)) {
+      const Channel::Got got = channel.receive(message, with);
+      if (got == Channel::Got::kMessage && message.say == what) return true;
+      if (got == Channel::Got::kClosed) return false;
+    }
+  };
+  FileDescriptor with;
+  if (!wait_for(keeper, Say::kStart, with)) return 1;
+  device = Channel(std::move(with));
+  Message hello{.say = Say::kHello};
+  hello.say_text("talks");
+  device.send(hello);
+  if (!wait_for(device, Say::kArena, with)) return 1;
+  for (int i = 0; i < 70; ++i) (as_device ? device : keeper).send({.say = Say::kHello});
+  Message last{.say = as_device ? Say::kTrouble : Say::kEnded};
+  last.say_text("said at last");
+  if ((as_device ? device : keeper).send(last))
+    std::ofstream(file + ".pid") << getpid() << std::endl;
+  wait_for(keeper, Say::kKill, with);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   const std::string fault = name.substr(0, name.find(':'));
   const std::string file = name.substr(name.find(':') + 1);
+  if (fault == "talks-as-device" || fault == "talks-as-keeper")
+    return talk(Channel(FileDescriptor(3)), fault == "talks-as-device", file);
   return keep_device(FileDescriptor(3),
                      [&]() -> tl::expected<std::unique_ptr<Device>, std::string> {
                        if (fault == "no-driver")

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -17,6 +18,11 @@
 namespace hecto::gpu_offload {
 
 inline constexpr uint64_t kUs = 1000, kSecond = 1'000'000'000;  // of a clock of nanoseconds
+
+inline uint64_t steady_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
 
 // The table: the address's third byte says the group, but for 10.0.0.0/24, which has none.
 inline std::unique_ptr<lookup::Fib4> small_fib() {

@@ -4,68 +4,20 @@
 
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
-#include "gpu_offload/devices/open.hpp"
 #include "gpu_offload/spsc_ring.hpp"
 #include "tests/unit/gpu_offload/fixture.hpp"
+#include "tests/unit/gpu_offload/helper_bed.hpp"
 
 namespace hecto::gpu_offload {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-// Where nothing is to be late: a machine with few CPUs may be busy.
-constexpr uint64_t kPatience = 30 * kSecond;
-
 // Its starts take seconds, and what happens there is no signal here.
 bool on_gpu() {
   return std::getenv("HECTO_FAULTY_DEVICE") != nullptr;
-}
-
-uint64_t steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
-
-// The file whose presence is the fault, and what the helper says of itself beside it.
-class Fault {
- public:
-  Fault() {
-    char name[] = "/tmp/hecto-fault-XXXXXX";
-    close(mkstemp(name));
-    file_ = name;
-  }
-  ~Fault() {
-    mend();
-    std::filesystem::remove(file_ + ".pid");
-  }
-  void mend() { std::filesystem::remove(file_); }
-  const std::string& file() const { return file_; }
-  pid_t child() const { return read().first; }
-  pid_t keeper() const { return read().second; }
-
- private:
-  std::pair<pid_t, pid_t> read() const {
-    std::pair<pid_t, pid_t> pids{0, 0};
-    std::ifstream(file_ + ".pid") >> pids.first >> pids.second;
-    return pids;
-  }
-  std::string file_;
-};
-
-std::unique_ptr<Device> faulty(const std::string& name, const Fault& fault,
-                               uint64_t patience_ns = kPatience) {
-  const uint64_t update_ns = name == "never-updates" ? 500 * kMs : patience_ns;
-  auto device = HelperDevice::open(name + ":" + fault.file(),
-                                   {HECTO_FAULTY_HELPER, {}, patience_ns, update_ns});
-  EXPECT_TRUE(device) << device.error();
-  return device ? std::move(*device) : nullptr;
 }
 
 // A worker with a stage on the helper; control's clock runs ahead of the others', so that no test waits

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gpu_offload/devices/host.hpp"
+#include "gpu_offload/devices/scripted.hpp"
 
 namespace hecto::gpu_offload {
 namespace {
@@ -104,6 +105,44 @@ TEST_F(Keys, ADeviceThatWasAwayHasThemAllAgain) {
   bring();
   EXPECT_TRUE(on_device(before, EspKey{}));
   EXPECT_TRUE(on_device(meanwhile, key_of(2)));
+}
+
+// The image of its start has the key that goes while it is on its way.
+TEST(KeysOfADeviceThatLoads, AreNotReplacedBeforeTheirEndHasCome) {
+  uint64_t now_ns = 0;
+  ScriptedDevice device(now_ns, [](const Job&) { return Script{}; });
+  device.update_ns = 1000;
+  KeyTable table(1);
+  TableMirror mirror(device, [&] { return table.image(); });
+  table.add(mirror);
+  const uint32_t index = table.add(key_of(1));
+  table.publish();
+  mirror.start();
+  ASSERT_EQ(mirror.advance(), Status::kOk);
+  ASSERT_FALSE(mirror.loaded());
+  table.remove(index);
+  table.publish();
+  EXPECT_EQ(table.add(key_of(2)), KeyTable::kNone) << "the first copy will have the old key";
+  bool was_read = false;
+  for (int i = 0; i < 10 && table.add(key_of(2)) == KeyTable::kNone; ++i) {
+    now_ns += 1000;
+    ASSERT_EQ(mirror.advance(), Status::kOk);
+    was_read |= mirror.loaded();
+  }
+  EXPECT_TRUE(was_read);
+  EXPECT_EQ(table.count(), 1u) << "it was given again";
+  mirror.stop();
+}
+
+// Without a device nobody holds one.
+TEST(KeysOfADeviceThatIsAway, AreReplacedAtOnce) {
+  HostDevice device(false);
+  KeyTable table(1);
+  TableMirror mirror(device, [&] { return table.image(); });
+  table.add(mirror);
+  table.remove(table.add(key_of(1)));
+  table.publish();
+  EXPECT_EQ(table.add(key_of(2)), 0u);
 }
 
 }  // namespace

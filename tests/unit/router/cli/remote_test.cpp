@@ -99,14 +99,34 @@ TEST_F(HectoRemoteTest, TheOtherSidesShellSeesTheWordsAsTheyWere) {
 }
 
 TEST_F(HectoRemoteTest, SeveralBoxesAreToldApartAndTheWorstCodeCounts) {
-  const std::string path =
-      fake("ssh", "case $2 in r1) echo one; exit 0;; r2) echo two; exit 1;; *) exit 255;; esac\n");
+  const std::string path = fake(
+      "ssh", "case $* in *r1*) echo one; exit 0;; *r2*) echo two; exit 1;; *) exit 255;; esac\n");
   const Outcome two = run("-H r1,r2 show ports", path);
   EXPECT_EQ(two.code, 1);
   EXPECT_EQ(two.out, "== r1\none\n== r2\ntwo\n");
   const Outcome lost = run("-H r3 show ports", path);
   EXPECT_EQ(lost.code, 1);
   EXPECT_EQ(lost.err, "hecto: r3: ssh failed\n");
+}
+
+// A loop of a shell that reads a list of names has it still afterwards.
+TEST_F(HectoRemoteTest, OfSeveralBoxesNoneReadsStandardInput) {
+  const std::string list = scratch_ / "list";
+  std::ofstream(list) << "one\ntwo\n";
+  const std::string path = fake("ssh", "test \"$1\" = -n || cat\n");
+  EXPECT_EQ(run("-H r1,r2 show ports <" + list, path).out, "== r1\n== r2\n");
+  EXPECT_EQ(run("-H r1 load-routes - <" + list, path).out, "one\ntwo\n") << "one box has it";
+}
+
+TEST_F(HectoRemoteTest, StandardInputForSeveralBoxesIsRefused) {
+  const std::string path = fake("ssh", "echo ran\n");
+  const Outcome outcome = run("-H r1,r2 load-routes - </dev/null", path);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "hecto: -H: standard input is read once, and there are several boxes; use one, or a "
+            "file of theirs\n");
+  EXPECT_EQ(run("-H r1,r2 load-routes rib.mrt", path).code, 0);
 }
 
 TEST_F(HectoRemoteTest, WhatIsWrongIsToldHereAndNothingIsRun) {
