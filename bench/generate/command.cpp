@@ -15,6 +15,8 @@
 
 #include "bench/generate/report.hpp"
 #include "bench/lib/machine.hpp"
+#include "bench/remote/serve.hpp"
+#include "bench/remote/wire.hpp"
 #include "bench/traffic/generator.hpp"
 #include "bench/traffic/spec_yaml.hpp"
 #include "router/dataplane/core/dpdk.hpp"
@@ -35,6 +37,7 @@ struct GenerateOptions {
   double settle_seconds = 0.1;
   std::string json;
   bool no_timestamps = false;
+  bool serve = false;
   GeneratorOptions generator;
 };
 
@@ -65,18 +68,13 @@ json describe(const GenerateOptions& options, const TrafficSpec& spec, const Gen
   out["asked"] = {{"rate", to_string(spec.rate)}, {"pps", pps}, {"seconds", spec.seconds}};
   out["timestamps"] = spec.timestamps;
   out["not_checked"] = generator.unchecked();
-  for (const Generator::PortInfo& port : generator.ports())
-    out["ports"].push_back({{"name", port.name},
-                            {"device", port.device},
-                            {"driver", port.driver},
-                            {"mac", port.mac},
-                            {"line_bps", port.line_bps},
-                            {"refused", port.refused}});
+  out["ports"] = wire_ports(generator.ports());
   return out;
 }
 
 int generate(GenerateOptions options) {
   spdlog::set_level(spdlog::level::warn);
+  if (options.serve) return serve(Generator::create);
   auto spec = load_traffic(options.file, options.devices);
   if (!spec) {
     fmt::print(stderr, "{}\n", fmt::join(spec.error(), "\n"));
@@ -119,7 +117,7 @@ void add_generate(CLI::App& app, Work& work) {
   CLI::App* command = app.add_subcommand(
       "generate", "sends traffic over DPDK ports, counts what comes back, and when");
   const auto options = std::make_shared<GenerateOptions>();
-  command->add_option("FILE", options->file, "streams in YAML, or a capture (pcap)")->required();
+  command->add_option("FILE", options->file, "streams in YAML, or a capture (pcap)");
   command
       ->add_option("--port", options->devices,
                    "with a capture: the device to send to, and the one to receive from")
@@ -141,7 +139,13 @@ void add_generate(CLI::App& app, Work& work) {
   command->add_option("--burst", options->generator.burst)
       ->check(CLI::Range(1u, 64u))
       ->capture_default_str();
-  command->callback([&work, options] { work = [options] { return generate(*options); }; });
+  command->add_flag("--serve", options->serve,
+                    "do what another box's `throughput --generator` says over standard input");
+  command->callback([&work, options] {
+    if (options->file.empty() != options->serve)
+      throw CLI::ValidationError("generate", "wants a FILE, or --serve and nothing else");
+    work = [options] { return generate(*options); };
+  });
 }
 
 }  // namespace hecto::bench

@@ -42,7 +42,7 @@ void set_affinity(const std::vector<unsigned>& cpus) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   set_affinity(options.cpus);
   dup2(input, STDIN_FILENO);
-  dup2(log, STDOUT_FILENO);
+  dup2(options.output < 0 ? log : options.output, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   // Not over the pipe that tells of a failure.
   if (!options.descriptors.empty()) failure = fcntl(failure, F_DUPFD_CLOEXEC, kAboveAll);

@@ -18,6 +18,7 @@ namespace hecto::bench {
 struct ChildOptions {
   std::filesystem::path log;       // output and errors, from its beginning
   std::vector<unsigned> cpus;      // that it may use; empty: all that this machine lets us use
+  int output = -1;                 // its standard output; -1: the log
   std::vector<int> descriptors{};  // its own from 3 on; here they have numbers above all of those
 };
 

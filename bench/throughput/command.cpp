@@ -29,6 +29,12 @@ void describe_device(CLI::App& command, ThroughputOptions& options) {
                   "of --dut none: router, or wire: packets come back as they were sent [router]")
       ->check(CLI::IsMember({"router", "wire"}));
   command.add_option("--traffic", options.traffic, "of --dut none: a traffic file with the ports");
+  command.add_option("--generator", options.generator,
+                     "of --dut none: BOX or USER@BOX that has the ports; started there by ssh");
+  command
+      .add_option("--generator-program", options.generator_program,
+                  "of --generator: hecto-bench there")
+      ->capture_default_str();
   command.add_option("--hectod", options.router.program, "the program; default: beside this one");
   command.add_option("--workers", options.workers)
       ->check(CLI::Range(1u, 128u))

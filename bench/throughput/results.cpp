@@ -187,6 +187,9 @@ nlohmann::json to_json(const ThroughputResult& result) {
               {"burst", result.burst},
               {"idle", result.idle},
               {"generator_cpus", result.generator_cpus},
+              {"generator", result.generator.empty() ? json(nullptr)
+                                                     : json{{"box", result.generator},
+                                                            {"machine", result.generator_machine}}},
               {"worker_cpus", result.worker_cpus},
               {"control_cpu", result.control_cpu},
               {"not_checked", result.not_checked},
@@ -210,6 +213,9 @@ std::string header_text(const ThroughputResult& result) {
         "workers on CPU {}, burst {}, idle: {}; control on CPU {}",
         result.device_version, result.routes4, result.routes6, result.table, result.table_seconds,
         fmt::join(result.worker_cpus, ","), result.burst, result.idle, result.control_cpu);
+  if (!result.generator.empty())
+    return text + fmt::format("; generator on {} ({})\n", result.generator,
+                              result.generator_machine.value("name", "?"));
   return text + fmt::format("; generator on CPU {}\n", fmt::join(result.generator_cpus, ","));
 }
 

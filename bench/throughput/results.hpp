@@ -33,7 +33,9 @@ struct SizeResult {
 };
 
 struct ThroughputResult {
-  nlohmann::json machine;  // machine_facts()
+  nlohmann::json machine;            // machine_facts()
+  std::string generator;             // the box that it is on; empty: this one
+  nlohmann::json generator_machine;  // likewise its facts
   std::string started;
   std::string device;          // the device under test, in words
   std::string device_version;  // of hectod

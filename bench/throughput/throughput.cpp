@@ -15,6 +15,7 @@
 
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
+#include "bench/remote/remote_generator.hpp"
 #include "bench/throughput/measure_size.hpp"
 #include "bench/traffic/generator.hpp"
 #include "bench/traffic/spec_yaml.hpp"
@@ -123,6 +124,7 @@ class Throughput {
   Result<void> deal_out_cpus();
   Result<void> start_router();
   Result<void> start_generator();
+  Result<void> start_remote(const TrafficSpec& spec, const GeneratorOptions& options);
   Result<TrafficSpec> spec_of(const std::string& size, unsigned family) const;
   Result<void> measure(const std::string& size, unsigned family);
   Result<double> load_pps_of() const;
@@ -139,7 +141,8 @@ Result<void> Throughput::deal_out_cpus() {
   const auto allowed = allowed_cpus();
   const CpuPlan plan = plan_cpus(allowed, options_.workers);
   RouterOptions& router = options_.router;
-  if (options_.generator_cpus.empty()) options_.generator_cpus = plan.generator;
+  if (options_.generator_cpus.empty() && options_.generator.empty())
+    options_.generator_cpus = plan.generator;
   if (router.worker_cpus.empty()) router.worker_cpus = plan.workers;
   router.control_cpu = options_.control_cpu.value_or(plan.control);
   if (router.worker_cpus.size() < options_.workers && routes_itself(options_))
@@ -220,6 +223,16 @@ Result<TrafficSpec> Throughput::spec_of(const std::string& size, unsigned family
   return spec;
 }
 
+Result<void> Throughput::start_remote(const TrafficSpec& spec, const GeneratorOptions& options) {
+  auto generator =
+      RemoteGenerator::create({options_.generator, options_.generator_program}, spec, options);
+  if (!generator) return tl::unexpected(generator.error());
+  result_.generator = options_.generator;
+  result_.generator_machine = (*generator)->machine();
+  generator_ = std::move(*generator);
+  return {};
+}
+
 Result<void> Throughput::start_generator() {
   const auto spec = spec_of(options_.sizes[0], options_.families[0]);
   if (!spec) return tl::unexpected(spec.error());
@@ -227,13 +240,17 @@ Result<void> Throughput::start_generator() {
   options.cpus = options_.generator_cpus;
   options.longest_frame_bytes = largest_frame(options_.sizes);
   options.stop = &stop_wanted;
-  auto generator = Generator::create(*spec, options);
-  if (!generator) {
-    if (router_)
-      if (auto alive = router_->alive(2); !alive) return alive;
-    return tl::unexpected(generator.error());
+  if (!options_.generator.empty()) {
+    if (auto done = start_remote(*spec, options); !done) return done;
+  } else {
+    auto generator = Generator::create(*spec, options);
+    if (!generator) {
+      if (router_)
+        if (auto alive = router_->alive(2); !alive) return alive;
+      return tl::unexpected(generator.error());
+    }
+    generator_ = std::move(*generator);
   }
-  generator_ = std::move(*generator);
   if (router_)
     if (auto up = router_->wait_links(stop_wanted); !up) return up;
   // Frames that teach (RFC 2544 §23), until they come through or it is clear that they do not.
@@ -307,6 +324,11 @@ std::optional<std::string> check(const ThroughputOptions& options) {
       (split_ports(options.ports).size() != 2 || options.mac.empty()))
     return "--dut none wants --ports FROM,TO and the --mac that the device has there, or a "
            "--traffic FILE";
+  if (!options.generator.empty() && !none)
+    return "--generator belongs to --dut none: hectod is started where the generator's memif is";
+  if (!options.generator.empty())
+    if (const std::string problem = box_problem(options.generator); !problem.empty())
+      return "--generator: " + problem;
   if (!options.expect.empty() && (!none || !options.traffic.empty()))
     return "--expect belongs to --dut none with --ports; in a traffic file it is a stream's key";
   if (none && options.blackout) return "--blackout changes hectod; it cannot with --dut none";

@@ -24,6 +24,8 @@ struct ThroughputOptions {
   std::string table, root = ".";
   uint64_t routes = 0;  // of each family; 0: all
   std::vector<unsigned> generator_cpus;
+  std::string generator;  // BOX or USER@BOX, of `none`: its ports are those; empty: this one
+  std::string generator_program = "hecto-bench";  // there
   std::optional<unsigned> control_cpu;
   std::string destinations = "in-table";
   unsigned destination_count = 65536;

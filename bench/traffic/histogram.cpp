@@ -19,6 +19,27 @@ void Histogram::clear() {
   min_ = UINT64_MAX;
 }
 
+Histogram::Parts Histogram::parts() const {
+  Parts parts{min(), max_, sum_, {}};
+  for (uint32_t i = 0; i < counts_.size(); ++i)
+    if (counts_[i] != 0) parts.buckets.emplace_back(i, counts_[i]);
+  return parts;
+}
+
+std::optional<Histogram> Histogram::of(const Parts& parts) {
+  Histogram histogram;
+  for (const auto& [bucket, count] : parts.buckets) {
+    if (bucket >= histogram.counts_.size()) return std::nullopt;
+    histogram.counts_[bucket] += count;
+    histogram.count_ += count;
+  }
+  if (histogram.count_ == 0) return histogram;
+  histogram.min_ = parts.min;
+  histogram.max_ = parts.max;
+  histogram.sum_ = parts.sum;
+  return histogram;
+}
+
 double Histogram::mean() const noexcept {
   return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
 }

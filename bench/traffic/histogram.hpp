@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace hecto::bench {
@@ -30,6 +32,14 @@ class Histogram {
   double mean() const noexcept;
   // The value that `part` (0 to 1) of the values do not exceed; 0 when there are none.
   uint64_t quantile(double part) const noexcept;
+
+  // All that it is, for another process: the buckets that have some, by number.
+  struct Parts {
+    uint64_t min = 0, max = 0, sum = 0;
+    std::vector<std::pair<uint32_t, uint64_t>> buckets;
+  };
+  Parts parts() const;
+  static std::optional<Histogram> of(const Parts& parts);  // none: there is no such bucket
 
  private:
   static unsigned index(uint64_t value) noexcept;

@@ -112,6 +112,84 @@ def test_a_wire_has_no_throughput(bench):
     assert row["latency"][0]["lost"] == 0 and row["wrong"] == {}
 
 
+@pytest.fixture
+def box(lab, monkeypatch):
+    """A box that `ssh` reaches: a shell of this one, as sshd would start it."""
+    folder = lab.folder / "bin"
+    folder.mkdir()
+    said = lab.folder / "ssh.said"
+    (folder / "ssh").write_text(f"""#!/bin/sh
+printf '%s\\n' "$@" > {said}
+for word; do :; done
+exec sh -c "exec $word"
+""")
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return SimpleNamespace(said=lambda: said.read_text().splitlines())
+
+
+WIRE = ("--dut", "none", "--ports", "net_ring0,net_ring0", "--mac", "02:00:00:00:00:01", "--expect", "wire",
+        "--sizes", "64,128", "--families", "4")
+
+
+def test_generator_on_another_box(bench, box):
+    ended = bench.run(*WIRE, "--load", "10kpps", "--load-seconds", "0.5",
+                      "--generator", "root@far", "--generator-program", BENCH)
+    assert ended.code == 0, ended.err
+    assert box.said() == ["-T", "--", "root@far", f"'{BENCH}' generate --serve"]
+    assert "generator on root@far" in ended.out
+    assert ended.result["generator"]["box"] == "root@far" and ended.result["generator"]["machine"]["name"]
+    for row, size in zip(ended.result["results"], ("64", "128"), strict=True):
+        level = row["latency"][0]
+        assert row["size"] == size and row["wrong"] == {}
+        assert level["lost"] == 0 and level["offered"] > 1000
+        q = level["latency_ns"]
+        assert q["min"] <= q["p50"] <= q["p99"] <= q["max"] and q["count"] > 1000
+
+
+def test_generator_there_that_cannot_is_named(bench, box):
+    load = ("--load", "10kpps", "--load-seconds", "60")
+    for words, code, line in (
+            ((*WIRE, *load, "--generator", "far", "--generator-program", "/nonexistent/bench"), 1,
+             "far: ssh, or hecto-bench there, has ended: exit code 127"),
+            ((*WIRE, *load, "--generator", "far", "--generator-program", "/bin/echo"), 1,
+             "far: what it says is no answer"),
+            ((*WIRE, *load, "--generator", "-oProxyCommand=id"), 2, "is no host"),
+            (("--generator", "far"), 2, "--generator belongs to --dut none")):
+        ended = bench.run(*words)
+        assert ended.code == code, ended.err
+        assert line in ended.err and ended.err.count("\n") == 1, ended.err
+
+
+def test_generator_there_ends_with_us_and_is_missed(bench, box):
+    words = (*WIRE, "--load", "10kpps", "--load-seconds", "60", "--generator", "far", "--generator-program", BENCH)
+
+    def server(process):
+        def found():
+            assert process.poll() is None, process.communicate()
+            return subprocess.run(["pgrep", "-x", "-P", str(process.pid), "hecto-bench"],
+                                  capture_output=True, text=True).stdout.split()
+        wait_for(found, 20, "it runs there")
+        return int(found()[0])
+
+    process = bench.start(*words)
+    pid = server(process)
+    for _ in range(2):
+        assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    ended = bench.end(process)
+    assert ended.result["results"][0]["latency"][0]["offered"] < 500_000, "it ended early there, too"
+    wait_for(lambda: gone(pid), 10, "it has gone there")
+
+    process = bench.start(*words)
+    pid = server(process)
+    for _ in range(2):
+        assert process.stdout.readline()
+    os.kill(pid, signal.SIGKILL)
+    ended = bench.end(process)
+    assert ended.code == 1 and "far: ssh, or hecto-bench there, has ended: signal 9" in ended.err, ended.err
+
+
 def test_reconfiguration_loses_no_packet(bench):
     # A ring of 16384 packets holds what comes while somebody else has the CPU.
     ended = bench.run("--sizes", "128", "--families", "4", "--load", "20kpps", "--ring", "14",
