@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as xml
 from collections import Counter
@@ -143,38 +144,75 @@ def unit(test, chosen, patience):
     return counts
 
 
-# Files whose tests wait for protocols more than they work: a second pytest runs them beside the rest.
-# They are through before the rest comes to its floods.
-WAITING = ("test_anycast", "test_bonds", "test_bond_partners", "test_cluster", "test_ipfix", "test_linux_selftests",
-           "test_many_boxes", "test_restart", "test_restart_tables", "test_routing_daemons", "test_rules",
-           "test_sflow", "test_vrrp")
+# Files whose tests wait for protocols more than they work, those that take longest first: two further
+# pytests run them beside the rest, a file at a time. They are through before the rest comes to its floods.
+WAITING = ("test_bonds", "test_restart", "test_cluster", "test_routing_daemons", "test_bond_partners", "test_vrrp",
+           "test_anycast", "test_restart_tables", "test_rules", "test_ipfix", "test_sflow", "test_many_boxes",
+           "test_linux_selftests")
+LANES_OF_WAITING = 2
+SLOWEST_SHOWN = 6
+
+
+class EndToEnd:
+    """Each lane is a thread that runs a pytest for what it takes off its queue."""
+
+    def __init__(self, build, expression, folder):
+        self.environment = {**os.environ, **SANITIZERS, "HECTO_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.expression, self.folder = expression, Path(folder)
+        self.counts, self.seconds, self.lock, self.runs = Counts(), Counter(), threading.Lock(), 0
+
+    def run(self, files):
+        with self.lock:
+            self.runs += 1
+            result = self.folder / f"{self.runs}.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", f"--junitxml={result}",
+                   "-p", "no:cacheprovider", "-o", "junit_logging=no"]
+        command += ["-k", self.expression] if self.expression else []
+        # The long lane shows how far it is; the others what failed, in one piece.
+        output = {} if len(files) > 1 else {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        run = subprocess.run([*command, *map(str, files)], env=self.environment, cwd=HERE.parent, text=True,
+                             errors="replace", **output)
+        with self.lock:
+            if run.returncode not in (0, 5) and run.stdout:
+                print(run.stdout, flush=True)
+            before = self.counts.failed
+            add_results(result, self.counts, self.seconds)
+            if run.returncode not in (0, 5) and self.counts.failed == before:  # 5: nothing chosen by -k
+                self.counts.fail(f"e2e: pytest ended with {run.returncode}")
+
+    def drain(self, queue):
+        while True:
+            with self.lock:
+                files = queue.pop(0) if queue else None
+            if files is None:
+                return
+            self.run(files)
 
 
 def end_to_end(build, expression):
-    counts = Counts()
     started = time.monotonic()
     beside = [HERE / "e2e" / f"{name}.py" for name in WAITING]
-    lanes = [beside, [HERE / "e2e", *(f"--ignore={file}" for file in beside)]]
-    environment = {**os.environ, **SANITIZERS, "HECTO_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1"}
+    rest = [[HERE / "e2e", *(f"--ignore={file}" for file in beside)]]
+    waiting = [[file] for file in beside]
     with tempfile.TemporaryDirectory() as folder:
-        runs = []
-        for number, files in enumerate(lanes):
-            command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short",
-                       f"--junitxml={folder}/{number}.xml", "-p", "no:cacheprovider", "-o", "junit_logging=no"]
-            command += ["-k", expression] if expression else []
-            runs.append(subprocess.Popen([*command, *map(str, files)], env=environment, cwd=HERE.parent))
-        for number, run in enumerate(runs):
-            run.wait()
-            before = counts.failed
-            add_results(Path(folder) / f"{number}.xml", counts)
-            if run.returncode not in (0, 5) and counts.failed == before:  # 5: nothing chosen by -k
-                counts.fail(f"e2e: pytest ended with {run.returncode}")
+        whole = EndToEnd(build, expression, folder)
+        lanes = [threading.Thread(target=whole.drain, args=(queue,)) for queue in [rest] + [waiting] * LANES_OF_WAITING]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+    counts = whole.counts
     report("e2e", "", counts, time.monotonic() - started)
+    if not expression:
+        slowest = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in whole.seconds.most_common(SLOWEST_SHOWN))
+        print(f"      the slowest files: {slowest}")
     return counts
 
 
-def add_results(result, counts):
+def add_results(result, counts, seconds):
     for case in xml.parse(result).getroot().iter("testcase") if result.exists() else []:
+        file = next((part for part in case.get("classname").split(".") if part.startswith("test_")), "")
+        seconds[file] += float(case.get("time") or 0)
         name = f"{case.get('classname')}.{case.get('name')}"
         if case.find("failure") is not None or case.find("error") is not None:
             counts.failed += 1
