@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/file_descriptor.hpp"
+#include "base/ssh_words.hpp"
 #include "bench/lib/child.hpp"
 #include "bench/remote/line_pipe.hpp"
 #include "bench/remote/wire.hpp"
@@ -21,13 +21,6 @@ using nlohmann::json;
 constexpr double kHello_s = 60;     // a name to be resolved, a password to be typed
 constexpr double kPatience_s = 60;  // beyond what is asked for
 constexpr double kLook_s = 0.05;    // for a signal
-
-// In single quotes, which every shell of POSIX leaves as it is.
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 // A file that goes with this object.
 class LogFile {
@@ -101,8 +94,8 @@ Result<void> OverSsh::connect(const std::string& program) {
   ChildOptions options;
   options.log = log_.path();
   options.output = theirs.get();
-  auto child =
-      Child::start({"ssh", "-T", "--", host_, quoted(program) + " generate --serve"}, options);
+  auto child = Child::start({"ssh", "-T", "--", host_, shell_quoted(program) + " generate --serve"},
+                            options);
   if (!child) return tl::unexpected(child.error());
   child_ = std::move(*child);
   pipe_.emplace(output_.get());
@@ -184,13 +177,6 @@ Result<TrialResult> OverSsh::run(const TrialRequest& request) {
 }
 
 }  // namespace
-
-std::string box_problem(const std::string& host) {
-  const bool plain = std::ranges::all_of(
-      host, [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\'' && c != '"'; });
-  if (!host.empty() && host[0] != '-' && plain) return {};
-  return fmt::format("\"{}\" is no host; use BOX or USER@BOX", host);
-}
 
 Result<std::unique_ptr<RemoteGenerator>> RemoteGenerator::create(const RemoteBox& box,
                                                                  const TrafficSpec& spec,

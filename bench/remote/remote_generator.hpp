@@ -15,9 +15,6 @@ struct RemoteBox {
   std::string program = "hecto-bench";  // there
 };
 
-// Empty: a name that ssh takes for nothing but a host. Else what is wrong with it.
-std::string box_problem(const std::string& host);
-
 class RemoteGenerator : public Generator {
  public:
   // As Generator::create(); captures of the spec are files of that box.

@@ -13,6 +13,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/ssh_words.hpp"
 #include "bench/lib/json_file.hpp"
 #include "bench/lib/machine.hpp"
 #include "bench/remote/remote_generator.hpp"
@@ -326,9 +327,8 @@ std::optional<std::string> check(const ThroughputOptions& options) {
            "--traffic FILE";
   if (!options.generator.empty() && !none)
     return "--generator belongs to --dut none: hectod is started where the generator's memif is";
-  if (!options.generator.empty())
-    if (const std::string problem = box_problem(options.generator); !problem.empty())
-      return "--generator: " + problem;
+  if (!options.generator.empty() && !is_ssh_host(options.generator))
+    return fmt::format("--generator: \"{}\" is no host; use BOX or USER@BOX", options.generator);
   if (!options.expect.empty() && (!none || !options.traffic.empty()))
     return "--expect belongs to --dut none with --ports; in a traffic file it is a stream's key";
   if (none && options.blackout) return "--blackout changes hectod; it cannot with --dut none";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/ssh_words.hpp"
 #include "router/cli/child.hpp"
 
 namespace hecto::cli {
@@ -12,13 +13,6 @@ namespace {
 
 constexpr int kSshFailed = 255;  // ssh(1), EXIT STATUS
 constexpr const char* kHostOptions[] = {"-H", "--host"};
-
-// In single quotes, which every shell of POSIX leaves as it is.
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 }  // namespace
 
@@ -31,15 +25,13 @@ std::string remote_command(const std::vector<std::string>& words) {
       continue;
     }
     if (word.starts_with("--host=") || (word.starts_with("-H") && word.size() > 2)) continue;
-    command += ' ' + quoted(word);
+    command += ' ' + shell_quoted(word);
   }
   return command;
 }
 
 std::string host_problem(const std::string& host) {
-  const bool plain = std::ranges::all_of(
-      host, [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\'' && c != '"'; });
-  if (host.empty() || host[0] == '-' || !plain)
+  if (!is_ssh_host(host))
     return fmt::format("-H: \"{}\" is no host; use BOX or USER@BOX, several with commas", host);
   return {};
 }
