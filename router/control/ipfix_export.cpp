@@ -126,10 +126,12 @@ void IpfixExport::set_collectors(const config::IpfixConfig& config) {
 }
 
 bool IpfixExport::configure(const config::IpfixConfig& config, Clock::time_point now) {
+  ending_ = false;
   if (config == config_) return false;
   set_clock(now);
   if (cache_ && !config.samples()) {
-    cache_->end_all();
+    ending_ = cache_->end_some(kMostATick);
+    if (ending_) return false;
     cache_.reset();
   }
   messages_.send();
@@ -201,7 +203,7 @@ void IpfixExport::know_sampling(uint32_t sampling) {
 
 void IpfixExport::add(const FlowRecord& record, std::span<const std::byte> header,
                       Clock::time_point now) {
-  if (!cache_) return;
+  if (!cache_ || ending_) return;
   ++read_;
   const SflowExport::Port* const port = ports_.port(record.port);
   IpfixFlow flow;
@@ -241,7 +243,7 @@ void IpfixExport::tick(Clock::time_point now) {
   if (!on()) return;
   set_clock(now);
   send_templates(now);
-  if (cache_) cache_->expire(ms_of(now), kMostATick);
+  if (cache_ && !ending_) cache_->expire(ms_of(now), kMostATick);
   entries_.tick(now, std::chrono::seconds(config_.active_s));
   if (messages_.empty() ||
       std::exchange(seen_messages_, messages_.messages()) != messages_.messages())
