@@ -110,21 +110,6 @@ IpfixExport::IpfixExport(const SflowExport& ports, const InterfaceTable& interfa
       entries_(interfaces, [this](const IpfixRecord& record) { tell(IpfixKind::kEntry, record); }) {
 }
 
-void IpfixExport::set_collectors(const config::IpfixConfig& config) {
-  const bool moved = config.from != config_.from;
-  std::vector<Collector> before = std::exchange(collectors_, {});
-  for (const config::HttpEndpoint& endpoint : config.collectors) {
-    const auto kept = std::find_if(before.begin(), before.end(), [&](const Collector& collector) {
-      return !moved && collector.endpoint() == endpoint;
-    });
-    if (kept != before.end())
-      collectors_.push_back(std::move(*kept));
-    else
-      collectors_.emplace_back(
-          endpoint, config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr, "ipfix");
-  }
-}
-
 bool IpfixExport::configure(const config::IpfixConfig& config, Clock::time_point now) {
   ending_ = false;
   if (config == config_) return false;
@@ -135,7 +120,9 @@ bool IpfixExport::configure(const config::IpfixConfig& config, Clock::time_point
     cache_.reset();
   }
   messages_.send();
-  set_collectors(config);
+  collectors_ =
+      collectors_of(config.collectors, std::move(collectors_),
+                    config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr, "ipfix");
   const uint64_t active_ms = uint64_t{config.active_s} * 1000,
                  idle_ms = uint64_t{config.idle_s} * 1000;
   if (cache_) {
@@ -269,12 +256,7 @@ IpfixExport::Counts IpfixExport::counts() const {
 }
 
 std::vector<std::string> IpfixExport::lines() const {
-  std::vector<std::string> lines;
-  const auto now = Clock::now();
-  for (const Collector& collector : collectors_)
-    if (std::string trouble = collector.trouble(now); !trouble.empty())
-      lines.push_back("ipfix: " + std::move(trouble));
-  return lines;
+  return lines_of(collectors_, Clock::now());
 }
 
 }  // namespace hecto::router

@@ -58,7 +58,6 @@ class IpfixExport {
   std::vector<std::string> lines() const;  // what is wrong
 
  private:
-  void set_collectors(const config::IpfixConfig& config);
   void set_clock(Clock::time_point now);
   void know_sampling(uint32_t sampling);
   void send_templates(Clock::time_point now);
