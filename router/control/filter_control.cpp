@@ -37,8 +37,8 @@ FilterControl::~FilterControl() = default;
 
 // ---- What is compiled elsewhere ----
 
-InterfaceNames FilterControl::names(const config::FiltersConfig& wanted) const {
-  InterfaceNames names = table_names(wanted, routing_);
+InterfaceNames FilterControl::names(const RuleFacts& rules) const {
+  InterfaceNames names = table_names(rules, routing_);
   for (const auto& [id, state] : routing_.interfaces().all()) {
     names.interfaces[state.name] = id;
     const bool whole = state.tags == VlanTags{} && state.parent == kNoInterface;
@@ -59,15 +59,15 @@ std::shared_ptr<FilterJob> FilterControl::make_job(FilterJob::Config wanted) con
   auto job = std::make_shared<Job>();
   job->compile_ = compile_;
   job->wanted_ = std::move(wanted);
-  job->names_ = names(*job->wanted_);
+  job->facts_ = job->wanted_ == state_.followed
+                    ? state_.facts
+                    : std::make_shared<const RuleFacts>(facts_of(*job->wanted_));
+  job->names_ = names(*job->facts_);
   job->sockets_ = running_.placement.sockets;
   job->threads_ = static_cast<unsigned>(running_.placement.workers.size() + 1);
   job->before_ = state_.tables;
   job->before_config_ = state_.followed;
-  const auto logs = [](const config::FilterConfig& filter) {
-    return std::ranges::any_of(filter.rules, &config::FilterRuleConfig::log);
-  };
-  if (std::ranges::any_of(job->wanted_->filters, logs)) job->log_ = log_->taps(job->threads_);
+  if (!job->facts_->logged.empty()) job->log_ = log_->taps(job->threads_);
   return job;
 }
 
@@ -81,12 +81,12 @@ void FilterControl::name_for_log() {
   log_->write(FilterLog::Clock::now());
   FilterLog::Names names;
   for (const auto& [name, id] : state_.names.interfaces) names.interfaces[id.value()] = name;
-  const auto& filters = config().filters;
-  for (unsigned f = 0; state_.tables != nullptr && f < filters.size(); ++f)
-    for (uint32_t r = 0; r < filters[f].rules.size(); ++r)
-      if (filters[f].rules[r].log)
-        names.rules[state_.tables->views(0).filters[f].actions[r + 1].slot] =
-            fmt::format("filter {} rule {}", filters[f].name, config::name_of(filters[f], r));
+  if (state_.tables != nullptr)
+    for (const auto& [f, r] : state_.facts->logged) {
+      const config::FilterConfig& filter = config().filters[f];
+      names.rules[state_.tables->views(0).filters[f].actions[r + 1].slot] =
+          fmt::format("filter {} rule {}", filter.name, config::name_of(filter, r));
+    }
   log_->use(std::move(names));
 }
 
@@ -101,12 +101,12 @@ Result<void> FilterControl::use(const Job& job) {
   if (!job.made_) return tl::unexpected(job.made_.error());
   state_.tables = *job.made_;
   state_.followed = job.wanted_;
+  state_.facts = job.facts_;
   state_.names = job.names_;
   state_.asked = job.asked_;
   interfaces_version_ = 0;  // others may have come meanwhile
   compiled();
   name_for_log();
-  gives_marks_ = some_rule_marks(config());
   plane_.set_filters(state_.tables);
   return {};
 }
@@ -115,8 +115,8 @@ void FilterControl::put_back(State state) {
   state_ = std::move(state);
   interfaces_version_ = 0;  // they may be others than then
   compiled();
+  stale_ = !state_.asked.hold_for(state_.names);  // what was compiled for them meanwhile is lost
   name_for_log();
-  gives_marks_ = some_rule_marks(config());
   plane_.set_filters(state_.tables);
 }
 
@@ -177,7 +177,7 @@ void FilterControl::tick() {
   const bool same = std::exchange(interfaces_version_, version) == version;
   if (same && (!leads() || routing_.tables_without_room() == without_room_)) return;
   without_room_ = routing_.tables_without_room();
-  if (const InterfaceNames now = names(config()); now != state_.names || stale_) bind(now);
+  if (const InterfaceNames now = names(*state_.facts); now != state_.names || stale_) bind(now);
 }
 
 // Rules that ask for an interface hold by its number: where a name has another one now, or none, what comes
@@ -192,7 +192,7 @@ void FilterControl::bind(const InterfaceNames& now) {
   state_.names = now;
   name_for_log();
   plane_.set_filters(state_.tables);
-  if (around.barred.empty() && state_.asked.same_targets(now)) return compiled();
+  if (state_.asked.hold_for(now)) return compiled();
   stale_ = true;
   waiting_ = std::move(waiting);
   compile();
@@ -219,20 +219,23 @@ void FilterControl::take_compiled() {
   if (!thread_ || !thread_->ended()) return;
   const std::shared_ptr<Job> job = thread_->job();
   thread_.reset();
-  interfaces_version_ = 0;
   // Meanwhile a reload may have brought others.
-  if (state_.tables == nullptr || job->wanted_ != state_.followed) return;
-  if (auto used = use(*job); !used) cannot(used.error().message);
+  if (state_.tables == nullptr || job->wanted_ != state_.followed)
+    interfaces_version_ = 0;
+  else if (auto used = use(*job); !used)
+    cannot(used.error().message);
 }
 
+// Tried again at its time, and not each turn; interfaces that have come since are seen as ever.
 void FilterControl::cannot(const std::string& why) {
-  interfaces_version_ = routing_.interfaces().version();  // not each turn
   again_ = Clock::now() + kAgain;
-  const std::string waits =
-      waiting_.empty() ? ""
-                       : fmt::format("; what comes in by {} is dropped as filter_not_ready",
-                                     fmt::join(waiting_, ", "));
-  const std::string before = std::exchange(trouble_, why + waits);
+  std::string now = why;
+  if (!waiting_.empty())
+    now += fmt::format("; what comes in by {} is dropped as filter_not_ready",
+                       fmt::join(waiting_, ", "));
+  if (!state_.asked.same_tables(state_.names))
+    now += "; rules that name tables or VRFs lead to those that were there before";
+  const std::string before = std::exchange(trouble_, now);
   if (trouble_ != before) spdlog::error(trouble_);
 }
 

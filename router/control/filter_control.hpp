@@ -56,6 +56,7 @@ class FilterControl {
   // What runs; put_back() makes it what the next publish() says.
   struct State {
     FilterJob::Config file, followed;  // and with what the API has changed of sets; null: none
+    FilterJob::Facts facts;            // of the rules of both
     InterfaceNames names;              // that it is bound to
     AskedNames asked;                  // that it was compiled for
     std::shared_ptr<const FilterTables> tables;  // null: no filters
@@ -64,6 +65,11 @@ class FilterControl {
   void put_back(State state);
   // As offer(), of what ran once.
   void offer(State ran) { kept_ = std::move(ran); }
+  // Behind each reload: what it has not taken is for no later one.
+  void withdraw() {
+    offered_.reset();
+    kept_.reset();
+  }
 
   // At the start, before anything is forwarded: waits for the thread that compiles, and says so.
   Result<void> start(const config::Config& config);
@@ -93,7 +99,7 @@ class FilterControl {
   std::vector<std::string> lines() const;  // for the operator
   // Of a filter, as numbered in its status: tables that its rules name and that have no route now.
   std::vector<std::string> table_notes(size_t filter) const;
-  bool gives_marks() const { return gives_marks_; }
+  bool gives_marks() const { return state_.facts != nullptr && state_.facts->marks; }
   bool leads() const {  // some rule names a table or a VRF
     return !state_.names.tables.empty() || !state_.names.vrfs.empty();
   }
@@ -101,7 +107,7 @@ class FilterControl {
   std::vector<std::pair<int, lookup::IpAddress>> take_wanted();  // interface in Linux, address
 
  private:
-  InterfaceNames names(const config::FiltersConfig& wanted) const;
+  InterfaceNames names(const RuleFacts& rules) const;
   std::shared_ptr<Job> make_job(FilterJob::Config wanted) const;
   Result<void> use(const Job& job);
   void bind(const InterfaceNames& now);
@@ -120,7 +126,6 @@ class FilterControl {
   const std::unique_ptr<FilterLog> log_ = std::make_unique<FilterLog>();
   uint64_t interfaces_version_ = 0;     // that were looked at
   std::vector<uint32_t> without_room_;  // tables, the same
-  bool gives_marks_ = false;            // some rule does
   std::shared_ptr<Job> offered_;
   std::optional<State> kept_;
   bool stale_ = false;                // rules ask for interfaces that they are not compiled for

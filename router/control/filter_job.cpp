@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <unordered_set>
 #include <utility>
 
@@ -105,7 +106,6 @@ void FilterJob::ask_names() {
     for (const config::FilterRuleConfig& rule : filter.rules) {
       ask(rule.iif);
       asked_.vlans |= !rule.vlans.empty();
-      asked_.mirrors |= !rule.mirror.empty();
     }
   for (const config::PolicerConfig& policer : wanted_->policers) {
     std::ranges::for_each(policer.in, ask);
@@ -114,7 +114,36 @@ void FilterJob::ask_names() {
   asked_.names = names_;
 }
 
+RuleFacts facts_of(const config::FiltersConfig& filters) {
+  RuleFacts facts;
+  std::unordered_set<uint32_t> tables;
+  std::unordered_set<std::string> vrfs;
+  for (uint32_t f = 0; f < filters.filters.size(); ++f) {
+    const std::vector<config::FilterRuleConfig>& rules = filters.filters[f].rules;
+    for (uint32_t r = 0; r < rules.size(); ++r) {
+      const config::FilterRuleConfig& rule = rules[r];
+      facts.marks |= rule.set_mark.has_value();
+      if (rule.log) facts.logged.emplace_back(f, r);
+      if (rule.table == 0 && rule.vrf.empty()) continue;
+      const bool fresh =
+          rule.vrf.empty() ? tables.insert(rule.table).second : vrfs.insert(rule.vrf).second;
+      if (fresh) facts.tables.push_back({rule.table, rule.vrf});
+    }
+  }
+  return facts;
+}
+
+// A thread that threw would take the router with it.
 void FilterJob::run() {
+  try {
+    make();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& thrown) {
+    made_ = fail(fmt::format("filters: {} rules: {}", rules_of(*wanted_), thrown.what()), ENOMEM);
+  }
+}
+
+void FilterJob::make() {
   if (change_) {
     if (auto changed = change_set(); !changed) {
       made_ = tl::unexpected(changed.error());
@@ -131,11 +160,7 @@ void FilterJob::run() {
   around.sockets = sockets_;
   around.threads = threads_;
   around.free_bytes = available_memory_bytes() / 2;
-  try {
-    made_ = compile_(*wanted_, around, before_.get());
-  } catch (const std::exception& thrown) {
-    made_ = fail(fmt::format("filters: {} rules: {}", rules, thrown.what()), ENOMEM);
-  }
+  made_ = compile_(*wanted_, around, before_.get());
   if (!told || !made_) return;
   const auto took = std::chrono::steady_clock::now() - begun;
   spdlog::info("filters: compiled in {} ms",

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -51,17 +52,31 @@ struct InterfaceNames {
 // What rules and policers were compiled for: those of these names, and no others.
 struct AskedNames {
   std::map<std::string, std::vector<InterfaceId>> interfaces;  // and VRFs
-  bool vlans = false, mirrors = false;  // some rule asks for tags, sends copies to a port
+  bool vlans = false;                                          // some rule asks for tags
   InterfaceNames names;
 
   // Of two interfaces of one name both; what comes in by them meets rules that were not compiled for it.
   std::vector<InterfaceId> changed(const InterfaceNames& now) const;
-  // Tables that rules lead to, ports that get copies.
-  bool same_targets(const InterfaceNames& now) const {
-    return names.tables == now.tables && names.vrfs == now.vrfs &&
-           (!mirrors || names.ports == now.ports);
+  // Tables that rules lead to.
+  bool same_tables(const InterfaceNames& now) const {
+    return names.tables == now.tables && names.vrfs == now.vrfs;
+  }
+  bool hold_for(const InterfaceNames& now) const {
+    return changed(now).empty() && same_tables(now);
   }
 };
+
+// What of rules control needs with each news of an interface; there may be 100,000 of them.
+struct RuleFacts {
+  struct Table {
+    uint32_t table = 0;
+    std::string vrf;  // empty: the table itself
+  };
+  std::vector<Table> tables;                          // that are named, each once
+  std::vector<std::pair<uint32_t, uint32_t>> logged;  // filter and rule, both from 0
+  bool marks = false;                                 // some rule gives one
+};
+RuleFacts facts_of(const config::FiltersConfig& filters);
 
 // Prefixes into a set of the file and out of it, all or none.
 struct FilterSetChange {
@@ -72,19 +87,22 @@ struct FilterSetChange {
 class FilterJob {
  public:
   using Config = std::shared_ptr<const config::FiltersConfig>;
+  using Facts = std::shared_ptr<const RuleFacts>;
   using Compile = std::function<Result<std::shared_ptr<const FilterTables>>(
       const config::FiltersConfig& config, const FilterSurroundings& around,
       const FilterTables* before)>;
 
-  void run();  // any thread, once
+  void run();  // any thread, once; throws nothing
 
  private:
   friend class FilterControl;
+  void make();
   Result<void> change_set();
   void ask_names();
 
   Compile compile_;
   Config wanted_;
+  Facts facts_;                            // of it, whatever changes in its sets
   std::optional<FilterSetChange> change_;  // of `wanted_`, before it is compiled
   std::string file_;                       // whose sets they are
   size_t set_size_ = 0;
@@ -95,7 +113,9 @@ class FilterJob {
   std::shared_ptr<const FilterLogTaps> log_;  // null: no rule is told in the log
   Config before_config_;
   AskedNames asked_;
-  Result<std::shared_ptr<const FilterTables>> made_;
+  // So it stays where there is no memory even for words.
+  Result<std::shared_ptr<const FilterTables>> made_ =
+      fail("filters: there was no memory to compile them", ENOMEM);
 };
 
 class FilterJobThread {

@@ -16,11 +16,11 @@ namespace {
 constexpr size_t kMostWanted = 10;
 
 // A VRF's, by its members, or by the file.
-uint32_t number_of(const config::FilterRuleConfig& rule, const Routing& routing) {
-  if (rule.vrf.empty()) return rule.table;
+uint32_t number_of(const RuleFacts::Table& named, const Routing& routing) {
+  if (named.vrf.empty()) return named.table;
   for (const auto& [id, state] : routing.interfaces().all())
-    if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.name == rule.vrf) return vrf.table;
-  return rule.table;
+    if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.name == named.vrf) return vrf.table;
+  return named.table;
 }
 
 bool has_routes(const Routing& routing, uint32_t linux_number) {
@@ -38,31 +38,18 @@ std::optional<uint32_t> linux_number_of(Routing& routing, lookup::TableId fib) {
   return std::nullopt;
 }
 
-InterfaceNames table_names(const config::FiltersConfig& filters, Routing& routing) {
+InterfaceNames table_names(const RuleFacts& rules, Routing& routing) {
   InterfaceNames names;
-  for (const config::FilterConfig& filter : filters.filters)
-    for (const config::FilterRuleConfig& rule : filter.rules) {
-      if (rule.table == 0 && rule.vrf.empty()) continue;
-      const bool known =
-          rule.vrf.empty() ? names.tables.contains(rule.table) : names.vrfs.contains(rule.vrf);
-      if (known) continue;
-      InterfaceNames::Table table;
-      table.linux_number = number_of(rule, routing);
-      if (table.linux_number != 0) table.fib = routing.fib_table(table.linux_number);
-      if (rule.vrf.empty())
-        names.tables[rule.table] = table;
-      else
-        names.vrfs[rule.vrf] = table;
-    }
+  for (const RuleFacts::Table& named : rules.tables) {
+    InterfaceNames::Table table;
+    table.linux_number = number_of(named, routing);
+    if (table.linux_number != 0) table.fib = routing.fib_table(table.linux_number);
+    if (named.vrf.empty())
+      names.tables[named.table] = table;
+    else
+      names.vrfs[named.vrf] = table;
+  }
   return names;
-}
-
-bool some_rule_marks(const config::FiltersConfig& filters) {
-  return std::ranges::any_of(filters.filters, [](const config::FilterConfig& filter) {
-    return std::ranges::any_of(filter.rules, [](const config::FilterRuleConfig& rule) {
-      return rule.set_mark.has_value();
-    });
-  });
 }
 
 std::vector<std::string> FilterControl::table_notes(size_t filter) const {

@@ -69,6 +69,7 @@ void FlowControl::make_tables() {
     mark_ = mark.value_or(FilterMark());
   }
   tables_ = std::move(*made);
+  ++generation_;
   tables_->set_now(now_s_);
   tables_->watch([this, tables = tables_.get()](const FlowId& id) {
     if (gone_) gone_(*tables, id);

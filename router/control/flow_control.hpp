@@ -47,7 +47,8 @@ class FlowControl {
 
   bool on() const { return tables_ != nullptr; }
   const config::FlowsConfig& config() const { return config_; }
-  FlowTables* tables() { return tables_.get(); }  // null: it is off
+  FlowTables* tables() { return tables_.get(); }       // null: it is off
+  uint64_t generation() const { return generation_; }  // another with each table
   // Asked of each entry before it goes, while its numbers still hold.
   using Gone = std::function<void(const FlowTables& tables, const FlowId& id)>;
   void watch(Gone gone) { gone_ = std::move(gone); }
@@ -68,6 +69,7 @@ class FlowControl {
   uint64_t interfaces_version_ = 0;
   bool changed_ = true;
   std::shared_ptr<FlowTables> tables_;
+  uint64_t generation_ = 0;
   Gone gone_;
   std::optional<FilterMark> mark_;
   std::map<std::string, FlowPlace> places_;

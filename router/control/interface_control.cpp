@@ -420,7 +420,10 @@ bool InterfaceControl::follow_link(const LinuxLink& link, bool removed) {
     return false;
   }
   if (removed) return lose_twin(*interface);
-  if (interface->made_by_linux && !link.name.empty()) interface->name = link.name;
+  if (interface->made_by_linux && !link.name.empty() && link.name != interface->name) {
+    interface->name = link.name;
+    (void)routing_.update_interface(*interface);
+  }
   if (interface->made_by_linux && link.mac != MacAddress{} && link.mac != interface->mac) {
     spdlog::info("interface {}: MAC {} in Linux", interface->name, to_string(link.mac));
     interface->mac = link.mac;

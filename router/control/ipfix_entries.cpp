@@ -70,7 +70,7 @@ void IpfixEntries::tell(const FlowTables& tables, const FlowId& id, FlowEnd end)
 
 // Its place may be another entry's next.
 void IpfixEntries::gone(const FlowTables& tables, const FlowId& id) {
-  if (&tables != tables_) return;
+  if (&tables != tables_ || flows_->generation() != generation_) return;
   if (on_ && gone_ < kMostGone) {
     ++gone_;
     tell(tables, id, FlowEnd::kEnd);
@@ -86,8 +86,9 @@ void IpfixEntries::tick(Clock::time_point now, std::chrono::seconds interval) {
   gone_ = 0;
   if (flows_ == nullptr || !on_) return;
   const FlowTables* const tables = flows_->tables();
-  if (tables != tables_) {
+  if (tables != tables_ || flows_->generation() != generation_) {
     tables_ = tables;
+    generation_ = flows_->generation();
     told4_ = {};
     told6_ = {};
     looking_ = false;

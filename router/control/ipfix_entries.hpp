@@ -50,6 +50,7 @@ class IpfixEntries {
   const Export out_;
   FlowControl* flows_ = nullptr;
   const FlowTables* tables_ = nullptr;  // whose numbers are known here
+  uint64_t generation_ = 0;             // its: another table may lie where an old one did
   bool on_ = false;
   std::vector<Told> told4_, told6_;  // by index
   FlowId cursor_;

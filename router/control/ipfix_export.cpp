@@ -110,30 +110,19 @@ IpfixExport::IpfixExport(const SflowExport& ports, const InterfaceTable& interfa
       entries_(interfaces, [this](const IpfixRecord& record) { tell(IpfixKind::kEntry, record); }) {
 }
 
-void IpfixExport::set_collectors(const config::IpfixConfig& config) {
-  const bool moved = config.from != config_.from;
-  std::vector<Collector> before = std::exchange(collectors_, {});
-  for (const config::HttpEndpoint& endpoint : config.collectors) {
-    const auto kept = std::find_if(before.begin(), before.end(), [&](const Collector& collector) {
-      return !moved && collector.endpoint() == endpoint;
-    });
-    if (kept != before.end())
-      collectors_.push_back(std::move(*kept));
-    else
-      collectors_.emplace_back(
-          endpoint, config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr, "ipfix");
-  }
-}
-
 bool IpfixExport::configure(const config::IpfixConfig& config, Clock::time_point now) {
+  ending_ = false;
   if (config == config_) return false;
   set_clock(now);
   if (cache_ && !config.samples()) {
-    cache_->end_all();
+    ending_ = cache_->end_some(kMostATick);
+    if (ending_) return false;
     cache_.reset();
   }
   messages_.send();
-  set_collectors(config);
+  collectors_ =
+      collectors_of(config.collectors, std::move(collectors_),
+                    config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr, "ipfix");
   const uint64_t active_ms = uint64_t{config.active_s} * 1000,
                  idle_ms = uint64_t{config.idle_s} * 1000;
   if (cache_) {
@@ -201,7 +190,7 @@ void IpfixExport::know_sampling(uint32_t sampling) {
 
 void IpfixExport::add(const FlowRecord& record, std::span<const std::byte> header,
                       Clock::time_point now) {
-  if (!cache_) return;
+  if (!cache_ || ending_) return;
   ++read_;
   const SflowExport::Port* const port = ports_.port(record.port);
   IpfixFlow flow;
@@ -241,7 +230,7 @@ void IpfixExport::tick(Clock::time_point now) {
   if (!on()) return;
   set_clock(now);
   send_templates(now);
-  if (cache_) cache_->expire(ms_of(now), kMostATick);
+  if (cache_ && !ending_) cache_->expire(ms_of(now), kMostATick);
   entries_.tick(now, std::chrono::seconds(config_.active_s));
   if (messages_.empty() ||
       std::exchange(seen_messages_, messages_.messages()) != messages_.messages())
@@ -267,12 +256,7 @@ IpfixExport::Counts IpfixExport::counts() const {
 }
 
 std::vector<std::string> IpfixExport::lines() const {
-  std::vector<std::string> lines;
-  const auto now = Clock::now();
-  for (const Collector& collector : collectors_)
-    if (std::string trouble = collector.trouble(now); !trouble.empty())
-      lines.push_back("ipfix: " + std::move(trouble));
-  return lines;
+  return lines_of(collectors_, Clock::now());
 }
 
 }  // namespace hecto::router

@@ -41,8 +41,8 @@ class IpfixExport {
   void attach(const NetworkNamespace& linux_side) { linux_side_ = &linux_side; }
   void attach(FlowControl& flows) { entries_.attach(flows); }
 
-  // True: it is another one. Collectors that stay keep their counts; flows under way are told before what
-  // they were for ends.
+  // Each tick. True: it is another one. Collectors that stay keep their counts; flows under way are told
+  // before what they were for ends, kMostATick a tick, and till then all but new samples is as before.
   bool configure(const config::IpfixConfig& config, Clock::time_point now);
   bool on() const { return !config_.collectors.empty(); }
   bool samples() const { return config_.samples(); }
@@ -58,7 +58,6 @@ class IpfixExport {
   std::vector<std::string> lines() const;  // what is wrong
 
  private:
-  void set_collectors(const config::IpfixConfig& config);
   void set_clock(Clock::time_point now);
   void know_sampling(uint32_t sampling);
   void send_templates(Clock::time_point now);
@@ -71,6 +70,7 @@ class IpfixExport {
   std::vector<Collector> collectors_;
   IpfixMessages messages_;
   std::unique_ptr<IpfixFlowCache> cache_;  // while samples are told
+  bool ending_ = false;                    // another configuration waits for its flows to be told
   IpfixEntries entries_;
   std::vector<uint32_t> samplings_;  // that collectors have to know of
   Clock::time_point since_{}, templates_at_{}, begun_{};

@@ -12,11 +12,25 @@
 #include "router/control/running.hpp"
 
 namespace hecto::router {
+namespace {
+
+// Filters that were compiled for a reload, till it ends, whether it came to ask for them or not.
+class Offers {
+ public:
+  explicit Offers(FilterControl& filters) : filters_(filters) {}
+  ~Offers() { filters_.withdraw(); }
+
+ private:
+  FilterControl& filters_;
+};
+
+}  // namespace
 
 ReloadResult ReloadControl::reload(const Parts& parts, const config::Config& wanted,
                                    ReadRouteFiles& files,
                                    std::optional<std::chrono::seconds> confirm_within,
                                    Clock::time_point now) {
+  const Offers offers(parts.filters);
   if (deadline_)
     return tl::unexpected(std::vector<std::string>{
         fmt::format("{} runs and is not confirmed: hecto confirm keeps it, hecto rollback goes "
@@ -49,6 +63,7 @@ WantedRouteFiles ReloadControl::route_files_of_rollback(const Parts& parts) cons
 }
 
 ReloadResult ReloadControl::rollback(const Parts& parts, ReadRouteFiles& files) {
+  const Offers offers(parts.filters);
   if (!earlier_)
     return tl::unexpected(
         std::vector<std::string>{"there was no reload to go back from, or it is gone back from"});

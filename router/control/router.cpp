@@ -135,6 +135,7 @@ void Router::turn(int timeout_ms) {
     if (fd == commands_.fd()) {
       // Twins have the carrier of their ports before anybody is answered.
       if (!std::exchange(answered_, true)) interfaces_->poll_links();
+      filters_->tick();  // of what came before in this turn: a command may publish it
       commands_.run_pending();
     } else if (fd == timer_.get()) {
       uint64_t expirations = 0;
@@ -220,6 +221,7 @@ void Router::housekeeping() {
     liveness_->sampled(std::time(nullptr));
     spread_->sampled();
     watch_for_trouble();
+    filters_->tick();  // captures may publish, and what has come goes with it
     captures_->watch();
     reloads_->tick(parts(), ReloadControl::Clock::now());
     // Also where nothing is to be read: a socket that has gone wakes nobody.
@@ -235,7 +237,8 @@ void Router::housekeeping() {
   filters_->write_log(std::chrono::steady_clock::now());
   flows_->tick(static_cast<uint32_t>(uptime().count() + 1));
   if (punt_) punt_->tick(running_->config);
-  if (nat_->tick(running_->config.nat, interfaces_->table(), *plane_)) plane_->publish();
+  // Published at the end of the turn, with the filters of what has come.
+  (void)nat_->tick(running_->config.nat, interfaces_->table(), *plane_);
   if (neighbors_) {
     if (ticks_ % kProbeTicks == 0) neighbors_->find_stale();
     if (ticks_ % kNeighborTicks == 0) neighbors_->watch();

@@ -112,18 +112,9 @@ void SflowExport::send(std::span<const std::byte> datagram) {
 bool SflowExport::configure(const config::SflowConfig& config) {
   if (config == config_) return false;
   flush(Clock::now() + kLongestHeld);
-  const bool moved = config.from != config_.from;
-  std::vector<Collector> before = std::exchange(collectors_, {});
-  for (const config::HttpEndpoint& endpoint : config.collectors) {
-    const auto kept = std::find_if(before.begin(), before.end(), [&](const Collector& collector) {
-      return !moved && collector.endpoint() == endpoint;
-    });
-    if (kept != before.end())
-      collectors_.push_back(std::move(*kept));
-    else
-      collectors_.emplace_back(endpoint,
-                               config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr);
-  }
+  collectors_ =
+      collectors_of(config.collectors, std::move(collectors_),
+                    config.from == config::SflowFrom::kRouter ? linux_side_ : nullptr, "sflow");
   config_ = config;
   agent_.reset();
   counted_ = {};
@@ -302,12 +293,7 @@ void SflowExport::send_counters(PortId id, Port& port) {
 }
 
 std::vector<std::string> SflowExport::lines() const {
-  std::vector<std::string> lines;
-  const auto now = Clock::now();
-  for (const Collector& collector : collectors_)
-    if (std::string trouble = collector.trouble(now); !trouble.empty())
-      lines.push_back("sflow: " + std::move(trouble));
-  return lines;
+  return lines_of(collectors_, Clock::now());
 }
 
 }  // namespace hecto::router

@@ -171,6 +171,7 @@ void Worker::release_held() noexcept {
     const Ingress ingress(held_[i].interface, l2.l2_bytes);
     classify_again(chunk_, packet, ingress, snapshot_->ports[packet->port], *snapshot_);
   }
+  chunk_.v4.table = chunk_.v6.table = 0;  // main, and then all rules
   lookup_batch(options_.tables.fib4, chunk_.v4.destinations, chunk_.v4.groups, chunk_.v4.count);
   lookup_batch(options_.tables.fib6, chunk_.v6.destinations, chunk_.v6.groups, chunk_.v6.count);
   pipeline_.after_hold(chunk_);

@@ -145,32 +145,30 @@ void IpfixFlowCache::end(uint32_t at, FlowEnd why) {
 
 bool IpfixFlowCache::expire(uint64_t now_ms, size_t most) {
   for (; most > 0; --most) {
-    if (by_use_.front != kNone && now_ms - entries_[by_use_.front].last_ms >= options_.idle_ms)
+    if (size_ > options_.room) {
+      ++forced_;
+      end(by_use_.front, FlowEnd::kNoRoom);
+    } else if (by_use_.front != kNone &&
+               now_ms - entries_[by_use_.front].last_ms >= options_.idle_ms) {
       end(by_use_.front, FlowEnd::kIdle);
-    else if (by_age_.front != kNone &&
-             now_ms - entries_[by_age_.front].first_ms >= options_.active_ms)
+    } else if (by_age_.front != kNone &&
+               now_ms - entries_[by_age_.front].first_ms >= options_.active_ms) {
       end(by_age_.front, FlowEnd::kActive);
-    else
+    } else {
       return false;
+    }
   }
   return true;
 }
 
-void IpfixFlowCache::end_all() {
-  while (by_age_.front != kNone) end(by_age_.front, FlowEnd::kForced);
+bool IpfixFlowCache::end_some(size_t most) {
+  for (; most > 0 && by_age_.front != kNone; --most) end(by_age_.front, FlowEnd::kForced);
+  return by_age_.front != kNone;
 }
 
 void IpfixFlowCache::set_times(uint64_t active_ms, uint64_t idle_ms) {
   options_.active_ms = active_ms;
   options_.idle_ms = idle_ms;
-}
-
-void IpfixFlowCache::set_room(uint32_t room) {
-  options_.room = room;
-  while (size_ > room) {
-    ++forced_;
-    end(by_use_.front, FlowEnd::kNoRoom);
-  }
 }
 
 uint64_t IpfixFlowCache::bytes() const {

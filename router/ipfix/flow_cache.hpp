@@ -34,12 +34,13 @@ class IpfixFlowCache {
 
   // Flows that are there keep to their times, by the new ones.
   void set_times(uint64_t active_ms, uint64_t idle_ms);
-  // What has no room behind it goes, the one that rests longest first.
-  void set_room(uint32_t room);
+  // What has no room any more expires, the one that rests longest first.
+  void set_room(uint32_t room) { options_.room = room; }
   void add(const IpfixFlow& flow, const IpfixPacket& packet, uint64_t now_ms);
-  // Flows whose time is over, at most so many. True: there may be more.
+  // Flows whose time is over, or that have no room, at most so many. True: there may be more.
   bool expire(uint64_t now_ms, size_t most);
-  void end_all();
+  // Whatever their time, at most so many. True: there are more.
+  bool end_some(size_t most);
 
   uint32_t size() const { return size_; }
   uint32_t room() const { return options_.room; }

@@ -338,6 +338,16 @@ auto RuleTable<Address>::holds(const Rule& rule, const Packet& packet) const noe
   return rule.invert ? Holds::kNo : Holds::kYes;
 }
 
+// Whether it would hold otherwise without a mark: not where something else decides.
+template <typename Address>
+bool RuleTable<Address>::hangs_on_mark(const Rule& rule, const Packet& packet,
+                                       Holds held) const noexcept {
+  if (as_marked(rule, packet.key.mark) == as_marked(rule, 0)) return false;
+  Packet unmarked = packet;
+  unmarked.key.mark = 0;
+  return holds(rule, unmarked) != held;
+}
+
 template <typename Address>
 auto RuleTable<Address>::ask(const Packet& packet, bool routed, size_t from) const noexcept
     -> Step {
@@ -347,7 +357,7 @@ auto RuleTable<Address>::ask(const Packet& packet, bool routed, size_t from) con
     const Rule& rule = rules_[i];
     if (rule.action == Action::kNext || rule.action == Action::kLocal) continue;
     const Holds held = holds(rule, packet);
-    by_mark |= as_marked(rule, packet.key.mark) != as_marked(rule, 0);
+    by_mark = by_mark || hangs_on_mark(rule, packet, held);
     if (held == Holds::kNo) continue;
     const bool unknown_device = rule.by_device && packet.key.way_back;
     if (held == Holds::kMaybe || unknown_device) return refused(Reason::kPolicyRule);

@@ -183,6 +183,7 @@ class RuleTable {
   }
   size_t next(const Packet& packet, size_t from) const noexcept;
   Holds holds(const Rule& rule, const Packet& packet) const noexcept;
+  bool hangs_on_mark(const Rule& rule, const Packet& packet, Holds held) const noexcept;
   static bool as_marked(const Rule& rule, uint32_t mark) noexcept {
     return ((rule.mark ^ mark) & rule.mark_mask) == 0;
   }

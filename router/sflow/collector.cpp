@@ -1,9 +1,11 @@
 #include "router/sflow/collector.hpp"
 
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -146,6 +148,35 @@ std::string Collector::trouble(Clock::time_point now) const {
   if (error_ == ECONNREFUSED)
     return fmt::format("nobody listens at collector {}", to_string(endpoint_));
   return fmt::format("collector {}: {}", to_string(endpoint_), std::strerror(error_));
+}
+
+std::string Collector::line(Clock::time_point now) const {
+  std::string words = trouble(now);
+  return words.empty() ? words : fmt::format("{}: {}", of_, words);
+}
+
+std::vector<Collector> collectors_of(const std::vector<config::HttpEndpoint>& endpoints,
+                                     std::vector<Collector> before, const NetworkNamespace* space,
+                                     const char* of) {
+  std::vector<Collector> collectors;
+  for (const config::HttpEndpoint& endpoint : endpoints) {
+    const auto kept = std::ranges::find_if(before, [&](const Collector& each) {
+      return each.space() == space && each.endpoint() == endpoint;
+    });
+    if (kept != before.end())
+      collectors.push_back(std::move(*kept));
+    else
+      collectors.emplace_back(endpoint, space, of);
+  }
+  return collectors;
+}
+
+std::vector<std::string> lines_of(const std::vector<Collector>& collectors,
+                                  Collector::Clock::time_point now) {
+  std::vector<std::string> lines;
+  for (const Collector& collector : collectors)
+    if (std::string line = collector.line(now); !line.empty()) lines.push_back(std::move(line));
+  return lines;
 }
 
 }  // namespace hecto::router

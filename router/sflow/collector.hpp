@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/file_descriptor.hpp"
 #include "config/file/endpoint.hpp"
@@ -33,9 +34,12 @@ class Collector {
   void send(std::span<const std::byte> datagram, Clock::time_point now);
 
   const config::HttpEndpoint& endpoint() const { return endpoint_; }
+  const NetworkNamespace* space() const { return space_; }
   const Counts& counts() const { return counts_; }
   // What is wrong, in words; empty: nothing for 30 seconds, or since the last failure was mended.
   std::string trouble(Clock::time_point now) const;
+  // The same with what its lines begin with.
+  std::string line(Clock::time_point now) const;
 
  private:
   int open();
@@ -53,5 +57,14 @@ class Collector {
   int error_ = 0;  // the last one
   Clock::time_point failed_at_{}, tried_at_{};
 };
+
+// One for each endpoint, in place of `before`: who is of the same endpoint and namespace stays, with its
+// socket and counts.
+std::vector<Collector> collectors_of(const std::vector<config::HttpEndpoint>& endpoints,
+                                     std::vector<Collector> before, const NetworkNamespace* space,
+                                     const char* of);
+// A line of each that has trouble.
+std::vector<std::string> lines_of(const std::vector<Collector>& collectors,
+                                  Collector::Clock::time_point now);
 
 }  // namespace hecto::router

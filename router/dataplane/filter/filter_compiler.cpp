@@ -223,7 +223,8 @@ class FilterCompiler {
         if (action->reason == Reason::kFilterNoTable)
           known.notes.push_back(fmt::format("rule {}: {}", called(rule, r), no_table_words(rule)));
         view.actions.push_back(*action);
-        if (add_telling(rule, called(rule, r), around_, view, known.notes)) out_.log = around_.log;
+        if (add_telling(rule, static_cast<uint32_t>(r + 1), around_, view, known.mirrors))
+          out_.log = around_.log;
       }
       if (!view.tellings.empty()) view.tellings.resize(view.actions.size());
       view.plain = std::ranges::all_of(view.actions, &FilterAction::plain);

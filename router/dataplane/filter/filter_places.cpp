@@ -25,6 +25,7 @@ class FilterPlaces {
       if (members.empty()) notes_->push_back(fmt::format("VRF {} has no interface (now)", vrf));
       for (const InterfaceId id : members) put(id, &FilterViews::vrf, fmt::format("VRF {}", vrf));
     }
+    for (const FilterState::Mirror& mirror : out_.filters[index]->mirrors) put_mirror(mirror);
     if (!filter.local) return;
     const FilterNumber there = out_.views[0].local;
     if (there != 0)
@@ -72,6 +73,16 @@ class FilterPlaces {
       if (!put(id, which, fmt::format("{} of {}", way, name)))
         notes_->push_back(fmt::format("there is no interface {} (now)", name));
     }
+  }
+
+  void put_mirror(const FilterState::Mirror& mirror) {
+    const PortId port = around_.port ? around_.port(mirror.port) : kNoPort;
+    for (FilterViews& views : out_.views)
+      views.filters[number_ - 1u].tellings[mirror.rule].mirror = port;
+    if (port != kNoPort) return;
+    const std::string& own = out_.filters[number_ - 1u]->rules[mirror.rule - 1];
+    notes_->push_back(fmt::format("rule {}: mirror: there is no port {} (now)",
+                                  own.empty() ? std::to_string(mirror.rule) : own, mirror.port));
   }
 
   const FilterSurroundings& around_;

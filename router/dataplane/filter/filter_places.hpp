@@ -1,5 +1,5 @@
-// Where packets meet filters: interfaces, VRFs, what is for the router. Names come and go while rules stay,
-// so that is bound anew without compiling anything.
+// Where packets meet filters: interfaces, VRFs, what is for the router; and ports that get copies. Names
+// come and go while rules stay, so that is bound anew without compiling anything.
 #pragma once
 
 #include "config/file/filters.hpp"

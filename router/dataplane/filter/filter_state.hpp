@@ -16,6 +16,10 @@
 namespace hecto::router {
 
 struct FilterState {
+  struct Mirror {
+    uint32_t rule;     // as in views: from 1
+    std::string port;  // that gets copies
+  };
   // What is known of a filter beside what workers read; wherever it is bound, it is this one.
   struct Known {
     std::string name;
@@ -23,6 +27,7 @@ struct FilterState {
     std::vector<Fingerprint> prints;  // of no rule, and then by rule
     std::vector<uint32_t> slots;      // likewise
     std::vector<std::string> notes;
+    std::vector<Mirror> mirrors;
     std::vector<std::shared_ptr<const RuleContext>> contexts;
     std::shared_ptr<CounterSlots> counters;  // whose slots those are
 

@@ -81,8 +81,8 @@ class FilterTables {
   static Result<std::shared_ptr<const FilterTables>> compile(const config::FiltersConfig& config,
                                                              const FilterSurroundings& around,
                                                              const FilterTables* before = nullptr);
-  // The same rules where interfaces and VRFs are others now: microseconds, and no memory but what their
-  // actions take. What rules ask for by `iif` is as it was compiled.
+  // The same rules where interfaces, VRFs and ports are others now: microseconds, and no memory but what
+  // their actions take. What rules ask for by `iif` is as it was compiled.
   std::shared_ptr<const FilterTables> bound(const config::FiltersConfig& config,
                                             const FilterSurroundings& around) const;
   ~FilterTables();

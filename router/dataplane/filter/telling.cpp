@@ -1,21 +1,16 @@
 #include "router/dataplane/filter/telling.hpp"
 
-#include <fmt/format.h>
-
 namespace hecto::router {
 
-bool add_telling(const config::FilterRuleConfig& rule, const std::string& name,
+bool add_telling(const config::FilterRuleConfig& rule, uint32_t number,
                  const FilterSurroundings& around, FilterView& view,
-                 std::vector<std::string>& notes) {
+                 std::vector<FilterState::Mirror>& mirrors) {
   FilterTelling telling;
   telling.sample = rule.sample;
   telling.log = rule.log && around.log != nullptr;
-  if (!rule.mirror.empty()) {
-    telling.mirror = around.port ? around.port(rule.mirror) : kNoPort;
-    if (telling.mirror == kNoPort)
-      notes.push_back(fmt::format("rule {}: mirror: there is no port {} (now)", name, rule.mirror));
-  }
-  if (!telling.any()) return false;
+  const bool mirrored = !rule.mirror.empty();
+  if (mirrored) mirrors.push_back({number, rule.mirror});
+  if (!mirrored && !telling.any()) return false;
   FilterAction& action = view.actions.back();
   action.beside = static_cast<uint8_t>(action.beside | FilterAction::kTell);
   view.tellings.resize(view.actions.size());

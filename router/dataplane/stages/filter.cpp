@@ -8,6 +8,7 @@
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/stages/close_up.hpp"
 #include "router/dataplane/stages/egress_of.hpp"
+#include "router/dataplane/stages/filter_lead.hpp"
 #include "router/dataplane/stages/framed_ip.hpp"
 #include "router/dataplane/stages/policing.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
@@ -95,11 +96,11 @@ void FilterStage::pass_in(Lane<Address>& lane, Chunk& chunk) noexcept {
 
 void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
   if (!views_->has_in && !views_->has_vrf) return;
+  if (views_->leads) forget_named(chunk, flag, views_->lead);
   const auto pass_by = [&](const auto& by_interface) {
     place_ = place_of(by_interface);
-    const auto number_of = [&](rte_mbuf* packet, InterfaceId interface) {
+    const auto number_of = [&](const rte_mbuf* packet, InterfaceId interface) {
       if ((packet->ol_flags & flag) == 0) return FilterNumber{0};
-      packet->ol_flags &= ~views_->lead.named;  // that was of what it came in
       return number_at(by_interface, interface);
     };
     const auto each_lane = [&](auto& lane) {

@@ -78,6 +78,15 @@ void look_up_led(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
   if (refuses) close_up(lane, chunk, reasons);
 }
 
+void forget_named(Chunk& chunk, uint64_t flag, const FilterLead& lead) noexcept {
+  const auto forget = [&](rte_mbuf* packet) {
+    if ((packet->ol_flags & flag) != 0) packet->ol_flags &= ~lead.named;
+  };
+  for (unsigned i = 0; i < chunk.v4.count; ++i) forget(chunk.v4.packets[i]);
+  for (unsigned i = 0; i < chunk.v6.count; ++i) forget(chunk.v6.packets[i]);
+  for (unsigned i = 0; i < chunk.refused_count; ++i) forget(chunk.refused[i].packet);
+}
+
 void keep_from_linux(Chunk& chunk, const FilterViews& filters, unsigned thread,
                      const TableViews& tables, const RuleTables* rules) noexcept {
   const FilterLead& lead = filters.lead;

@@ -2,6 +2,7 @@
 // names, or by a policy rule that holds because of its mark. Linux knows of neither, so that what it
 // would have to forward for such a packet it does not get: it would send it another way.
 //
+//   forget_named()     behind decap: what was named for an outer packet is not its inner one's
 //   look_up_led()      behind look-up: those of a lane whose rule names a table, there; else they leave
 //   keep_from_linux()  of what is refused: what Linux would send elsewhere is dropped by its own name,
 //                      and a neighbor that is not known is asked for
@@ -21,6 +22,10 @@ struct RuleTables;
 template <typename Address>
 void look_up_led(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
                  const FilterViews& filters) noexcept;
+
+// Of packets that have the flag, in ol_flags: the table that was named for what they came in. Before
+// any filter judges what was in it.
+void forget_named(Chunk& chunk, uint64_t flag, const FilterLead& lead) noexcept;
 
 // `rules`: the snapshot's, null where there are no VRFs.
 void keep_from_linux(Chunk& chunk, const FilterViews& filters, unsigned thread,

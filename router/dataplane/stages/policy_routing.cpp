@@ -187,10 +187,11 @@ void apply_rules(Lane<Address>& lane, Chunk& chunk, const TableViews& tables, co
                  const FilterViews* filters) noexcept {
   using Table = RuleTable<Address>;
   const Table* const rules = all.of(Address{});
+  // Also of a lane that has been emptied: who fills it next may look up in main.
+  const bool behind_first = std::exchange(lane.table, 0) != 0;
   if (rules == nullptr || lane.count == 0) return;
   const Marks marks(*rules, filters);
-  if (std::exchange(lane.table, 0) != 0)
-    return apply_behind_first(lane, chunk, tables, *rules, marks);
+  if (behind_first) return apply_behind_first(lane, chunk, tables, *rules, marks);
   const Sources<Address> sources(lane);
   GroupId from[kChunkSize], to[kChunkSize], found[kChunkSize];
   lookup::TableId table_of[kChunkSize];  // that its step names

@@ -368,5 +368,19 @@ TEST(Notes, KeepsTheNewestFiftyOnce) {
   EXPECT_EQ(notes.lines().front(), "line 0");
 }
 
+// Filters, rules and flows know interfaces by the names that routing has.
+TEST(Interfaces, ARenamedDeviceIsKnownByItsNewName) {
+  const auto bed = ControlBed::started(kWithVlan, true);
+  LinuxLink link = vlan_device(50, "guests", 11, 9);
+  bed->events.link(link, false);
+  const InterfaceId id = bed->interface("guests").id;
+  const uint64_t version = bed->routing.interfaces().version();
+  link.name = "visitors";
+  bed->events.link(link, false);
+  EXPECT_EQ(bed->routing.interfaces().all().at(id).name, "visitors");
+  EXPECT_NE(bed->routing.interfaces().version(), version);
+  EXPECT_EQ(bed->interfaces.table().find("guests"), nullptr);
+}
+
 }  // namespace
 }  // namespace hecto::router::test

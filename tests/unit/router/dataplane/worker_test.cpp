@@ -7,7 +7,9 @@
 #include <map>
 #include <thread>
 
+#include "router/dataplane/filter/filter_tables.hpp"
 #include "router/dataplane/tables/socket_memory.hpp"
+#include "router/rib/rule_table.hpp"
 #include "tests/unit/router/dataplane/stages/two_gateways.hpp"
 
 namespace hecto::router::test {
@@ -163,6 +165,62 @@ TEST_F(RefusingWorker, ForwardsWhatAnotherWorkerSpreadsToIt) {
   EXPECT_EQ(worker_->counters().ports[0].rx_packets.get(), 0u);
   EXPECT_EQ(worker_->counters().ports[0].rx_bytes.get(), bytes);
   EXPECT_EQ(worker_->poll_once(), 0u);
+  rte_ring_free(ring);
+}
+
+// Whatever became of the packets before it in the worker's hands: a VRF's go by its own table.
+TEST_F(RefusingWorker, WhatIsHeldMeetsThePolicyRulesBehindPacketsThatWereLed) {
+  constexpr uint32_t kVrfTable = 10, kEmptyTable = 100;
+  Routing& routing = left_.routing();
+  Route nowhere;
+  nowhere.prefix = *IpPrefix::parse("10.2.0.0/16");
+  nowhere.origin = RouteOrigin::kFile;
+  nowhere.table = kVrfTable;
+  nowhere.type = RouteType::kBlackhole;
+  ASSERT_TRUE(routing.add(nowhere));
+  config::FiltersConfig all;
+  all.filters.resize(1);
+  all.filters[0].in = {"in"};
+  all.filters[0].rules.resize(1);
+  all.filters[0].rules[0].table = kEmptyTable;
+  FilterSurroundings around;
+  around.interface = [](const std::string&) { return InterfaceId(0); };
+  around.table = [&](const config::FilterRuleConfig& rule) {
+    return routing.fib_table(rule.table);
+  };
+  snapshot_.filters = FilterTables::compile(all, around).value();
+  routing.commit();
+  PolicyRule of_members;
+  of_members.priority = 100;
+  of_members.l3mdev = true;
+  PolicyRule main;
+  main.priority = 32766;
+  main.table = 254;
+  RuleSurroundings surroundings;
+  surroundings.interface = [](const std::string&) { return kNoInterface; };
+  surroundings.table = [&](uint32_t table) { return routing.fib_table(table); };
+  surroundings.vrf_members = {{InterfaceId(0), "red", kVrfTable}};
+  auto rules = std::make_shared<RuleTables>();
+  rules->ipv4 = RuleTable<uint32_t>::compile(std::vector{of_members, main}, surroundings).value();
+  snapshot_.rules = rules;
+  rte_ring* const ring =
+      rte_ring_create("worker-spread", kQueue, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+  snapshot_.workers[0].spreads.push_back({ring, 0, 3});
+  snapshot_.interfaces[0].up = snapshot_.interfaces[1].up = true;
+  snapshot_.generation = 2;
+  worker_->refresh();
+  rte_mbuf* const led = packet(ipv4_frame(from_left()));
+  led->port = 0;
+  ASSERT_EQ(rte_ring_sp_enqueue(ring, led), 0);
+  EXPECT_EQ(worker_->poll_once(), 1u);
+  EXPECT_EQ(dropped(Reason::kFilterLed), 1u) << "its table is empty";
+  holds_gleans_ = true;
+  refuse(packet(ipv4_frame(from_left())), Reason::kGlean);
+  EXPECT_EQ(worker_->held(), 1u);
+  holds_gleans_ = false;
+  worker_->poll_once();
+  EXPECT_TRUE(sent().empty()) << "main has a route";
+  EXPECT_EQ(dropped(Reason::kBlackhole), 1u);
   rte_ring_free(ring);
 }
 

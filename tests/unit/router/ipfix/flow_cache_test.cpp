@@ -91,8 +91,14 @@ TEST(IpfixFlowCache, AFloodTellsThoseThatRestLongest) {
   }
   EXPECT_EQ(bed.packets_told() + bed.cache.packets(), 100'001u + 990);
   bed.cache.set_room(10);
+  EXPECT_TRUE(bed.cache.expire(100'000, 500));
+  EXPECT_EQ(bed.cache.size(), 500u);
+  EXPECT_EQ(bed.told.back().end, FlowEnd::kNoRoom);
+  EXPECT_FALSE(bed.cache.expire(100'000, 500));
   EXPECT_EQ(bed.cache.size(), 10u);
-  bed.cache.end_all();
+  EXPECT_EQ(bed.cache.forced(), bed.told.size());
+  EXPECT_TRUE(bed.cache.end_some(9));
+  EXPECT_FALSE(bed.cache.end_some(9));
   EXPECT_EQ(bed.cache.size(), 0u);
   EXPECT_EQ(bed.told.back().end, FlowEnd::kForced);
   EXPECT_EQ(bed.packets_told(), 100'001u + 990);

@@ -188,18 +188,32 @@ TEST(RuleTable, SaysWhetherAMarkHasLed) {
   PolicyRule one = to_table(200, 100), other = to_table(210, 200);
   one.fwmark = one.fwmask = 1;
   other.from = IpPrefix::parse("10.0.0.9/32");
-  const Rules rules(with_usual({one, other}), true);
-  const auto led = [&](uint32_t mark) {
+  const auto led_by = [](const Rules& rules, const RuleKey& key) {
     const uint32_t from = 0x0a000009, to = 0x08080808;
-    Table4::Packet packet{from, to, 0, 0, {.mark = mark}};
+    Table4::Packet packet{from, to, 0, 0, key};
     rules.table().classify_sources(&from, &packet.source_class, 1);
     rules.table().classify_destinations(&to, &packet.destination_class, 1);
     return rules.table().ask(packet, true).by_mark;
   };
+  const Rules rules(with_usual({one, other}), true);
+  const auto led = [&](uint32_t mark) { return led_by(rules, {.mark = mark}); };
   EXPECT_TRUE(led(1));
   EXPECT_TRUE(led(3));
   EXPECT_FALSE(led(2)) << "that mark is as none to all that was asked";
   EXPECT_FALSE(led(0));
+  // Where something else decides, the mark does not.
+  for (const bool inverted : {false, true}) {
+    one.invert = inverted;
+    one.tos = 0x10;
+    const Rules with_tos(with_usual({one, other}), true);
+    EXPECT_FALSE(led_by(with_tos, {.mark = 1})) << inverted;
+    EXPECT_TRUE(led_by(with_tos, {.tos = 0x10, .mark = 1})) << inverted;
+  }
+  one.fwmark = 0;  // without a mark it holds
+  one.invert = false;
+  const Rules unmarked(with_usual({one, other}), true);
+  EXPECT_TRUE(led_by(unmarked, {.tos = 0x10, .mark = 1}));
+  EXPECT_FALSE(led_by(unmarked, {.mark = 1}));
 }
 
 TEST(RuleTable, RulesOfPacketsThatAreNotForwardedHoldForNone) {

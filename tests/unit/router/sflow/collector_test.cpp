@@ -117,5 +117,19 @@ TEST(Collector, ThatSendsBackIsNotHeard) {
   EXPECT_EQ(collector.counts().failed + collector.counts().refused, 0u);
 }
 
+TEST(Collector, ThatStaysKeepsItsCounts) {
+  const Listener one("127.0.0.1"), other("127.0.0.1");
+  const auto now = Clock::now();
+  std::vector<Collector> all = collectors_of({one.endpoint}, {}, nullptr, "ipfix");
+  all[0].send(bytes("first"), now);
+  all = collectors_of({other.endpoint, one.endpoint}, std::move(all), nullptr, "ipfix");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].counts().datagrams, 0u);
+  EXPECT_EQ(all[1].counts().datagrams, 1u);
+  EXPECT_TRUE(lines_of(all, now).empty());
+  all = collectors_of({other.endpoint}, std::move(all), nullptr, "ipfix");
+  EXPECT_EQ(all.size(), 1u);
+}
+
 }  // namespace
 }  // namespace hecto::router::test

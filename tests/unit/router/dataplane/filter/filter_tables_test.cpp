@@ -227,10 +227,10 @@ TEST_F(FilterTablesTest, SaysWhatNeverHoldsAndWhatIsNotThere) {
   set("nobody");
   compile();
   EXPECT_EQ(notes(), (std::vector<std::string>{
-                         "rule 3: mirror: there is no port p1 (now)",
                          "rule 1 never holds: protocol 47 has no ports",
                          "rule 2 never holds: its sets have no prefixes of its family",
-                         "there is no interface p9 (now)", "VRF blue has no interface (now)"}));
+                         "there is no interface p9 (now)", "VRF blue has no interface (now)",
+                         "rule 3: mirror: there is no port p1 (now)"}));
 }
 
 TEST_F(FilterTablesTest, AVlanIsItsInterfaces) {

@@ -8,6 +8,7 @@
 #include "router/dataplane/explain_packet.hpp"
 #include "router/dataplane/filter/filter_tables.hpp"
 #include "router/dataplane/filter/wanted_neighbors.hpp"
+#include "router/dataplane/stages/filter.hpp"
 #include "tests/unit/router/dataplane/stages/policy_routing_bed.hpp"
 
 namespace hecto::router::test {
@@ -111,6 +112,15 @@ TEST_F(FilterLeadTest, WhatAMarkDoesNotLeadIsLinuxsAsEver) {
   EXPECT_EQ(ways({of(kTcp, false, "203.0.113.9")}), (Left{0, 0, {Reason::kFilterLed}}));
 }
 
+// Whatever its mark, Linux would pass the rule by too.
+TEST_F(FilterLeadTest, ARuleThatFailsForAnotherReasonLeadsNothing) {
+  PolicyRule of_udp = by_mark(1);
+  of_udp.ip_protocol = kUdp;
+  rules({of_udp});
+  filter(marking(1));
+  EXPECT_EQ(ways({of(kTcp), of(kTcp, false, "203.0.113.9")}), (Left{0, 1, {Reason::kNoRoute}}));
+}
+
 TEST_F(FilterLeadTest, WithoutRulesOfMarksNothingIsLed) {
   rules({rule(RuleAction::kNop)});
   filter(marking(1));
@@ -159,6 +169,61 @@ TEST_F(FilterLeadTest, WhatIsForTheRouterStaysSo) {
   route(kLedTable, "0.0.0.0/0");
   EXPECT_EQ(ways({of(kTcp, false, "10.1.0.254")}), (Left{0, 0, {Reason::kLocal}}));
   EXPECT_EQ(ways({of(kTcp, false, "224.0.0.5")}), (Left{0, 0, {Reason::kMulticast}}));
+}
+
+// Of what a tunnel or an SA has brought, and of nothing else, what was named for the outer packet is
+// forgotten; what its own interface's filter names outlives the filters of VRFs.
+TEST_F(FilterLeadTest, WhatWasOpenedGoesByTheTableThatItsOwnInterfaceNames) {
+  FiltersConfig all;
+  all.filters.resize(2);
+  all.filters[0].name = "edge";
+  all.filters[0].in = {"in"};
+  all.filters[0].rules = {naming(kLedTable)};
+  all.filters[1].name = "tenant";
+  all.filters[1].vrfs = {"red"};
+  FilterSurroundings around;
+  around.interface = [](const std::string&) { return InterfaceId(0); };
+  around.members = [](const std::string&) { return std::vector<InterfaceId>{0, 1}; };
+  around.table = [this](const FilterRuleConfig& rule) {
+    return left_.routing().fib_table(rule.table);
+  };
+  filters_ = FilterTables::compile(all, around).value();
+  const FilterLead& lead = filters_->views(0).lead;
+  const auto stage = std::make_unique<FilterStage>();
+  stage->use(filters_.get(), 0, 0, nullptr);
+  const auto chunk = std::make_unique<Chunk>();
+  constexpr uint64_t kOpened = uint64_t{1} << 40;
+  constexpr lookup::TableId kOuter = 7;
+  const auto came = [&](bool opened, bool six = false) {
+    rte_mbuf* const made = packet(of(kTcp, six));
+    if (opened) made->ol_flags |= kOpened;
+    lead.name(made, kOuter);
+    return made;
+  };
+  const Ingress by_in(0, kEthernetBytes), by_other(1, kEthernetBytes);
+  const auto put = [](auto& lane, rte_mbuf* each, Ingress ingress) {
+    lane.packets[lane.count] = each;
+    lane.ingress[lane.count++] = ingress;
+  };
+  put(chunk->v4, came(true), by_in);
+  put(chunk->v4, came(true), by_other);
+  put(chunk->v4, came(false), by_in);
+  put(chunk->v6, came(true, true), by_in);
+  chunk->refuse(came(true), Reason::kOptions, InterfaceId(0));
+  stage->opened(*chunk, kOpened);
+  ASSERT_EQ(chunk->v4.count + chunk->v6.count + chunk->refused_count, 5u);
+  const auto table_of = [&](const rte_mbuf* each) {
+    return lead.is_named(each) ? std::optional(lead.table(each)) : std::nullopt;
+  };
+  const auto named = left_.routing().fib_table(kLedTable);
+  EXPECT_EQ(table_of(chunk->v4.packets[0]), named);
+  EXPECT_EQ(table_of(chunk->v4.packets[1]), std::nullopt);
+  EXPECT_EQ(table_of(chunk->v4.packets[2]), kOuter) << "it came in by no tunnel";
+  EXPECT_EQ(table_of(chunk->v6.packets[0]), named);
+  EXPECT_EQ(table_of(chunk->refused[0].packet), named);
+  for (unsigned i = 0; i < 3; ++i) rte_pktmbuf_free(chunk->v4.packets[i]);
+  rte_pktmbuf_free(chunk->v6.packets[0]);
+  rte_pktmbuf_free(chunk->refused[0].packet);
 }
 
 // Linux forwards what has options, by its own tables.
