@@ -21,7 +21,9 @@
 
 namespace hecto::router {
 
-inline constexpr unsigned kMostNestedTunnels = 4;
+// Of an inner packet without DF, `inner` bytes long, that is too big for the way to the other end.
+bool may_leave_in_fragments(const TunnelView& tunnel, const lookup::NextHopRecord& way,
+                            uint32_t inner) noexcept;
 
 class TunnelStage {
  public:
@@ -36,9 +38,10 @@ class TunnelStage {
   // ---- In ----
   // Packets of tunnels come out of them, with `flag` set. True: there were some.
   bool open(Chunk& chunk, const TableViews& tables) noexcept;
-  void unmark(Chunk& chunk) const noexcept;
-  uint64_t flag() const noexcept { return tunnels_->flag(); }
-  // Of what is refused and Linux's: the interface that its whole frame came in by.
+  // 0: there have been no tunnels. Of one that is gone packets may be in flight.
+  uint64_t flag() const noexcept { return flag_; }
+  // Of what is refused and came out of one: it begins as before, without the flag; and of Linux's the
+  // interface that the whole frame came in by.
   void name_ingress(Chunk& chunk) const noexcept;
 
   // ---- Out ----
@@ -60,7 +63,7 @@ class TunnelStage {
     TunnelKey key;
     InterfaceId by = kNoInterface;
     const TunnelView* tunnel = nullptr;
-    bool own = false, wrong_key = false;
+    bool opened = false;  // else it is no tunnel's, or not for us, or uRPF's to drop
   };
   // Of packets to one tunnel: where its other end is.
   struct Way {
@@ -75,7 +78,8 @@ class TunnelStage {
                  const TableViews& tables) noexcept;
   template <typename Address>
   Opened open_one(Lane<Address>& lane, unsigned i, Chunk& chunk, const TableViews& tables) noexcept;
-  void find(const Outer& outer, InterfaceId by, const uint8_t* local, lookup::Family family,
+  template <typename Address>
+  void find(const Outer& outer, rte_mbuf* packet, Ingress ingress, const Address& destination,
             const TableViews& tables) noexcept;
   void count_in(InterfaceId interface, uint32_t bytes) noexcept;
 
@@ -84,8 +88,8 @@ class TunnelStage {
               IcmpAnswers* answers, TunnelBatch& next) noexcept;
   Reason why_not(const TunnelBatch::Each& each, const TunnelView& tunnel,
                  const lookup::NextHopRecord& way) const noexcept;
-  bool fits(const TunnelBatch::Each& each, const TunnelView& tunnel, uint32_t way_mtu, Chunk& chunk,
-            IcmpAnswers* answers) noexcept;
+  bool fits(const TunnelBatch::Each& each, const TunnelView& tunnel,
+            const lookup::NextHopRecord& way, Chunk& chunk, IcmpAnswers* answers) noexcept;
   void write4(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
               const uint8_t* inner, uint32_t bytes) noexcept;
   void write6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
@@ -97,6 +101,7 @@ class TunnelStage {
   Interfaces& interfaces_;
   const Snapshot* snapshot_ = nullptr;
   const TunnelTables* tunnels_ = nullptr;
+  uint64_t flag_ = 0;
   uint16_t identification_ = 0;  // of outer IPv4 headers
   bool opened_ = false;
   Known known_;

@@ -1,15 +1,15 @@
-// Tunnels on the way in: the frame begins so much later that as long an L2 header as before lies in front
-// of the inner packet. What was there stays till rewrite writes another one: what is refused before begins
-// again where it did. How much it is stands in the mbuf, as the length of an outer header.
+// Tunnels on the way in: no byte moves, the frame begins later (opened_frame.hpp), and what is refused
+// before rewrite begins again where it did.
 #include "base/frame_tags.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/opened_frame.hpp"
 #include "router/dataplane/stages/tunnel.hpp"
+#include "router/dataplane/stages/urpf.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
 
-using lookup::Family;
 using Kind = TunnelKey::Kind;
 
 constexpr uint16_t kGreKey = 0x0020;  // as load16_native sees 0x2000
@@ -93,22 +93,6 @@ bool take_ecn(uint8_t* inner, bool v4, uint8_t outer) noexcept {
   return true;
 }
 
-void begin_later(rte_mbuf* packet, uint32_t bytes) noexcept {
-  packet->data_off = static_cast<uint16_t>(packet->data_off + bytes);
-  packet->data_len = static_cast<uint16_t>(packet->data_len - bytes);
-  packet->pkt_len -= bytes;
-  packet->outer_l3_len = bytes;
-}
-
-void begin_as_before(rte_mbuf* packet) noexcept {
-  const auto bytes = static_cast<uint32_t>(packet->outer_l3_len);
-  if (bytes > packet->data_off) return;
-  packet->data_off = static_cast<uint16_t>(packet->data_off - bytes);
-  packet->data_len = static_cast<uint16_t>(packet->data_len + bytes);
-  packet->pkt_len += bytes;
-  packet->outer_l3_len = 0;
-}
-
 template <typename Address>
 void append(Lane<Address>& lane, rte_mbuf* packet, Ingress ingress,
             const Address& destination) noexcept {
@@ -147,19 +131,23 @@ TunnelStage::Outer TunnelStage::read6(const uint8_t* ip, uint32_t bytes) noexcep
           payload.inner4, ecn_of(ip, false)};
 }
 
-// Into known_. Whether the address is ours is asked where the packet came in.
-void TunnelStage::find(const Outer& outer, InterfaceId by, const uint8_t* local, Family family,
-                       const TableViews& tables) noexcept {
-  known_ = {outer.key, by, tunnels_->find(outer.key), false, false};
+// Into known_. Whether the address is ours is asked where the packet came in, and whether that has a way
+// back to the other end: uRPF behind has the outer packet that has none.
+template <typename Address>
+void TunnelStage::find(const Outer& outer, rte_mbuf* packet, Ingress ingress,
+                       const Address& destination, const TableViews& tables) noexcept {
+  known_ = {outer.key, ingress.interface(), tunnels_->find(outer.key), false};
   if (known_.tunnel == nullptr) {
     const auto kind = static_cast<Kind>(outer.key.words[4] & 0xff);
     if (kind != Kind::kGre && kind != Kind::kGreWithKey) return;
     TunnelKey ends = outer.key;
     ends.words[4] = (ends.words[4] & 0xff00) | static_cast<unsigned>(Kind::kGreEnds);
-    known_.wrong_key = tunnels_->find(ends) != nullptr;
-    if (!known_.wrong_key) return;
+    if (tunnels_->find(ends) == nullptr) return;
   }
-  known_.own = VrfTables(tables, snapshot_->rules.get()).is_own(by, family, local);
+  const RuleTables* const rules = snapshot_->rules.get();
+  const lookup::GroupId group = VrfTables(tables, rules).group(ingress.interface(), destination);
+  known_.opened = tables.next_hops.record(group).own != 0 &&
+                  passes_reverse_path(packet, ingress, destination, tables, *snapshot_, rules);
 }
 
 void TunnelStage::count_in(InterfaceId interface, uint32_t bytes) noexcept {
@@ -179,9 +167,8 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
   const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
   if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
   if (outer.key != known_.key || ingress.interface() != known_.by) [[unlikely]]
-    find(outer, ingress.interface(), ip + (kOuter4 ? 16 : 24),
-         kOuter4 ? Family::kIpv4 : Family::kIpv6, tables);
-  if (!known_.own) return Opened::kLeft;
+    find(outer, packet, ingress, lane.destinations[i], tables);
+  if (!known_.opened) return Opened::kLeft;
   const auto refuse = [&](Reason reason) {
     const TunnelView* const tunnel = known_.tunnel;
     packet->outer_l3_len = 0;
@@ -254,18 +241,12 @@ bool TunnelStage::open(Chunk& chunk, const TableViews& tables) noexcept {
   return opened_;
 }
 
-void TunnelStage::unmark(Chunk& chunk) const noexcept {
-  const uint64_t mask = ~tunnels_->flag();
-  for (unsigned i = 0; i < chunk.v4.count; ++i) chunk.v4.packets[i]->ol_flags &= mask;
-  for (unsigned i = 0; i < chunk.v6.count; ++i) chunk.v6.packets[i]->ol_flags &= mask;
-  for (unsigned i = 0; i < chunk.refused_count; ++i) chunk.refused[i].packet->ol_flags &= mask;
-}
-
 void TunnelStage::name_ingress(Chunk& chunk) const noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
-    if (tunnels_->of(refused.interface) == nullptr) continue;
     rte_mbuf* const packet = refused.packet;
+    if ((packet->ol_flags & flag_) == 0) continue;
+    packet->ol_flags &= ~flag_;
     begin_as_before(packet);
     if (!info(refused.reason).punt) continue;
     if (packet->port >= kMaxPorts || packet->data_len < kEthernetBytes) continue;

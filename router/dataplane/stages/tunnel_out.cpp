@@ -67,12 +67,21 @@ bool may_be_limited(const uint8_t* ip, const TunnelBatch::Each& each) noexcept {
 
 }  // namespace
 
+// What goes into another tunnel is cut by none of ours.
+bool may_leave_in_fragments(const TunnelView& tunnel, const NextHopRecord& way,
+                            uint32_t inner) noexcept {
+  const uint32_t bytes = inner + tunnel.bytes;
+  return way.kind == RecordKind::kForward && !tunnel.outer6 && !tunnel.sets_df &&
+         bytes <= kLongestPacket && takes_few_fragments(bytes, way.mtu);
+}
+
 // Numbers of outer packets begin at another place for each thread.
 void TunnelStage::use(const Snapshot& snapshot, const TunnelTables* tunnels,
                       unsigned thread) noexcept {
   snapshot_ = &snapshot;
   if (tunnels_ == nullptr) identification_ = static_cast<uint16_t>(thread << 12 | thread >> 4);
   tunnels_ = tunnels;
+  if (tunnels != nullptr) flag_ = tunnels->flag();
 }
 
 // Into way_; null: it is no tunnel (any more).
@@ -112,16 +121,15 @@ Reason TunnelStage::why_not(const TunnelBatch::Each& each, const TunnelView& tun
 }
 
 // False: its sender is told, or it is refused.
-bool TunnelStage::fits(const TunnelBatch::Each& each, const TunnelView& tunnel, uint32_t way_mtu,
-                       Chunk& chunk, IcmpAnswers* answers) noexcept {
+bool TunnelStage::fits(const TunnelBatch::Each& each, const TunnelView& tunnel,
+                       const NextHopRecord& way, Chunk& chunk, IcmpAnswers* answers) noexcept {
   const uint8_t* const ip = inner_of(each);
   const uint32_t bytes = inner_bytes(each);
   const bool df = says_df(ip, each.v4);
-  const uint32_t room = way_mtu - std::min<uint32_t>(way_mtu, tunnel.bytes);
+  const uint32_t room = way.mtu - std::min<uint32_t>(way.mtu, tunnel.bytes);
   if (bytes <= each.mtu && bytes <= room) [[likely]]
     return true;
-  const bool cut = !tunnel.outer6 && !tunnel.sets_df && !df && way_mtu >= kLeastCutMtu;
-  if (bytes <= each.mtu && cut && bytes + tunnel.bytes <= kLongestPacket) return true;
+  if (bytes <= each.mtu && !df && may_leave_in_fragments(tunnel, way, bytes)) return true;
   const uint32_t mtu = std::min<uint32_t>(each.mtu, room);
   const bool tells = each.v4 ? df : mtu >= kLeastMtu6;
   if (tells && !each.made && answers != nullptr && answers->add(each.packet, each.ingress, mtu))
@@ -216,7 +224,7 @@ void TunnelStage::put_in(const TunnelBatch::Each& each, Chunk& chunk, const Tabl
     chunk.refuse(packet, reason, ingress);
     return;
   }
-  if (!fits(each, *tunnel, way->mtu, chunk, answers)) return;
+  if (!fits(each, *tunnel, *way, chunk, answers)) return;
   const unsigned l2 = each.ingress.l2_length();
   if (packet->data_off + l2 < tunnel->bytes + kMostL2Bytes) [[unlikely]] {
     chunk.refuse(packet, Reason::kTunnelNoRoom, ingress);
