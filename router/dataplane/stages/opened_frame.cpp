@@ -5,18 +5,17 @@
 namespace hecto::router {
 
 void begin_as_before(rte_mbuf* packet) noexcept {
-  const auto bytes = static_cast<uint32_t>(packet->outer_l3_len);
+  const uint32_t bytes = packet->vlan_tci_outer;
   if (bytes > packet->data_off) return;
   packet->data_off = static_cast<uint16_t>(packet->data_off - bytes);
   packet->data_len = static_cast<uint16_t>(packet->data_len + bytes);
   packet->pkt_len += bytes;
-  packet->outer_l3_len = 0;
 }
 
 FramedIp find_ip(const rte_mbuf* packet, uint64_t opened) noexcept {
   const auto* const frame = rte_pktmbuf_mtod(packet, const uint8_t*);
-  const auto outer = static_cast<uint32_t>(packet->outer_l3_len);
-  if ((packet->ol_flags & opened) == 0 || outer == 0 || outer > packet->data_off)
+  const uint32_t outer = packet->vlan_tci_outer;
+  if ((packet->ol_flags & opened) == 0 || outer > packet->data_off)
     return find_ip(frame, packet->data_len);
   FramedIp found;
   found.l2_bytes = read_frame_tags(frame - outer, packet->data_len + outer).l2_bytes;

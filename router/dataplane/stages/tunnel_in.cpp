@@ -12,7 +12,8 @@ namespace {
 
 using Kind = TunnelKey::Kind;
 
-constexpr uint16_t kGreKey = 0x0020;  // as load16_native sees 0x2000
+constexpr uint32_t kLeastPrinted = kIpv4Bytes + 8;  // bytes of a packet: with GRE's key
+constexpr uint16_t kGreKey = 0x0020;                // as load16_native sees 0x2000
 constexpr uint8_t kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3;
 
 bool is_of_tunnel(uint8_t protocol) noexcept {
@@ -109,7 +110,7 @@ TunnelStage::Outer TunnelStage::read4(const uint8_t* ip, uint32_t bytes) noexcep
   Payload payload;
   if (!read_payload(ip[9], ip + kIpv4Bytes, bytes - kIpv4Bytes, payload)) return {};
   return {TunnelKey::of4(ip + 16, ip + 12, payload.kind, payload.key), kIpv4Bytes + payload.bytes,
-          payload.inner4, ecn_of(ip, true)};
+          payload.inner4};
 }
 
 // Behind an encapsulation limit, which is for who puts it in another tunnel, too.
@@ -128,15 +129,40 @@ TunnelStage::Outer TunnelStage::read6(const uint8_t* ip, uint32_t bytes) noexcep
   if (!is_of_tunnel(protocol) || !read_payload(protocol, ip + before, bytes - before, payload))
     return {};
   return {TunnelKey::of6(ip + 24, ip + 8, payload.kind, payload.key), before + payload.bytes,
-          payload.inner4, ecn_of(ip, false)};
+          payload.inner4};
 }
 
 // Into known_. Whether the address is ours is asked where the packet came in, and whether that has a way
 // back to the other end: uRPF behind has the outer packet that has none.
+TunnelStage::Print TunnelStage::Print::of(const uint8_t* ip, const Outer& outer) noexcept {
+  uint8_t mask[kIpv4Bytes + 8] = {};
+  mask[0] = mask[7] = mask[9] = 0xff;  // length of the header, offset, protocol
+  mask[6] = 0x3f;                      // and whether more fragments come
+  std::memset(mask + 12, 0xff, outer.bytes - 12);
+  Print print;
+  for (unsigned i = 0; i < 3; ++i) {
+    print.mask[i] = load64_native(mask + 8 * i);
+    print.word[i] = load64_native(ip + 8 * i) & print.mask[i];
+  }
+  print.key_mask = load32_native(mask + 24);
+  print.key = load32_native(ip + 24) & print.key_mask;
+  return print;
+}
+
+bool TunnelStage::Print::is_of(const uint8_t* ip) const noexcept {
+  uint64_t other = (load32_native(ip + 24) ^ key) & key_mask;
+  for (unsigned i = 0; i < 3; ++i) other |= (load64_native(ip + 8 * i) ^ word[i]) & mask[i];
+  return other == 0;
+}
+
 template <typename Address>
 void TunnelStage::find(const Outer& outer, rte_mbuf* packet, Ingress ingress,
                        const Address& destination, const TableViews& tables) noexcept {
-  known_ = {outer.key, ingress.interface(), tunnels_->find(outer.key), false};
+  count_in();
+  known_ = {};
+  known_.key = outer.key;
+  known_.by = ingress.interface();
+  known_.tunnel = tunnels_->find(outer.key);
   if (known_.tunnel == nullptr) {
     const auto kind = static_cast<Kind>(outer.key.words[4] & 0xff);
     if (kind != Kind::kGre && kind != Kind::kGreWithKey) return;
@@ -150,50 +176,63 @@ void TunnelStage::find(const Outer& outer, rte_mbuf* packet, Ingress ingress,
                   passes_reverse_path(packet, ingress, destination, tables, *snapshot_, rules);
 }
 
-void TunnelStage::count_in(InterfaceId interface, uint32_t bytes) noexcept {
-  interfaces_[interface].rx_packets.add(1);
-  interfaces_[interface].rx_bytes.add(bytes);
+void TunnelStage::count_in() noexcept {
+  if (known_.packets == 0) return;
+  InterfaceCounters& counters = interfaces_[known_.tunnel->interface];
+  counters.rx_packets.add(known_.packets);
+  counters.rx_bytes.add(known_.bytes);
+  known_.packets = known_.bytes = 0;
 }
 
 template <typename Address>
-TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk& chunk,
-                                          const TableViews& tables) noexcept {
+[[gnu::always_inline]] inline TunnelStage::Opened TunnelStage::open_one(
+    Lane<Address>& lane, unsigned i, Chunk& chunk, const TableViews& tables) noexcept {
   constexpr bool kOuter4 = sizeof(Address) == 4;
   rte_mbuf* const packet = lane.packets[i];
   const Ingress ingress = lane.ingress[i];
   const unsigned l2 = ingress.l2_length();
   uint8_t* const ip = rte_pktmbuf_mtod_offset(packet, uint8_t*, l2);
   const uint32_t bytes = packet->data_len - l2;
-  const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
-  if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
-  if (outer.key != known_.key || ingress.interface() != known_.by) [[unlikely]]
-    find(outer, packet, ingress, lane.destinations[i], tables);
-  if (!known_.opened) return Opened::kLeft;
+  const bool printed = kOuter4 && bytes >= known_.least && packet->nb_segs == 1 &&
+                       ingress.interface() == known_.by && known_.print.is_of(ip);
+  if (!printed) {
+    const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
+    if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
+    if (outer.key != known_.key || ingress.interface() != known_.by)
+      find(outer, packet, ingress, lane.destinations[i], tables);
+    if (!known_.opened) return Opened::kLeft;
+    known_.outer = outer;
+    if (kOuter4 && known_.tunnel != nullptr && bytes >= kLeastPrinted) {
+      known_.print = Print::of(ip, outer);
+      known_.least = kLeastPrinted;
+    }
+  }
+  const uint32_t outer_bytes = known_.outer.bytes;
+  const bool inner4 = known_.outer.inner4;
+  const uint8_t ecn = ecn_of(ip, kOuter4);
   const auto refuse = [&](Reason reason) {
     const TunnelView* const tunnel = known_.tunnel;
-    packet->outer_l3_len = 0;
     chunk.refuse(packet, reason, tunnel == nullptr ? ingress.interface() : tunnel->interface);
     return Opened::kRefused;
   };
   if (known_.tunnel == nullptr) return refuse(Reason::kTunnelKey);
 
-  uint8_t* const inner = ip + outer.bytes;
-  const uint32_t inside = bytes - outer.bytes;
+  uint8_t* const inner = ip + outer_bytes;
+  const uint32_t inside = bytes - outer_bytes;
   uint32_t to4;
   lookup::Ipv6Address to6;
-  const Inner state =
-      outer.inner4 ? clear_inner(inner, inside, to4) : clear_inner(inner, inside, to6);
+  const Inner state = inner4 ? clear_inner(inner, inside, to4) : clear_inner(inner, inside, to6);
   if (state == Inner::kDamaged) return refuse(Reason::kTunnelMalformed);
   if (state == Inner::kOdd) return Opened::kLeft;
-  if (!take_ecn(inner, outer.inner4, outer.ecn)) return refuse(Reason::kTunnelEcn);
+  if (!take_ecn(inner, inner4, ecn)) return refuse(Reason::kTunnelEcn);
 
-  const InterfaceId interface = known_.tunnel->interface;
-  count_in(interface, inside);
+  ++known_.packets;
+  known_.bytes += inside;
   packet->ol_flags = (packet->ol_flags & ~uint64_t{RTE_MBUF_F_RX_RSS_HASH}) | tunnels_->flag();
   opened_ = true;
-  begin_later(packet, outer.bytes);
-  const Ingress by(interface, l2);
-  if (outer.inner4 == kOuter4) {
+  begin_later(packet, outer_bytes);
+  const Ingress by(known_.tunnel->interface, l2);
+  if (inner4 == kOuter4) {
     if constexpr (kOuter4)
       lane.destinations[i] = to4;
     else
@@ -201,7 +240,7 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
     lane.ingress[i] = by;
     return Opened::kHere;
   }
-  if (outer.inner4)
+  if (inner4)
     append(chunk.v4, packet, by, to4);
   else
     append(chunk.v6, packet, by, to6);
@@ -238,6 +277,7 @@ bool TunnelStage::open(Chunk& chunk, const TableViews& tables) noexcept {
   const unsigned count6 = chunk.v6.count;
   open_lane(chunk.v4, chunk.v4.count, chunk, tables);
   open_lane(chunk.v6, count6, chunk, tables);
+  count_in();
   return opened_;
 }
 

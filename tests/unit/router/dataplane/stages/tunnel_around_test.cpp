@@ -2,6 +2,7 @@
 // tunnels that go while packets of theirs are under way.
 #include "router/dataplane/filter/filter_tables.hpp"
 #include "router/dataplane/filter/wanted_neighbors.hpp"
+#include "router/dataplane/stages/opened_frame.hpp"
 #include "tests/unit/router/dataplane/stages/tunnel_bed.hpp"
 
 namespace hecto::router::test {
@@ -138,8 +139,7 @@ TEST_F(TunnelAroundTest, WhatIsUnderWayWhenItsTunnelGoesIsPuntedWhole) {
   rte_mbuf* const opened = carried(packet(seen));
   const Frame whole = bytes_of(opened);
   opened->port = 1;
-  rte_pktmbuf_adj(opened, kOuterBytes);
-  opened->outer_l3_len = kOuterBytes;
+  begin_later(opened, kOuterBytes);
   opened->ol_flags |= kOpenedFlag;
   const auto chunk = std::make_unique<Chunk>();
   chunk->v4.packets[0] = opened;
