@@ -158,11 +158,10 @@ template <typename Address>
          with.telling.too_big->add(lane.packets[i], lane.ingress[i], record.mtu);
 }
 
-// Called, so that the loop of what goes into none stays as it is.
 template <typename Address>
-[[gnu::noinline]] bool goes_into_tunnel(Lane<Address>& lane, unsigned i,
-                                        const lookup::NextHopRecord& record,
-                                        const Rewriting& with) noexcept {
+[[gnu::always_inline]] inline bool goes_into_tunnel(Lane<Address>& lane, unsigned i,
+                                                    const lookup::NextHopRecord& record,
+                                                    const Rewriting& with) noexcept {
   return with.tunnels != nullptr &&
          with.tunnels->add({lane.packets[i], lane.ingress[i], InterfaceId(record.interface),
                             record.mtu, sizeof(Address) == 4, false});

@@ -2,6 +2,7 @@
 // before rewrite begins again where it did.
 #include "base/frame_tags.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/diagnose.hpp"
 #include "router/dataplane/stages/opened_frame.hpp"
 #include "router/dataplane/stages/tunnel.hpp"
 #include "router/dataplane/stages/urpf.hpp"
@@ -54,7 +55,9 @@ Inner clear_inner(const uint8_t* ip, uint32_t bytes, uint32_t& destination) noex
   uint32_t total = 0;
   const bool cleared = classify_detail::clear4(ip, bytes, false, &destination, &total);
   if (total < kIpv4Bytes || total > bytes) return Inner::kDamaged;
-  if (cleared) return total == bytes ? Inner::kCleared : Inner::kOdd;
+  if (total == bytes && (cleared || check_ipv4(ip, bytes, bytes, &total) == Reason::kNone))
+    return Inner::kCleared;
+  if (cleared) return Inner::kOdd;
   const bool sound =
       ipv4_checksum_holds(load64_native(ip), load64_native(ip + 8), load32_native(ip + 16));
   return sound ? Inner::kOdd : Inner::kDamaged;
@@ -66,7 +69,8 @@ Inner clear_inner(const uint8_t* ip, uint32_t bytes, lookup::Ipv6Address& destin
   const bool cleared = classify_detail::clear6(ip, bytes, false, &total);
   if (total > bytes) return Inner::kDamaged;
   std::memcpy(&destination, ip + 24, sizeof destination);
-  return cleared && total == bytes ? Inner::kCleared : Inner::kOdd;
+  const bool fit = cleared || check_ipv6(ip, bytes, bytes, &total) == Reason::kNone;
+  return fit && total == bytes ? Inner::kCleared : Inner::kOdd;
 }
 
 uint8_t ecn_of(const uint8_t* ip, bool v4) noexcept {
