@@ -13,6 +13,7 @@
 
 #include "base/imix.hpp"
 #include "bench/bed/accepting_filters.hpp"
+#include "bench/bed/gre_tunnels.hpp"
 #include "bench/bed/quiet_rules.hpp"
 #include "bench/lib/destinations.hpp"
 #include "bench/lib/synthetic_table.hpp"
@@ -55,8 +56,9 @@ config::Config make_config(const BedOptions& options) {
   uint16_t largest = kLeastFrame_bytes;
   for (const ReplayFrames& kind : options.frames)
     largest = std::max(largest, *std::max_element(kind.sizes.begin(), kind.sizes.end()));
-  const auto mtu =
-      static_cast<uint16_t>(std::max<unsigned>(options.mtu, largest - kIpOverhead_bytes));
+  const bool tunnels = options.into_tunnels > 0 || options.frames[0].in_gre;
+  const auto mtu = static_cast<uint16_t>(
+      std::max<unsigned>(options.mtu, largest - kIpOverhead_bytes + (tunnels ? kOuterBytes : 0)));
   const std::string size = fmt::format("size={}", kLeastFrame_bytes);
   const size_t receivers = std::max<size_t>(1, options.workers.size());
   for (const ReplayFrames& kind : options.frames)
@@ -86,12 +88,21 @@ config::Config make_config(const BedOptions& options) {
   return c;
 }
 
+// Into tunnels, if there are any, that end at the first neighbors; each has an address of either family.
 Result<RouteFile> read_table(const BedOptions& options, Router& router, std::string& name) {
+  std::vector<InterfaceId> tunnels;
+  if (options.into_tunnels > 0 || options.frames[0].in_gre) {
+    auto made = make_gre_tunnels(router, options.into_tunnels, options.frames[0].in_gre);
+    if (!made) return tl::unexpected(made.error());
+    tunnels = std::move(*made);
+  }
   RouteFileOptions parse;
   for (const config::NeighborConfig& neighbor : router.config().neighbors) {
     auto hop = router.routes().next_hop({neighbor.address, neighbor.interface, 1});
     if (!hop) return tl::unexpected(hop.error());
+    if (!tunnels.empty()) hop->interface = tunnels[parse.via.size() / 2];
     parse.via.push_back(*hop);
+    if (parse.via.size() == 2 * tunnels.size()) break;
   }
   const std::string path =
       options.table.empty() ? find_real_table(options.root).value_or("") : options.table;

@@ -28,6 +28,7 @@ struct BedOptions {
   LookUpBy by = LookUpBy::kMain;
   unsigned filters = 0;           // rules of each family, of a filter of all receive ports
   bool policed = false;           // and by a policer
+  unsigned into_tunnels = 0;      // all routes lead into so many of GRE; up to next_hops
   unsigned destinations = 65536;  // of each family, a power of two
   unsigned burst = 64;            // the largest
   uint16_t mtu = 1500;            // of all ports, or what the frames need
@@ -65,6 +66,7 @@ class Bed {
 
   const router::RouteTable& table() const { return *table_; }
   const std::string& table_name() const { return table_name_; }
+  const BedOptions& options() const { return options_; }
   size_t routes() const { return routes_; }
   double load_seconds() const { return load_seconds_; }
   // Every packet that came in went out again: a benchmark of drops would be fast, too. Names on

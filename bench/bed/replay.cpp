@@ -69,6 +69,7 @@ Replay::Kind::Kind(const MacAddress& port_mac, const ReplayFrames& frames)
     : plain(frames.plain()),
       copied(frames.copied),
       swept(frames.swept),
+      in_gre(frames.in_gre),
       ring_packets(bench::ring_packets(frames.cache, cache_sizes())) {
   for (const uint16_t bytes : frames.sizes) {
     const auto same = std::find_if(shapes.begin(), shapes.end(),
@@ -96,6 +97,9 @@ Replay::Shape Replay::make_shape(const MacAddress& port_mac, uint16_t bytes) {
   std::memcpy(ip6, kHeader6, sizeof kHeader6);
   store16_be(ip6 + 4, bytes - kEthernetBytes - kIpv6Bytes);
   std::memcpy(ip6 + 8, kSource6, sizeof kSource6);
+  const std::span<const uint8_t, 12> macs(shape.header4.data(), 12);
+  shape.front4 = gre_front(macs, bytes, true);
+  shape.front6 = gre_front(macs, bytes, false);
   return shape;
 }
 
@@ -120,10 +124,14 @@ uint16_t Replay::write(uint8_t* frame) {
   Kind& kind = *kind_;
   const Shape& shape = kind.shapes[kind.turn[kind.next_turn]];
   kind.next_turn = kind.next_turn + 1 == kind.turn.size() ? 0 : kind.next_turn + 1;
-  traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4 ? write4(frame, shape)
-                                                             : write6(frame, shape);
-  if (kind.copied) std::memcpy(frame + kHeader_bytes, payload_.data(), shape.bytes - kHeader_bytes);
-  return shape.bytes;
+  const bool four = traffic_.load(std::memory_order_relaxed) == Traffic::kIpv4;
+  // What is inside has an Ethernet header where the outer one's last bytes are.
+  uint8_t* const own = kind.in_gre ? frame + kOuterBytes : frame;
+  four ? write4(own, shape) : write6(own, shape);
+  if (kind.copied) std::memcpy(own + kHeader_bytes, payload_.data(), shape.bytes - kHeader_bytes);
+  if (!kind.in_gre) return shape.bytes;
+  std::memcpy(frame, (four ? shape.front4 : shape.front6).data(), kGreFront);
+  return static_cast<uint16_t>(shape.bytes + kOuterBytes);
 }
 
 // net_null has set the length of all, to that of the least frame.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/bed/gre_tunnels.hpp"
 #include "bench/bed/packet_ring.hpp"
 #include "lookup/prefix.hpp"
 #include "router/rib/route.hpp"
@@ -44,8 +45,11 @@ struct ReplayFrames {
   // The first-level cache is swept out after each burst that comes in and before each that is
   // freed, as copies of large frames do.
   bool swept = false;
+  bool in_gre = false;  // to our end of a tunnel (gre_tunnels.hpp); sizes: of what is inside
   PacketCache cache = PacketCache::kL1;  // where packets lie when they are received
-  bool plain() const { return sizes.size() == 1 && sizes[0] == kLeastFrame_bytes && !copied; }
+  bool plain() const {
+    return sizes.size() == 1 && sizes[0] == kLeastFrame_bytes && !copied && !in_gre;
+  }
 };
 
 // Frames as they lie on the wire, one behind another.
@@ -108,9 +112,11 @@ class Replay {
  private:
   static constexpr unsigned kHeader_bytes = 64;
   using Template = std::array<uint8_t, kHeader_bytes>;
+  using GreFront = std::array<uint8_t, kGreFront>;
   struct Shape {  // one size
     alignas(64) Template header4;
     alignas(64) Template header6;
+    GreFront front4, front6;
     uint32_t length4_be;
     uint16_t bytes;
   };
@@ -122,6 +128,7 @@ class Replay {
     bool plain;
     bool copied;
     bool swept;
+    bool in_gre;
     unsigned ring_packets;
   };
   static uint16_t fill(uint16_t port, uint16_t queue, rte_mbuf** packets, uint16_t count,

@@ -59,12 +59,16 @@ uint32_t number_of(std::span<const uint8_t> frame) {
 Verifier::Verifier(Bed& bed)
     : hops_(bed.table(), bed.router().config().neighbors),
       port_macs_(egress_macs(bed)),
+      out_of_tunnel_(bed.options().frames[0].in_gre),
+      into_tunnel_(bed.options().into_tunnels > 0),
       tap_(
           bed, [this](rte_mbuf* packet) { enter(packet); },
           [this](unsigned side, rte_mbuf* packet) { leave(side, packet); }) {}
 
 void Verifier::enter(rte_mbuf* packet) {
-  const auto frame = bytes_of(packet);
+  auto frame = bytes_of(packet);
+  if (out_of_tunnel_)
+    frame = frame.subspan(kOuterBytes);  // what stands in front ends as Ethernet does
   mark_frame(frame, ++next_);
   in_flight_[next_].assign(frame.begin(), frame.end());
 }
@@ -108,6 +112,13 @@ void Verifier::leave(unsigned side, rte_mbuf* packet) {
     if (!joined(side, got)) return;
     got = partial_[side];
   }
+  const std::span<const uint8_t> outer = got;
+  if (into_tunnel_) {
+    if (got.size() < kGreFront + kIpv4Bytes) return blame("a packet came out that is in no tunnel");
+    inner_.assign(got.begin() + kOuterBytes, got.end());
+    std::copy_n(got.begin(), 12, inner_.begin());
+    got = inner_;
+  }
   const auto at = in_flight_.find(number_of(got));
   if (at == in_flight_.end()) return blame("a packet came out that never went in, or twice");
   const std::vector<uint8_t> sent = std::move(at->second);
@@ -119,6 +130,9 @@ void Verifier::leave(unsigned side, rte_mbuf* packet) {
     return blame(fmt::format("the packet to {} left by out{}, not out{}", name, side, hop->side));
   if (packet->nb_segs != 1 || packet->pkt_len != packet->data_len)
     return blame(fmt::format("the packet to {} came out in pieces", name));
+  if (into_tunnel_)
+    if (const auto wrong = wrong_gre_front(outer, hop->side, hop->mac))
+      return blame(fmt::format("the packet to {} {}", name, *wrong));
   if (const auto wrong = difference(got, forwarded(sent, hop->mac, port_macs_[hop->side])))
     return blame(fmt::format("the packet to {} {}", name, *wrong));
   ++verified_;

@@ -37,8 +37,10 @@ class Verifier {
 
   ExpectedHops hops_;
   std::array<MacAddress, 2> port_macs_;
+  const bool out_of_tunnel_, into_tunnel_;
   std::unordered_map<uint32_t, std::vector<uint8_t>> in_flight_;  // by number
   std::array<std::vector<uint8_t>, 2> partial_;                   // of fragments, by side
+  std::vector<uint8_t> inner_;  // of one that has gone into a tunnel
   uint32_t next_ = 0;
   uint64_t verified_ = 0, wrong_ = 0;
   std::string first_wrong_;

@@ -56,6 +56,17 @@ void describe(CLI::App& command, ForwardOptions& options) {
                   "instead, frames between so many stations on either side of a bridge")
       ->check(CLI::Range(2u, 500'000u));
   command
+      .add_option(
+          "--into-tunnels", bed.into_tunnels,
+          "all routes lead into so many GRE tunnels, up to --next-hops; 1: of one tunnel are all "
+          "packets of a burst")
+      ->check(CLI::Range(0u, 500u))
+      ->excludes("--egress-mtu", "--stations", "--offload");
+  command
+      .add_flag("--out-of-tunnel", bed.frames[0].in_gre,
+                "packets come in a GRE tunnel; --size is of what is inside")
+      ->excludes("--egress-mtu", "--stations", "--offload");
+  command
       .add_option("--sample", bed.sample,
                   "one packet in so many is sampled, as for sFlow; rings hold a round")
       ->check(CLI::Range(1u, 1u << 24));

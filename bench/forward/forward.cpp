@@ -109,6 +109,11 @@ int forward(const ForwardOptions& wanted) {
   ForwardOptions options = wanted;
   auto sizes = frame_sizes(options.size);
   if (!sizes) return complain(sizes.error());
+  if (options.bed.into_tunnels > options.bed.next_hops)
+    return complain(
+        Error{fmt::format("--into-tunnels {}: more than there are next hops ({}), where "
+                          "they end",
+                          options.bed.into_tunnels, options.bed.next_hops)});
   make_kinds(options, *sizes);
   auto bed = Bed::create(options.bed);
   if (!bed) return complain(bed.error());

@@ -33,6 +33,8 @@ void print_head(const ForwardReport& report) {
       report.bed.table_name(), options.bed.next_hops, options.bed.rules, options.bed.filters,
       options.bed.policed ? " and a policer" : "", to_string(options.bed.by),
       options.bed.counters ? "on" : "off");
+  if (options.bed.into_tunnels > 0) fmt::print("into {} GRE tunnels\n", options.bed.into_tunnels);
+  if (options.bed.frames[0].in_gre) fmt::print("out of a GRE tunnel\n");
   if (options.bed.egress_mtu != 0)
     fmt::print("egress MTU {}: {} fragments made; packets and bytes below are those that came in\n",
                options.bed.egress_mtu, report.bed.router().dataplane().fragments_made());
@@ -157,6 +159,8 @@ json to_json(const ForwardReport& report) {
               {"rules", options.bed.rules},
               {"filters", options.bed.filters},
               {"policed", options.bed.policed},
+              {"into_tunnels", options.bed.into_tunnels},
+              {"out_of_tunnel", options.bed.frames[0].in_gre},
               {"look_up", to_string(options.bed.by)},
               {"cache", to_string(main.cache)},
               {"burst", main.burst},

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "router/dataplane/core/tunnel_tables.hpp"
 #include "router/dataplane/filter/wanted_neighbors.hpp"
 #include "router/rib/routing.hpp"
 
@@ -21,6 +22,36 @@ uint32_t number_of(const RuleFacts::Table& named, const Routing& routing) {
   for (const auto& [id, state] : routing.interfaces().all())
     if (const Vrf vrf = routing.interfaces().vrf_of(state); vrf.name == named.vrf) return vrf.table;
   return named.table;
+}
+
+using Wanted = std::vector<std::pair<int, lookup::IpAddress>>;
+
+// The neighbors that a packet for the address waits for by that table: of its next hops, or of those of
+// the ends of tunnels that these lead into.
+void add_unknown(const Routing& routing, const lookup::IpAddress& destination, uint32_t table,
+                 unsigned tunnels, Wanted& wanted) {
+  const auto match = routing.match(destination, table);
+  const auto group = match ? routing.next_hop(match->group) : std::nullopt;
+  if (!group) return;
+  const Interfaces& interfaces = routing.interfaces();
+  for (const GroupMemberView& member : group->members) {
+    const lookup::NextHopRecord& record = member.record;
+    if (record.kind == lookup::RecordKind::kTunnel && tunnels < kMostNestedTunnels) {
+      const InterfaceState* const by = interfaces.find(InterfaceId(record.interface));
+      const LinuxTunnel* const tunnel = by == nullptr ? nullptr : interfaces.tunnel_of(*by);
+      if (tunnel == nullptr) continue;
+      const InterfaceState* const link = interfaces.find(interfaces.by_ifindex(tunnel->link));
+      const uint32_t vrf = link == nullptr ? 0 : interfaces.vrf_of(*link).table;
+      add_unknown(routing, tunnel->remote, vrf == 0 ? kTableMain : vrf, tunnels + 1, wanted);
+      continue;
+    }
+    const bool waits = record.kind == lookup::RecordKind::kPunt &&
+                       static_cast<Reason>(record.reason) == Reason::kGlean;
+    if (!waits || member.next_hop.ifindex == 0) continue;
+    const std::pair neighbor(member.next_hop.ifindex,
+                             member.next_hop.gateway.value_or(destination));
+    if (std::ranges::find(wanted, neighbor) == wanted.end()) wanted.push_back(neighbor);
+  }
 }
 
 bool has_routes(const Routing& routing, uint32_t linux_number) {
@@ -70,7 +101,7 @@ std::vector<std::string> FilterControl::table_notes(size_t filter) const {
 }
 
 std::vector<std::pair<int, lookup::IpAddress>> FilterControl::take_wanted() {
-  std::vector<std::pair<int, lookup::IpAddress>> wanted;
+  Wanted wanted;
   WantedNeighbors* const asked = state_.tables ? state_.tables->wanted() : nullptr;
   if (asked == nullptr) return wanted;
   std::map<lookup::TableId, std::optional<uint32_t>> tables;
@@ -79,17 +110,7 @@ std::vector<std::pair<int, lookup::IpAddress>> FilterControl::take_wanted() {
     const auto [known, fresh] = tables.try_emplace(each.table);
     if (fresh) known->second = linux_number_of(routing_, each.table);
     const std::optional<uint32_t> table = known->second;
-    const auto match = table ? routing_.match(each.destination, *table) : std::nullopt;
-    const auto group = match ? routing_.next_hop(match->group) : std::nullopt;
-    if (!group) continue;
-    for (const GroupMemberView& member : group->members) {
-      const bool waits = member.record.kind == lookup::RecordKind::kPunt &&
-                         static_cast<Reason>(member.record.reason) == Reason::kGlean;
-      if (!waits || member.next_hop.ifindex == 0) continue;
-      const std::pair neighbor(member.next_hop.ifindex,
-                               member.next_hop.gateway.value_or(each.destination));
-      if (std::ranges::find(wanted, neighbor) == wanted.end()) wanted.push_back(neighbor);
-    }
+    if (table) add_unknown(routing_, each.destination, *table, 0, wanted);
   }
   return wanted;
 }

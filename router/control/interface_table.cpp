@@ -6,7 +6,13 @@ namespace hecto::router {
 
 InterfaceId InterfaceTable::free_id(const std::set<InterfaceId>& kept) const {
   InterfaceId id = 0;
-  while (interfaces_.contains(id) || kept.contains(id)) ++id;
+  auto used = interfaces_.begin();
+  while (true) {
+    const bool taken = used != interfaces_.end() && used->first == id;
+    if (!taken && !kept.contains(id)) break;
+    if (taken) ++used;
+    ++id;
+  }
   return id <= kMaxInterfaceId ? id : kNoInterface;
 }
 

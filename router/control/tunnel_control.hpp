@@ -8,7 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "router/dataplane/core/tunnel_tables.hpp"
@@ -35,10 +39,20 @@ class TunnelControl {
   void tick();                             // each turn: what has changed
   std::vector<std::string> lines() const;  // what of tunnels the fast path does not carry
   const std::vector<TunnelStatus>& status() const { return status_; }
+  // Of links, and of tunnels with the same ends: how many tick() has looked at.
+  uint64_t looks() const { return looks_; }
 
  private:
-  void configure();
-  TunnelStatus judge(const LinuxLink& link) const;
+  // By what packets that come in are told to be of a tunnel: GRE's key, or of IP in IP the version inside.
+  using EndsKey = std::tuple<bool, IpAddress, IpAddress, uint64_t>;
+  using Places = std::vector<std::pair<InterfaceId, InterfaceId>>;  // of a link, and of its device
+
+  static std::vector<EndsKey> keys_of(const LinuxTunnel& tunnel);
+  InterfaceId id_of(int ifindex) const;
+  Places places_of(const std::vector<LinuxLink>& links) const;
+  void configure(const std::vector<LinuxLink>& links);
+  TunnelStatus judge(const LinuxLink& link);
+  void tell();
 
   Routing& routing_;
   InterfaceControl& interfaces_;
@@ -46,8 +60,13 @@ class TunnelControl {
   uint64_t version_ = 0;             // of the links that workers have
   std::vector<TunnelSetup> setups_;  // likewise
   bool gre_is_known_ = true;
+  std::vector<LinuxLink> links_;  // as last configured
+  Places places_;                 // likewise
   std::vector<TunnelStatus> status_;
-  std::vector<std::string> told_;
+  std::map<EndsKey, size_t> carried_;  // in status_
+  std::set<std::string> told_;
+  bool told_with_ipsec_ = false;
+  uint64_t looks_ = 0;
 };
 
 }  // namespace hecto::router

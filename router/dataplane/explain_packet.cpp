@@ -135,6 +135,7 @@ Reason into_tunnels(const lookup::NextHopRecord& record, const PacketQuestion& q
   const lookup::NextHopRecord* at = &record;
   uint32_t bytes = answer.length;
   bool v4 = question.destination.family == Family::kIpv4;
+  bool df = false;
   for (unsigned depth = 0; at->kind == RecordKind::kTunnel; ++depth) {
     const bool on = snapshot.tunnels != nullptr && (snapshot.features & kFeatureIpsec) == 0;
     const TunnelView* const tunnel =
@@ -156,13 +157,14 @@ Reason into_tunnels(const lookup::NextHopRecord& record, const PacketQuestion& q
     if (tunnel->link != kNoInterface && way.interface != tunnel->link) return Reason::kLocal;
     step.egress = InterfaceId(way.interface);
     step.inner = std::min<uint32_t>(at->mtu, way.mtu - std::min<uint32_t>(way.mtu, tunnel->bytes));
-    const bool cut = !tunnel->outer6 && !tunnel->sets_df && bytes <= at->mtu;
+    const bool cut = !df && bytes <= at->mtu && may_leave_in_fragments(*tunnel, way, bytes);
     if (bytes > step.inner && !cut) {
       answer.mtu = step.inner;
       return depth == 0 ? Reason::kTooBig : Reason::kTunnelTooBig;
     }
     bytes += tunnel->bytes;
     v4 = !tunnel->outer6;
+    df = v4 && tunnel->sets_df;
     at = &way;
   }
   return Reason::kNone;

@@ -122,12 +122,13 @@ void Pipeline::finish_samples() noexcept {
 }
 
 void Pipeline::hand_over(Chunk& chunk) noexcept {
-  if (tunnels_.on()) [[unlikely]]
+  if (filter_.any()) [[unlikely]]
+    keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_,
+                    tunnels_.flag());
+  if (tunnels_.flag() != 0) [[unlikely]]
     tunnels_.name_ingress(chunk);
-  if (filter_.any()) [[unlikely]] {
-    keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_);
+  if (filter_.any()) [[unlikely]]
     filter_.local(chunk, options_.tables, rules_);
-  }
   if (!rejects_.empty()) [[unlikely]] {
     chunk.v4.count = chunk.v6.count = 0;
     rejects_.deliver(chunk, [](const rte_mbuf*, Ingress) { return true; });
@@ -197,7 +198,7 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
 void Pipeline::open_tunnels(Chunk& chunk) noexcept {
   if (!tunnels_.open(chunk, options_.tables) || !filter_.any()) return;
   filter_.opened(chunk, tunnels_.flag());
-  tunnels_.unmark(chunk);
+  hold_opened(chunk, *filter_.views(), tunnels_.flag());
 }
 
 // Without IPsec nothing comes here.

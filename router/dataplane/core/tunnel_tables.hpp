@@ -19,6 +19,7 @@ namespace hecto::router {
 
 inline constexpr uint8_t kProtocolIpv4 = 4, kProtocolIpv6 = 41, kProtocolGre = 47,
                          kProtocolOptions6 = 60;
+inline constexpr unsigned kMostNestedTunnels = 4;
 inline constexpr unsigned kMostOuterBytes = 56;  // IPv6, an encapsulation limit, GRE with key
 
 // What control says of a tunnel.

@@ -1,3 +1,5 @@
+#include "router/dataplane/stages/diagnose.hpp"
+
 #include <algorithm>
 
 #include "router/dataplane/stages/classify.hpp"
@@ -9,8 +11,28 @@ bool group_address(const uint8_t* mac) {
   return mac[0] & 1;
 }
 
+bool starts_with_zeros(const uint8_t* address, unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    if (address[i] != 0) return false;
+  return true;
+}
+bool unspecified(const uint8_t* a) {
+  return starts_with_zeros(a, 16);
+}
+// ::1, and ::ffff:0:0/96, which must not appear on the wire (RFC 4291 §2.5.3, RFC 6890).
+bool never_on_wire(const uint8_t* a) {
+  return (starts_with_zeros(a, 15) && a[15] == 1) ||
+         (starts_with_zeros(a, 10) && a[10] == 0xff && a[11] == 0xff);
+}
+bool link_local(const uint8_t* a) {
+  return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
+}
+
+}  // namespace
+
 // The checks in the order of RFC 1812 §5.2.2; `available` is what follows the L2 header.
-Reason check_ipv4(const uint8_t* ip, uint32_t contiguous, uint32_t available, uint32_t* total_out) {
+Reason check_ipv4(const uint8_t* ip, uint32_t contiguous, uint32_t available,
+                  uint32_t* total_out) noexcept {
   if (available < kIpv4Bytes) return Reason::kTruncated;
   if (contiguous < kIpv4Bytes) return Reason::kSplitHeader;
   if (ip[0] >> 4 != 4) return Reason::kBadVersion;
@@ -44,25 +66,9 @@ Reason check_ipv4(const uint8_t* ip, uint32_t contiguous, uint32_t available, ui
   return Reason::kNone;
 }
 
-bool starts_with_zeros(const uint8_t* address, unsigned count) {
-  for (unsigned i = 0; i < count; ++i)
-    if (address[i] != 0) return false;
-  return true;
-}
-bool unspecified(const uint8_t* a) {
-  return starts_with_zeros(a, 16);
-}
-// ::1, and ::ffff:0:0/96, which must not appear on the wire (RFC 4291 §2.5.3, RFC 6890).
-bool never_on_wire(const uint8_t* a) {
-  return (starts_with_zeros(a, 15) && a[15] == 1) ||
-         (starts_with_zeros(a, 10) && a[10] == 0xff && a[11] == 0xff);
-}
-bool link_local(const uint8_t* a) {
-  return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
-}
-
 // RFC 8200 §3, RFC 4291 §2
-Reason check_ipv6(const uint8_t* ip, uint32_t contiguous, uint32_t available, uint32_t* total_out) {
+Reason check_ipv6(const uint8_t* ip, uint32_t contiguous, uint32_t available,
+                  uint32_t* total_out) noexcept {
   if (available < kIpv6Bytes) return Reason::kTruncated;
   if (contiguous < kIpv6Bytes) return Reason::kSplitHeader;
   if (ip[0] >> 4 != 6) return Reason::kBadVersion;
@@ -82,6 +88,8 @@ Reason check_ipv6(const uint8_t* ip, uint32_t contiguous, uint32_t available, ui
   if (ip[6] == 0) return Reason::kOptions;  // hop-by-hop
   return Reason::kNone;
 }
+
+namespace {
 
 // Removes `surplus` bytes from the end, whatever the number of segments.
 void trim_tail(rte_mbuf* packet, uint32_t surplus) {

@@ -2,9 +2,10 @@
 //
 //   in()     behind classify: of the interface that it came in by, then of that one's VRF; what classify
 //            has refused too, before Linux gets it
-//   opened() behind decap: the same, of what an SA has opened
+//   opened() behind decap: the same, of what an SA or a tunnel has opened
 //   out()    behind look-up and rules: of the interface of the next hop that rewrite will choose
-//   local()  at the end: of what is for the router itself
+//   local()  at the end: of what is for the router itself; of what came in a tunnel the outer packet, as
+//            Linux gets that
 //
 // What a filter refuses leaves its lane with its reason; the others close up. What it rejects becomes the
 // answer to its sender (IcmpAnswers), or is dropped, where there is to be none. ARP, and what is not IP, no

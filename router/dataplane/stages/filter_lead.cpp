@@ -6,7 +6,7 @@
 #include "base/ether.hpp"
 #include "router/dataplane/filter/wanted_neighbors.hpp"
 #include "router/dataplane/stages/close_up.hpp"
-#include "router/dataplane/stages/framed_ip.hpp"
+#include "router/dataplane/stages/opened_frame.hpp"
 #include "router/dataplane/stages/route_kinds.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
 
@@ -88,7 +88,7 @@ void forget_named(Chunk& chunk, uint64_t flag, const FilterLead& lead) noexcept 
 }
 
 void keep_from_linux(Chunk& chunk, const FilterViews& filters, unsigned thread,
-                     const TableViews& tables, const RuleTables* rules) noexcept {
+                     const TableViews& tables, const RuleTables* rules, uint64_t opened) noexcept {
   const FilterLead& lead = filters.lead;
   if (lead.field < 0) return;
   const VrfTables by_vrf(tables, rules);
@@ -98,8 +98,7 @@ void keep_from_linux(Chunk& chunk, const FilterViews& filters, unsigned thread,
     // Options are read by no look-up here, so what has some is not led yet.
     const bool would_be = lead.is_named(each.packet) && each.reason == Reason::kOptions;
     if ((!led && !would_be) || reason_if_led(each.reason) == each.reason) continue;
-    const FramedIp frame =
-        find_ip(rte_pktmbuf_mtod(each.packet, const uint8_t*), each.packet->data_len);
+    const FramedIp frame = find_ip(each.packet, opened);
     const unsigned header = frame.family == Family::kIpv4 ? kIpv4Bytes : kIpv6Bytes;
     const bool whole = frame.ip != nullptr && !frame.damaged && frame.bytes >= header;
     if (would_be && (!whole || !is_transit(frame, each.interface, by_vrf))) continue;

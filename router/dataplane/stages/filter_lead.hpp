@@ -27,9 +27,10 @@ void look_up_led(Lane<Address>& lane, Chunk& chunk, const TableViews& tables,
 // any filter judges what was in it.
 void forget_named(Chunk& chunk, uint64_t flag, const FilterLead& lead) noexcept;
 
-// `rules`: the snapshot's, null where there are no VRFs.
+// `rules`: the snapshot's, null where there are no VRFs. `opened`: in ol_flags, of what came out of a
+// tunnel; 0: nothing did.
 void keep_from_linux(Chunk& chunk, const FilterViews& filters, unsigned thread,
-                     const TableViews& tables, const RuleTables* rules) noexcept;
+                     const TableViews& tables, const RuleTables* rules, uint64_t opened) noexcept;
 
 // What becomes of a packet that is led and refused with that reason.
 inline Reason reason_if_led(Reason reason) noexcept {

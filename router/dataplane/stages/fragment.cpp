@@ -114,8 +114,11 @@ void keep_first(rte_mbuf* packet, uint32_t bytes) noexcept {
 }  // namespace
 
 bool may_be_cut(const uint8_t* ip, uint32_t bytes, uint32_t mtu) noexcept {
-  return ip[0] == kPlainHeader && (ip[6] & kDontFragment) == 0 && mtu >= kLeastCutMtu &&
-         fragments_of(bytes - kIpv4Bytes, step_of(mtu)) <= kMostFragments;
+  return ip[0] == kPlainHeader && (ip[6] & kDontFragment) == 0 && takes_few_fragments(bytes, mtu);
+}
+
+bool takes_few_fragments(uint32_t bytes, uint32_t mtu) noexcept {
+  return mtu >= kLeastCutMtu && fragments_of(bytes - kIpv4Bytes, step_of(mtu)) <= kMostFragments;
 }
 
 bool ends_beyond_datagram(const uint8_t* ip, uint32_t bytes) noexcept {

@@ -14,6 +14,8 @@ inline constexpr uint32_t kMostFragments = 64;  // of one packet; what needs mor
 // Whether a packet of `bytes`, longer than `mtu`, may be cut here: without DF and options, to not too
 // many. `ip`: an IPv4 header that has been checked.
 bool may_be_cut(const uint8_t* ip, uint32_t bytes, uint32_t mtu) noexcept;
+// What of that the sizes decide: neither too narrow nor too many.
+bool takes_few_fragments(uint32_t bytes, uint32_t mtu) noexcept;
 // Whether it says that it ends beyond the longest datagram: its fragments' offsets would not fit
 // their field.
 bool ends_beyond_datagram(const uint8_t* ip, uint32_t bytes) noexcept;

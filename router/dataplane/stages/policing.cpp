@@ -55,6 +55,19 @@ void hold_lane_in(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters)
 }
 
 template <typename Address>
+void hold_lane_opened(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters,
+                      uint64_t flag) noexcept {
+  PolicerNumber numbers[kChunkSize], some = 0;
+  for (unsigned i = 0; i < lane.count; ++i) {
+    const bool opened = (lane.packets[i]->ol_flags & flag) != 0;
+    numbers[i] =
+        opened ? number_at(filters.police_in, lane.ingress[i].interface()) : PolicerNumber{0};
+    some |= numbers[i];
+  }
+  if (some != 0) hold_lane(lane, chunk, filters, numbers);
+}
+
+template <typename Address>
 void hold_lane_out(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters,
                    const lookup::NextHopView& next_hops, uint32_t seed) noexcept {
   PolicerNumber numbers[kChunkSize], some = 0;
@@ -133,6 +146,12 @@ void hold_in(Chunk& chunk, const FilterViews& filters) noexcept {
     hold_refused(chunk, filters);
   hold_lane_in(chunk.v4, chunk, filters);
   hold_lane_in(chunk.v6, chunk, filters);
+}
+
+void hold_opened(Chunk& chunk, const FilterViews& filters, uint64_t flag) noexcept {
+  if (!filters.has_police_in) return;
+  hold_lane_opened(chunk.v4, chunk, filters, flag);
+  hold_lane_opened(chunk.v6, chunk, filters, flag);
 }
 
 void hold_out(Chunk& chunk, const FilterViews& filters, const lookup::NextHopView& next_hops,

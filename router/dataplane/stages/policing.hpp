@@ -1,9 +1,10 @@
 // Packets held to the rates of policers: a burst's lock is taken once, the clock read once, and where the
 // bucket holds all of the burst, one number is taken from it.
 //
-//   hold_to()   packets of one policer, in their order
-//   hold_in()   behind the filters of where they came in: those of interfaces that a policer names
-//   hold_out()  behind those of where they leave
+//   hold_to()      packets of one policer, in their order
+//   hold_in()      behind the filters of where they came in: those of interfaces that a policer names
+//   hold_opened()  of what came out of a tunnel, likewise
+//   hold_out()     behind those of where they leave
 //
 // What is beyond the rate leaves its lane as `policed`.
 #pragma once
@@ -27,6 +28,8 @@ bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress,
 
 // Lanes, and what of IP goes to Linux.
 void hold_in(Chunk& chunk, const FilterViews& filters) noexcept;
+// Lanes' packets with the flag, in ol_flags.
+void hold_opened(Chunk& chunk, const FilterViews& filters, uint64_t flag) noexcept;
 void hold_out(Chunk& chunk, const FilterViews& filters, const lookup::NextHopView& next_hops,
               uint32_t ecmp_seed) noexcept;
 

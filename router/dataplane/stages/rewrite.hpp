@@ -158,16 +158,22 @@ template <typename Address>
          with.telling.too_big->add(lane.packets[i], lane.ingress[i], record.mtu);
 }
 
+template <typename Address>
+[[gnu::always_inline]] inline bool goes_into_tunnel(Lane<Address>& lane, unsigned i,
+                                                    const lookup::NextHopRecord& record,
+                                                    const Rewriting& with) noexcept {
+  return with.tunnels != nullptr &&
+         with.tunnels->add({lane.packets[i], lane.ingress[i], InterfaceId(record.interface),
+                            record.mtu, sizeof(Address) == 4, false});
+}
+
 // What has no next hop to be written for goes into a tunnel, or is refused.
 template <typename Address>
 inline void lead_away(Lane<Address>& lane, unsigned i, const lookup::NextHopRecord& record,
                       const Rewriting& with) noexcept {
-  const Ingress ingress = lane.ingress[i];
-  if (record.kind == lookup::RecordKind::kTunnel && with.tunnels != nullptr &&
-      with.tunnels->add({lane.packets[i], ingress, InterfaceId(record.interface), record.mtu,
-                         sizeof(Address) == 4, false}))
-    return;
-  with.chunk.refuse(lane.packets[i], static_cast<Reason>(record.reason), ingress.interface());
+  if (record.kind == lookup::RecordKind::kTunnel && goes_into_tunnel(lane, i, record, with)) return;
+  with.chunk.refuse(lane.packets[i], static_cast<Reason>(record.reason),
+                    lane.ingress[i].interface());
 }
 
 // Any packet.
@@ -252,7 +258,8 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
         static_cast<uint16_t>(bytes - kEthernetBytes) > record->mtu ||
         (Tells && record->interface == interface) || !decrement_ttl_plainly(lane, ip))
         [[unlikely]] {
-      rewrite_odd(lane, i, with);
+      if (record->kind != RecordKind::kTunnel || !goes_into_tunnel(lane, i, *record, with))
+        rewrite_odd(lane, i, with);
       continue;
     }
     const PortId port(record->port);

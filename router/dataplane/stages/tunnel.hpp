@@ -21,7 +21,9 @@
 
 namespace hecto::router {
 
-inline constexpr unsigned kMostNestedTunnels = 4;
+// Of an inner packet without DF, `inner` bytes long, that is too big for the way to the other end.
+bool may_leave_in_fragments(const TunnelView& tunnel, const lookup::NextHopRecord& way,
+                            uint32_t inner) noexcept;
 
 class TunnelStage {
  public:
@@ -36,9 +38,10 @@ class TunnelStage {
   // ---- In ----
   // Packets of tunnels come out of them, with `flag` set. True: there were some.
   bool open(Chunk& chunk, const TableViews& tables) noexcept;
-  void unmark(Chunk& chunk) const noexcept;
-  uint64_t flag() const noexcept { return tunnels_->flag(); }
-  // Of what is refused and Linux's: the interface that its whole frame came in by.
+  // 0: there have been no tunnels. Of one that is gone packets may be in flight.
+  uint64_t flag() const noexcept { return flag_; }
+  // Of what is refused and came out of one: it begins as before, without the flag; and of Linux's the
+  // interface that the whole frame came in by.
   void name_ingress(Chunk& chunk) const noexcept;
 
   // ---- Out ----
@@ -54,13 +57,36 @@ class TunnelStage {
     TunnelKey key;
     uint32_t bytes = 0;  // 0: it is no tunnel's
     bool inner4 = false;
-    uint8_t ecn = 0;
+  };
+  // Of the first bytes of an outer IPv4 packet what names its tunnel, as it lies there.
+  struct Print {
+    uint64_t word[3] = {}, mask[3] = {};
+    uint32_t key = 0, key_mask = 0;
+
+    static Print of(const uint8_t* ip, const Outer& outer) noexcept;
+    bool is_of(const uint8_t* ip) const noexcept;
   };
   struct Known {  // of the packet before: nearly all packets of a burst are of one tunnel
     TunnelKey key;
     InterfaceId by = kNoInterface;
     const TunnelView* tunnel = nullptr;
-    bool own = false, wrong_key = false;
+    bool opened = false;  // else it is no tunnel's, or not for us, or uRPF's to drop
+    Print print;
+    Outer outer;                      // of the one that has the print
+    uint32_t least = ~0u;             // bytes of a packet that may be held against it
+    uint64_t packets = 0, bytes = 0;  // of it that have come out
+  };
+  // What goes before packets of a tunnel whose way is a neighbor: L2 header and outer one, in one store.
+  struct Front {
+    alignas(64) uint8_t bytes[64];  // they end where the inner packet begins
+    const TunnelView* tunnel = nullptr;
+    uint64_t turn = 0;   // of send(); of another one it says nothing
+    bool whole = false;  // else put_in() has them
+    bool tagged = false;
+    uint8_t length = 0;  // of both headers
+    uint32_t room = 0;   // bytes inside
+    InterfaceId interface = kNoInterface;
+    PortId port = 0;
   };
   // Of packets to one tunnel: where its other end is.
   struct Way {
@@ -75,21 +101,26 @@ class TunnelStage {
                  const TableViews& tables) noexcept;
   template <typename Address>
   Opened open_one(Lane<Address>& lane, unsigned i, Chunk& chunk, const TableViews& tables) noexcept;
-  void find(const Outer& outer, InterfaceId by, const uint8_t* local, lookup::Family family,
+  template <typename Address>
+  void find(const Outer& outer, rte_mbuf* packet, Ingress ingress, const Address& destination,
             const TableViews& tables) noexcept;
-  void count_in(InterfaceId interface, uint32_t bytes) noexcept;
+  void count_in() noexcept;
 
   const TunnelView* way_of(InterfaceId tunnel, const TableViews& tables) noexcept;
   void put_in(const TunnelBatch::Each& each, Chunk& chunk, const TableViews& tables,
-              IcmpAnswers* answers, TunnelBatch& next) noexcept;
+              IcmpAnswers* answers) noexcept;
   Reason why_not(const TunnelBatch::Each& each, const TunnelView& tunnel,
                  const lookup::NextHopRecord& way) const noexcept;
-  bool fits(const TunnelBatch::Each& each, const TunnelView& tunnel, uint32_t way_mtu, Chunk& chunk,
-            IcmpAnswers* answers) noexcept;
-  void write4(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
-              const uint8_t* inner, uint32_t bytes) noexcept;
-  void write6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
-              const uint8_t* inner, uint32_t bytes) noexcept;
+  const Front& front_of(InterfaceId tunnel, const TableViews& tables) noexcept;
+  void put_all(Chunk& chunk, const TableViews& tables, IcmpAnswers* answers) noexcept;
+  void count_out(const Front& front, uint64_t packets, uint64_t bytes) noexcept;
+  bool put_front(const TunnelBatch::Each& each, const Front& front, Chunk& chunk) noexcept;
+  bool fits(const TunnelBatch::Each& each, const TunnelView& tunnel,
+            const lookup::NextHopRecord& way, Chunk& chunk, IcmpAnswers* answers) noexcept;
+  void finish4(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
+               const uint8_t* inner, uint32_t bytes) noexcept;
+  void finish6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
+               const uint8_t* inner, uint32_t bytes) noexcept;
   void leave(rte_mbuf* packet, const lookup::NextHopRecord& way, Chunk& chunk,
              InterfaceId ingress) noexcept;
 
@@ -97,11 +128,15 @@ class TunnelStage {
   Interfaces& interfaces_;
   const Snapshot* snapshot_ = nullptr;
   const TunnelTables* tunnels_ = nullptr;
+  uint64_t flag_ = 0;
   uint16_t identification_ = 0;  // of outer IPv4 headers
   bool opened_ = false;
   Known known_;
   Way way_;
-  TunnelBatch batch_;
+  TunnelBatch batch_, next_;
+  static constexpr unsigned kFronts = 64;  // by interface
+  std::array<Front, kFronts> fronts_;
+  uint64_t turn_ = 0;
 };
 
 }  // namespace hecto::router

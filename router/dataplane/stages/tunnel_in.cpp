@@ -1,18 +1,20 @@
-// Tunnels on the way in: the frame begins so much later that as long an L2 header as before lies in front
-// of the inner packet. What was there stays till rewrite writes another one: what is refused before begins
-// again where it did. How much it is stands in the mbuf, as the length of an outer header.
+// Tunnels on the way in: no byte moves, the frame begins later (opened_frame.hpp), and what is refused
+// before rewrite begins again where it did.
 #include "base/frame_tags.hpp"
 #include "router/dataplane/stages/classify.hpp"
+#include "router/dataplane/stages/diagnose.hpp"
+#include "router/dataplane/stages/opened_frame.hpp"
 #include "router/dataplane/stages/tunnel.hpp"
+#include "router/dataplane/stages/urpf.hpp"
 #include "router/dataplane/stages/vrf_tables.hpp"
 
 namespace hecto::router {
 namespace {
 
-using lookup::Family;
 using Kind = TunnelKey::Kind;
 
-constexpr uint16_t kGreKey = 0x0020;  // as load16_native sees 0x2000
+constexpr uint32_t kLeastPrinted = kIpv4Bytes + 8;  // bytes of a packet: with GRE's key
+constexpr uint16_t kGreKey = 0x0020;                // as load16_native sees 0x2000
 constexpr uint8_t kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3;
 
 bool is_of_tunnel(uint8_t protocol) noexcept {
@@ -53,7 +55,9 @@ Inner clear_inner(const uint8_t* ip, uint32_t bytes, uint32_t& destination) noex
   uint32_t total = 0;
   const bool cleared = classify_detail::clear4(ip, bytes, false, &destination, &total);
   if (total < kIpv4Bytes || total > bytes) return Inner::kDamaged;
-  if (cleared) return total == bytes ? Inner::kCleared : Inner::kOdd;
+  if (total == bytes && (cleared || check_ipv4(ip, bytes, bytes, &total) == Reason::kNone))
+    return Inner::kCleared;
+  if (cleared) return Inner::kOdd;
   const bool sound =
       ipv4_checksum_holds(load64_native(ip), load64_native(ip + 8), load32_native(ip + 16));
   return sound ? Inner::kOdd : Inner::kDamaged;
@@ -65,7 +69,8 @@ Inner clear_inner(const uint8_t* ip, uint32_t bytes, lookup::Ipv6Address& destin
   const bool cleared = classify_detail::clear6(ip, bytes, false, &total);
   if (total > bytes) return Inner::kDamaged;
   std::memcpy(&destination, ip + 24, sizeof destination);
-  return cleared && total == bytes ? Inner::kCleared : Inner::kOdd;
+  const bool fit = cleared || check_ipv6(ip, bytes, bytes, &total) == Reason::kNone;
+  return fit && total == bytes ? Inner::kCleared : Inner::kOdd;
 }
 
 uint8_t ecn_of(const uint8_t* ip, bool v4) noexcept {
@@ -93,22 +98,6 @@ bool take_ecn(uint8_t* inner, bool v4, uint8_t outer) noexcept {
   return true;
 }
 
-void begin_later(rte_mbuf* packet, uint32_t bytes) noexcept {
-  packet->data_off = static_cast<uint16_t>(packet->data_off + bytes);
-  packet->data_len = static_cast<uint16_t>(packet->data_len - bytes);
-  packet->pkt_len -= bytes;
-  packet->outer_l3_len = bytes;
-}
-
-void begin_as_before(rte_mbuf* packet) noexcept {
-  const auto bytes = static_cast<uint32_t>(packet->outer_l3_len);
-  if (bytes > packet->data_off) return;
-  packet->data_off = static_cast<uint16_t>(packet->data_off - bytes);
-  packet->data_len = static_cast<uint16_t>(packet->data_len + bytes);
-  packet->pkt_len += bytes;
-  packet->outer_l3_len = 0;
-}
-
 template <typename Address>
 void append(Lane<Address>& lane, rte_mbuf* packet, Ingress ingress,
             const Address& destination) noexcept {
@@ -125,7 +114,7 @@ TunnelStage::Outer TunnelStage::read4(const uint8_t* ip, uint32_t bytes) noexcep
   Payload payload;
   if (!read_payload(ip[9], ip + kIpv4Bytes, bytes - kIpv4Bytes, payload)) return {};
   return {TunnelKey::of4(ip + 16, ip + 12, payload.kind, payload.key), kIpv4Bytes + payload.bytes,
-          payload.inner4, ecn_of(ip, true)};
+          payload.inner4};
 }
 
 // Behind an encapsulation limit, which is for who puts it in another tunnel, too.
@@ -144,69 +133,110 @@ TunnelStage::Outer TunnelStage::read6(const uint8_t* ip, uint32_t bytes) noexcep
   if (!is_of_tunnel(protocol) || !read_payload(protocol, ip + before, bytes - before, payload))
     return {};
   return {TunnelKey::of6(ip + 24, ip + 8, payload.kind, payload.key), before + payload.bytes,
-          payload.inner4, ecn_of(ip, false)};
+          payload.inner4};
 }
 
-// Into known_. Whether the address is ours is asked where the packet came in.
-void TunnelStage::find(const Outer& outer, InterfaceId by, const uint8_t* local, Family family,
-                       const TableViews& tables) noexcept {
-  known_ = {outer.key, by, tunnels_->find(outer.key), false, false};
+// Into known_. Whether the address is ours is asked where the packet came in, and whether that has a way
+// back to the other end: uRPF behind has the outer packet that has none.
+TunnelStage::Print TunnelStage::Print::of(const uint8_t* ip, const Outer& outer) noexcept {
+  uint8_t mask[kIpv4Bytes + 8] = {};
+  mask[0] = mask[7] = mask[9] = 0xff;  // length of the header, offset, protocol
+  mask[6] = 0x3f;                      // and whether more fragments come
+  std::memset(mask + 12, 0xff, outer.bytes - 12);
+  Print print;
+  for (unsigned i = 0; i < 3; ++i) {
+    print.mask[i] = load64_native(mask + 8 * i);
+    print.word[i] = load64_native(ip + 8 * i) & print.mask[i];
+  }
+  print.key_mask = load32_native(mask + 24);
+  print.key = load32_native(ip + 24) & print.key_mask;
+  return print;
+}
+
+bool TunnelStage::Print::is_of(const uint8_t* ip) const noexcept {
+  uint64_t other = (load32_native(ip + 24) ^ key) & key_mask;
+  for (unsigned i = 0; i < 3; ++i) other |= (load64_native(ip + 8 * i) ^ word[i]) & mask[i];
+  return other == 0;
+}
+
+template <typename Address>
+void TunnelStage::find(const Outer& outer, rte_mbuf* packet, Ingress ingress,
+                       const Address& destination, const TableViews& tables) noexcept {
+  count_in();
+  known_ = {};
+  known_.key = outer.key;
+  known_.by = ingress.interface();
+  known_.tunnel = tunnels_->find(outer.key);
   if (known_.tunnel == nullptr) {
     const auto kind = static_cast<Kind>(outer.key.words[4] & 0xff);
     if (kind != Kind::kGre && kind != Kind::kGreWithKey) return;
     TunnelKey ends = outer.key;
     ends.words[4] = (ends.words[4] & 0xff00) | static_cast<unsigned>(Kind::kGreEnds);
-    known_.wrong_key = tunnels_->find(ends) != nullptr;
-    if (!known_.wrong_key) return;
+    if (tunnels_->find(ends) == nullptr) return;
   }
-  known_.own = VrfTables(tables, snapshot_->rules.get()).is_own(by, family, local);
+  const RuleTables* const rules = snapshot_->rules.get();
+  const lookup::GroupId group = VrfTables(tables, rules).group(ingress.interface(), destination);
+  known_.opened = tables.next_hops.record(group).own != 0 &&
+                  passes_reverse_path(packet, ingress, destination, tables, *snapshot_, rules);
 }
 
-void TunnelStage::count_in(InterfaceId interface, uint32_t bytes) noexcept {
-  interfaces_[interface].rx_packets.add(1);
-  interfaces_[interface].rx_bytes.add(bytes);
+void TunnelStage::count_in() noexcept {
+  if (known_.packets == 0) return;
+  InterfaceCounters& counters = interfaces_[known_.tunnel->interface];
+  counters.rx_packets.add(known_.packets);
+  counters.rx_bytes.add(known_.bytes);
+  known_.packets = known_.bytes = 0;
 }
 
 template <typename Address>
-TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk& chunk,
-                                          const TableViews& tables) noexcept {
+[[gnu::always_inline]] inline TunnelStage::Opened TunnelStage::open_one(
+    Lane<Address>& lane, unsigned i, Chunk& chunk, const TableViews& tables) noexcept {
   constexpr bool kOuter4 = sizeof(Address) == 4;
   rte_mbuf* const packet = lane.packets[i];
   const Ingress ingress = lane.ingress[i];
   const unsigned l2 = ingress.l2_length();
   uint8_t* const ip = rte_pktmbuf_mtod_offset(packet, uint8_t*, l2);
   const uint32_t bytes = packet->data_len - l2;
-  const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
-  if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
-  if (outer.key != known_.key || ingress.interface() != known_.by) [[unlikely]]
-    find(outer, ingress.interface(), ip + (kOuter4 ? 16 : 24),
-         kOuter4 ? Family::kIpv4 : Family::kIpv6, tables);
-  if (!known_.own) return Opened::kLeft;
+  const bool printed = kOuter4 && bytes >= known_.least && packet->nb_segs == 1 &&
+                       ingress.interface() == known_.by && known_.print.is_of(ip);
+  if (!printed) {
+    const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
+    if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
+    if (outer.key != known_.key || ingress.interface() != known_.by)
+      find(outer, packet, ingress, lane.destinations[i], tables);
+    if (!known_.opened) return Opened::kLeft;
+    known_.outer = outer;
+    if (kOuter4 && known_.tunnel != nullptr && bytes >= kLeastPrinted) {
+      known_.print = Print::of(ip, outer);
+      known_.least = kLeastPrinted;
+    }
+  }
+  const uint32_t outer_bytes = known_.outer.bytes;
+  const bool inner4 = known_.outer.inner4;
+  const uint8_t ecn = ecn_of(ip, kOuter4);
   const auto refuse = [&](Reason reason) {
     const TunnelView* const tunnel = known_.tunnel;
-    packet->outer_l3_len = 0;
     chunk.refuse(packet, reason, tunnel == nullptr ? ingress.interface() : tunnel->interface);
     return Opened::kRefused;
   };
   if (known_.tunnel == nullptr) return refuse(Reason::kTunnelKey);
 
-  uint8_t* const inner = ip + outer.bytes;
-  const uint32_t inside = bytes - outer.bytes;
+  uint8_t* const inner = ip + outer_bytes;
+  const uint32_t inside = bytes - outer_bytes;
   uint32_t to4;
   lookup::Ipv6Address to6;
-  const Inner state =
-      outer.inner4 ? clear_inner(inner, inside, to4) : clear_inner(inner, inside, to6);
+  const Inner state = inner4 ? clear_inner(inner, inside, to4) : clear_inner(inner, inside, to6);
   if (state == Inner::kDamaged) return refuse(Reason::kTunnelMalformed);
   if (state == Inner::kOdd) return Opened::kLeft;
-  if (!take_ecn(inner, outer.inner4, outer.ecn)) return refuse(Reason::kTunnelEcn);
+  if (!take_ecn(inner, inner4, ecn)) return refuse(Reason::kTunnelEcn);
 
-  const InterfaceId interface = known_.tunnel->interface;
-  count_in(interface, inside);
+  ++known_.packets;
+  known_.bytes += inside;
   packet->ol_flags = (packet->ol_flags & ~uint64_t{RTE_MBUF_F_RX_RSS_HASH}) | tunnels_->flag();
   opened_ = true;
-  begin_later(packet, outer.bytes);
-  const Ingress by(interface, l2);
-  if (outer.inner4 == kOuter4) {
+  begin_later(packet, outer_bytes);
+  const Ingress by(known_.tunnel->interface, l2);
+  if (inner4 == kOuter4) {
     if constexpr (kOuter4)
       lane.destinations[i] = to4;
     else
@@ -214,7 +244,7 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
     lane.ingress[i] = by;
     return Opened::kHere;
   }
-  if (outer.inner4)
+  if (inner4)
     append(chunk.v4, packet, by, to4);
   else
     append(chunk.v6, packet, by, to6);
@@ -251,21 +281,16 @@ bool TunnelStage::open(Chunk& chunk, const TableViews& tables) noexcept {
   const unsigned count6 = chunk.v6.count;
   open_lane(chunk.v4, chunk.v4.count, chunk, tables);
   open_lane(chunk.v6, count6, chunk, tables);
+  count_in();
   return opened_;
-}
-
-void TunnelStage::unmark(Chunk& chunk) const noexcept {
-  const uint64_t mask = ~tunnels_->flag();
-  for (unsigned i = 0; i < chunk.v4.count; ++i) chunk.v4.packets[i]->ol_flags &= mask;
-  for (unsigned i = 0; i < chunk.v6.count; ++i) chunk.v6.packets[i]->ol_flags &= mask;
-  for (unsigned i = 0; i < chunk.refused_count; ++i) chunk.refused[i].packet->ol_flags &= mask;
 }
 
 void TunnelStage::name_ingress(Chunk& chunk) const noexcept {
   for (unsigned i = 0; i < chunk.refused_count; ++i) {
     Refused& refused = chunk.refused[i];
-    if (tunnels_->of(refused.interface) == nullptr) continue;
     rte_mbuf* const packet = refused.packet;
+    if ((packet->ol_flags & flag_) == 0) continue;
+    packet->ol_flags &= ~flag_;
     begin_as_before(packet);
     if (!info(refused.reason).punt) continue;
     if (packet->port >= kMaxPorts || packet->data_len < kEthernetBytes) continue;

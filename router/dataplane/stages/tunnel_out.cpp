@@ -67,12 +67,21 @@ bool may_be_limited(const uint8_t* ip, const TunnelBatch::Each& each) noexcept {
 
 }  // namespace
 
+// What goes into another tunnel is cut by none of ours.
+bool may_leave_in_fragments(const TunnelView& tunnel, const NextHopRecord& way,
+                            uint32_t inner) noexcept {
+  const uint32_t bytes = inner + tunnel.bytes;
+  return way.kind == RecordKind::kForward && !tunnel.outer6 && !tunnel.sets_df &&
+         bytes <= kLongestPacket && takes_few_fragments(bytes, way.mtu);
+}
+
 // Numbers of outer packets begin at another place for each thread.
 void TunnelStage::use(const Snapshot& snapshot, const TunnelTables* tunnels,
                       unsigned thread) noexcept {
   snapshot_ = &snapshot;
   if (tunnels_ == nullptr) identification_ = static_cast<uint16_t>(thread << 12 | thread >> 4);
   tunnels_ = tunnels;
+  if (tunnels != nullptr) flag_ = tunnels->flag();
 }
 
 // Into way_; null: it is no tunnel (any more).
@@ -112,16 +121,15 @@ Reason TunnelStage::why_not(const TunnelBatch::Each& each, const TunnelView& tun
 }
 
 // False: its sender is told, or it is refused.
-bool TunnelStage::fits(const TunnelBatch::Each& each, const TunnelView& tunnel, uint32_t way_mtu,
-                       Chunk& chunk, IcmpAnswers* answers) noexcept {
+bool TunnelStage::fits(const TunnelBatch::Each& each, const TunnelView& tunnel,
+                       const NextHopRecord& way, Chunk& chunk, IcmpAnswers* answers) noexcept {
   const uint8_t* const ip = inner_of(each);
   const uint32_t bytes = inner_bytes(each);
   const bool df = says_df(ip, each.v4);
-  const uint32_t room = way_mtu - std::min<uint32_t>(way_mtu, tunnel.bytes);
+  const uint32_t room = way.mtu - std::min<uint32_t>(way.mtu, tunnel.bytes);
   if (bytes <= each.mtu && bytes <= room) [[likely]]
     return true;
-  const bool cut = !tunnel.outer6 && !tunnel.sets_df && !df && way_mtu >= kLeastCutMtu;
-  if (bytes <= each.mtu && cut && bytes + tunnel.bytes <= kLongestPacket) return true;
+  if (bytes <= each.mtu && !df && may_leave_in_fragments(tunnel, way, bytes)) return true;
   const uint32_t mtu = std::min<uint32_t>(each.mtu, room);
   const bool tells = each.v4 ? df : mtu >= kLeastMtu6;
   if (tells && !each.made && answers != nullptr && answers->add(each.packet, each.ingress, mtu))
@@ -131,9 +139,10 @@ bool TunnelStage::fits(const TunnelBatch::Each& each, const TunnelView& tunnel, 
   return false;
 }
 
-void TunnelStage::write4(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
-                         const uint8_t* inner, uint32_t bytes) noexcept {
-  copy_header(outer, tunnel);
+[[gnu::always_inline]] inline void TunnelStage::finish4(uint8_t* outer, const TunnelView& tunnel,
+                                                        const TunnelBatch::Each& each,
+                                                        const uint8_t* inner,
+                                                        uint32_t bytes) noexcept {
   const uint32_t tos = outer_tos(tunnel, tos_of(inner, each.v4));
   const uint32_t total = tunnel.bytes + bytes;
   const uint32_t flags = tunnel.sets_df || says_df(inner, each.v4) ? kOuterDf : 0;
@@ -147,9 +156,8 @@ void TunnelStage::write4(uint8_t* outer, const TunnelView& tunnel, const TunnelB
   if (tunnel.gre) write_ether_type(outer + tunnel.protocol_at, each.v4);
 }
 
-void TunnelStage::write6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
-                         const uint8_t* inner, uint32_t bytes) noexcept {
-  copy_header(outer, tunnel);
+void TunnelStage::finish6(uint8_t* outer, const TunnelView& tunnel, const TunnelBatch::Each& each,
+                          const uint8_t* inner, uint32_t bytes) noexcept {
   const uint32_t tos = outer_tos(tunnel, tos_of(inner, each.v4));
   // RFC 6438: the flow inside, where the device says nothing.
   const uint32_t label = tunnel.has_label ? load32_be(outer) & 0xfffff
@@ -200,7 +208,7 @@ void TunnelStage::leave(rte_mbuf* packet, const NextHopRecord& way, Chunk& chunk
 }
 
 void TunnelStage::put_in(const TunnelBatch::Each& each, Chunk& chunk, const TableViews& tables,
-                         IcmpAnswers* answers, TunnelBatch& next) noexcept {
+                         IcmpAnswers* answers) noexcept {
   rte_mbuf* const packet = each.packet;
   const InterfaceId ingress = each.ingress.interface();
   const TunnelView* const tunnel = way_of(each.tunnel, tables);
@@ -216,7 +224,7 @@ void TunnelStage::put_in(const TunnelBatch::Each& each, Chunk& chunk, const Tabl
     chunk.refuse(packet, reason, ingress);
     return;
   }
-  if (!fits(each, *tunnel, way->mtu, chunk, answers)) return;
+  if (!fits(each, *tunnel, *way, chunk, answers)) return;
   const unsigned l2 = each.ingress.l2_length();
   if (packet->data_off + l2 < tunnel->bytes + kMostL2Bytes) [[unlikely]] {
     chunk.refuse(packet, Reason::kTunnelNoRoom, ingress);
@@ -226,30 +234,117 @@ void TunnelStage::put_in(const TunnelBatch::Each& each, Chunk& chunk, const Tabl
   if (!each.made && each.v4) rewrite_detail::decrement_ttl(chunk.v4, inner);
   if (!each.made && !each.v4) rewrite_detail::decrement_ttl(chunk.v6, inner);
   uint8_t* const outer = inner - tunnel->bytes;
-  tunnel->outer6 ? write6(outer, *tunnel, each, inner, bytes)
-                 : write4(outer, *tunnel, each, inner, bytes);
+  copy_header(outer, *tunnel);
+  tunnel->outer6 ? finish6(outer, *tunnel, each, inner, bytes)
+                 : finish4(outer, *tunnel, each, inner, bytes);
   const int growth = tunnel->bytes - static_cast<int>(l2);
   packet->data_off = static_cast<uint16_t>(packet->data_off - growth);
   packet->data_len = static_cast<uint16_t>(packet->data_len + growth);
   packet->pkt_len = static_cast<uint32_t>(static_cast<int>(packet->pkt_len) + growth);
-  packet->outer_l3_len = 0;  // it is none any more that began earlier
+  packet->ol_flags &= ~flag_;  // it is none any more that began earlier
   interfaces_[tunnel->interface].tx_packets.add(1);
   interfaces_[tunnel->interface].tx_bytes.add(bytes);
   if (way->kind == RecordKind::kForward) [[likely]]
     leave(packet, *way, chunk, ingress);
   else
-    (void)next.add(
+    (void)next_.add(
         {packet, {ingress, 0}, InterfaceId(way->interface), way->mtu, !tunnel->outer6, true});
+}
+
+// Of one whose way is one neighbor, and whose headers fit.
+const TunnelStage::Front& TunnelStage::front_of(InterfaceId id, const TableViews& tables) noexcept {
+  Front& front = fronts_[id % kFronts];
+  if (front.turn == turn_ && front.tunnel != nullptr && front.tunnel->interface == id) [[likely]]
+    return front;
+  front.turn = turn_;
+  front.whole = false;
+  front.tunnel = way_of(id, tables);
+  if (front.tunnel == nullptr) return front;
+  const TunnelView& tunnel = *front.tunnel;
+  const NextHopRecord& way = tables.next_hops.record(way_.group);
+  front.length = static_cast<uint8_t>(way.header_length + tunnel.bytes);
+  front.whole = way.kind == RecordKind::kForward && front.length <= sizeof front.bytes &&
+                way.mtu >= tunnel.bytes &&
+                (tunnel.link == kNoInterface || way.interface == tunnel.link);
+  if (!front.whole) return front;
+  uint8_t* const end = front.bytes + sizeof front.bytes;
+  std::memcpy(end - front.length, way.header, way.header_length);
+  std::memcpy(end - tunnel.bytes, tunnel.header.data(), tunnel.bytes);
+  front.tagged = way.header_length != kEthernetBytes;
+  front.room = way.mtu - tunnel.bytes;
+  front.interface = InterfaceId(way.interface);
+  front.port = PortId(way.port);
+  return front;
+}
+
+// A packet that came in, which fits and may live one hop more. False: it is as it was, and put_in()'s.
+[[gnu::always_inline]] inline bool TunnelStage::put_front(const TunnelBatch::Each& each,
+                                                          const Front& front,
+                                                          Chunk& chunk) noexcept {
+  rte_mbuf* const packet = each.packet;
+  const TunnelView& tunnel = *front.tunnel;
+  const unsigned l2 = each.ingress.l2_length();
+  uint8_t* const inner = rte_pktmbuf_mtod_offset(packet, uint8_t*, l2);
+  const uint32_t bytes = packet->pkt_len - l2;
+  if (each.made || packet->nb_segs != 1 || bytes > each.mtu || bytes > front.room ||
+      packet->data_off + l2 < sizeof front.bytes ||
+      !(each.v4 ? tunnel.carries4 : tunnel.carries6) ||
+      (tunnel.outer6 && may_be_limited(inner, each)) ||
+      !(each.v4 ? rewrite_detail::decrement_ttl_plainly(chunk.v4, inner)
+                : rewrite_detail::decrement_ttl_plainly(chunk.v6, inner))) [[unlikely]]
+    return false;
+  std::memcpy(inner - sizeof front.bytes, front.bytes, sizeof front.bytes);
+  uint8_t* const outer = inner - tunnel.bytes;
+  tunnel.outer6 ? finish6(outer, tunnel, each, inner, bytes)
+                : finish4(outer, tunnel, each, inner, bytes);
+  packet->data_off = static_cast<uint16_t>(packet->data_off + l2 - front.length);
+  packet->data_len = static_cast<uint16_t>(bytes + front.length);
+  packet->pkt_len = bytes + front.length;
+  return true;
+}
+
+void TunnelStage::put_all(Chunk& chunk, const TableViews& tables, IcmpAnswers* answers) noexcept {
+  for (unsigned begin = 0, end; begin < batch_.count; begin = end) {
+    const InterfaceId id = batch_.packets[begin].tunnel;
+    const Front& front = front_of(id, tables);
+    uint64_t packets = 0, bytes = 0;
+    for (end = begin; end < batch_.count && batch_.packets[end].tunnel == id; ++end) {
+      const TunnelBatch::Each& each = batch_.packets[end];
+      if (!front.whole || !put_front(each, front, chunk)) [[unlikely]] {
+        put_in(each, chunk, tables, answers);
+        continue;
+      }
+      ++packets;
+      const uint32_t length = each.packet->pkt_len;
+      bytes += length - front.length;
+      if (front.tagged)
+        transmitter_.enqueue(front.port, each.packet);
+      else
+        transmitter_.enqueue_plain(front.port, each.packet, length);
+    }
+    if (packets > 0) count_out(front, packets, bytes);
+  }
+}
+
+// An untagged interface counts what leaves by it itself.
+void TunnelStage::count_out(const Front& front, uint64_t packets, uint64_t bytes) noexcept {
+  transmitter_.wake(uint64_t{1} << front.port);
+  InterfaceCounters& into = interfaces_[front.tunnel->interface];
+  into.tx_packets.add(packets);
+  into.tx_bytes.add(bytes);
+  if (!front.tagged || !snapshot_->interfaces[front.interface].counters) return;
+  interfaces_[front.interface].tx_packets.add(packets);
+  interfaces_[front.interface].tx_bytes.add(bytes + packets * front.tunnel->bytes);
 }
 
 void TunnelStage::send(Chunk& chunk, const TableViews& tables, IcmpAnswers* answers) noexcept {
   way_ = {};
+  ++turn_;
   for (unsigned round = 0; round < kMostNestedTunnels && batch_.count > 0; ++round) {
-    TunnelBatch next;
-    for (unsigned i = 0; i < batch_.count; ++i)
-      put_in(batch_.packets[i], chunk, tables, answers, next);
-    batch_.count = next.count;
-    std::copy_n(next.packets, next.count, batch_.packets);
+    next_.count = 0;
+    put_all(chunk, tables, answers);
+    batch_.count = next_.count;
+    std::copy_n(next_.packets, next_.count, batch_.packets);
   }
   for (unsigned i = 0; i < batch_.count; ++i)
     chunk.refuse(batch_.packets[i].packet, Reason::kTunnelLoop,

@@ -49,6 +49,20 @@ inline bool accepts_own(const InterfaceView&, UrpfMode, const TableViews&, looku
   return false;  // of IPv4 alone
 }
 
+template <typename Address>
+UrpfMode mode_of(const InterfaceView& view) noexcept {
+  return sizeof(Address) == 4 ? std::max(view.urpf, view.rp_filter) : view.urpf;
+}
+
+// `group`: of the way back to the source; `mode`: not off.
+template <typename Address>
+bool has_way_back(const InterfaceView& view, UrpfMode mode, InterfaceId interface,
+                  const TableViews& tables, lookup::GroupId group, const Address& source) noexcept {
+  const bool reached = mode == UrpfMode::kStrict ? tables.urpf.reachable_by(group, interface)
+                                                 : tables.urpf.reachable(group);
+  return reached || accepts_own(view, mode, tables, group, source);
+}
+
 }  // namespace urpf_detail
 
 template <typename Address>
@@ -67,16 +81,14 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
   for (unsigned i = 0; i < lane.count; ++i) {
     const InterfaceId interface = lane.ingress[i].interface();
     const InterfaceView& view = snapshot.interfaces[interface];
-    const UrpfMode mode = sizeof(Address) == 4 ? std::max(view.urpf, view.rp_filter) : view.urpf;
+    const UrpfMode mode = urpf_detail::mode_of<Address>(view);
     const bool checked = mode != UrpfMode::kOff && (lane.packets[i]->ol_flags & sa_flag) == 0;
-    const bool passes =
-        !checked || (mode == UrpfMode::kStrict ? tables.urpf.reachable_by(groups[i], interface)
-                                               : tables.urpf.reachable(groups[i]));
     if (rules != nullptr && checked && refusals[i] != Reason::kNone) [[unlikely]] {
       chunk.refuse(lane.packets[i], refusals[i], interface);
       continue;
     }
-    if (!passes && !urpf_detail::accepts_own(view, mode, tables, groups[i], sources[i])) {
+    if (checked &&
+        !urpf_detail::has_way_back(view, mode, interface, tables, groups[i], sources[i])) {
       chunk.refuse(lane.packets[i], Reason::kUrpf, interface);
       continue;
     }
@@ -86,6 +98,30 @@ inline void check_reverse_path(Lane<Address>& lane, Chunk& chunk, const TableVie
     ++kept;
   }
   lane.count = kept;
+}
+
+// Of one packet, beside a lane: whether it would stay in one.
+template <typename Address>
+[[gnu::noinline]] bool passes_reverse_path(rte_mbuf* packet, Ingress ingress,
+                                           const Address& destination, const TableViews& tables,
+                                           const Snapshot& snapshot,
+                                           const RuleTables* rules) noexcept {
+  const InterfaceView& view = snapshot.interfaces[ingress.interface()];
+  const UrpfMode mode = urpf_detail::mode_of<Address>(view);
+  if (mode == UrpfMode::kOff) return true;
+  Lane<Address> alone;
+  alone.count = 1;
+  alone.packets[0] = packet;
+  alone.destinations[0] = destination;
+  alone.ingress[0] = ingress;
+  Address source;
+  lookup::GroupId group;
+  Reason refusal = Reason::kNone;
+  read_sources(alone, &source);
+  urpf_detail::look_up(tables, &source, &group, 1);
+  if (rules != nullptr) apply_rules_back(alone, &source, tables, *rules, &group, &refusal);
+  return refusal == Reason::kNone &&
+         urpf_detail::has_way_back(view, mode, ingress.interface(), tables, group, source);
 }
 
 }  // namespace hecto::router

@@ -6,6 +6,9 @@
 
 #include <fstream>
 
+#include "base/bytes.hpp"
+#include "base/ether.hpp"
+#include "bench/bed/gre_tunnels.hpp"
 #include "bench/ipsec/cases.hpp"
 #include "bench/ipsec/verify.hpp"
 #include "bench/lib/synthetic_table.hpp"
@@ -30,6 +33,38 @@ BedOptions small_bed(const Folder& folder) {
   options.counters = true;
   options.frames = {{}, {.cache = PacketCache::kL2}, {.sizes = {64, 590, 1514}, .copied = true}};
   return options;
+}
+
+// A packet as it has gone into the tunnel to the third host of out1, and each of its fields spoiled.
+TEST(GreFronts, AreHeldAgainstTheTunnelThatTheRouteNames) {
+  const std::array<uint8_t, 12> macs{};
+  constexpr uint16_t kInside = 64;
+  constexpr size_t kOuterIp = kEthernetBytes, kGreAt = kOuterIp + kIpv4Bytes;
+  const MacAddress neighbor = {0x02, 0, 0, 1, 1, 3};
+  const auto complaint = [&](size_t spoiled, bool right_checksum = true) {
+    const auto front = gre_front(macs, kInside, true);
+    std::vector<uint8_t> frame(front.begin(), front.end());
+    frame.resize(kInside + kOuterBytes);
+    frame[kGreFront] = 0x45;
+    const uint8_t ends[] = {100, 64, 1, 254, 100, 64, 1, 3};
+    std::copy(std::begin(ends), std::end(ends), &frame[kOuterIp + 12]);
+    if (spoiled != 0) frame[spoiled] ^= 0x40;
+    uint8_t* const ip = &frame[kOuterIp];
+    store16_be(ip + 10, 0);
+    if (right_checksum) store16_be(ip + 10, checksum_by_definition({ip, kIpv4Bytes}));
+    return wrong_gre_front(frame, 1, neighbor).value_or("");
+  };
+  EXPECT_EQ(complaint(0), "");
+  EXPECT_THAT(complaint(0, false), HasSubstr("outer checksum"));
+  EXPECT_THAT(complaint(kOuterIp + 3), HasSubstr("outer length"));
+  for (const size_t at : {size_t{6}, size_t{8}})
+    EXPECT_THAT(complaint(kOuterIp + at), HasSubstr("outer TTL, or no DF"));
+  for (const size_t at : {size_t{9}, size_t{0}})
+    EXPECT_THAT(complaint(kOuterIp + at), HasSubstr("not in GRE"));
+  for (const size_t at : {15, 19})
+    EXPECT_THAT(complaint(kOuterIp + static_cast<size_t>(at)), HasSubstr("another tunnel"));
+  for (const size_t at : {size_t{0}, size_t{2}, size_t{3}})
+    EXPECT_THAT(complaint(kGreAt + at), HasSubstr("GRE header"));
 }
 
 // One for all tests.

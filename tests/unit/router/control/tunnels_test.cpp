@@ -129,5 +129,44 @@ TEST_F(TunnelControlTest, WithIpsecItIsSaidThatLinuxHasThem) {
   EXPECT_NE(control.lines()[0].find("with IPsec"), std::string::npos);
 }
 
+TEST_F(TunnelControlTest, ThousandsAreEachLookedAtOnceAndNotAgainForNothing) {
+  constexpr int kTunnels = 4000;
+  for (int i = 0; i < kTunnels; ++i) {
+    LinuxLink link = gre("t" + std::to_string(i), 1000 + i);
+    link.tunnel->gre = i % 2 == 0;
+    link.tunnel->remote = *IpAddress::parse(fmt::format("198.{}.{}.1", 18 + i / 256, i % 256));
+    bed->events.link(link, false);
+  }
+  control.tick();
+  EXPECT_EQ(control.looks(), uint64_t{kTunnels});
+  const size_t carried = bed->plane.tunnels.size();
+  EXPECT_GT(carried, 1000u) << "as many as there can be interfaces";
+  EXPECT_EQ(control.lines().size(), kTunnels - carried);
+  // Some other link.
+  bed->link(bed->interface("wan0").ifindex, false);
+  bed->plane.tunnels.clear();
+  control.tick();
+  EXPECT_EQ(control.looks(), uint64_t{kTunnels});
+  EXPECT_TRUE(bed->plane.tunnels.empty()) << "nobody was told anything";
+  // The ends of one that came last.
+  LinuxLink twin = gre("twin", 9000);
+  twin.tunnel->remote = *IpAddress::parse("198.18.0.1");
+  say(twin);
+  EXPECT_EQ(control.looks(), uint64_t{2 * kTunnels + 2});
+  EXPECT_EQ(control.status().back().trouble, "t0 has the same ends and key");
+}
+
+TEST_F(TunnelControlTest, IpInIpIsToldApartByWhatIsInside) {
+  LinuxLink four = gre(), six = gre("six", 61), any = gre("any", 62);
+  for (LinuxLink* link : {&four, &six, &any}) link->tunnel->gre = false;
+  four.tunnel->carries6 = six.tunnel->carries4 = false;
+  say(four);
+  say(six);
+  EXPECT_EQ(bed->plane.tunnels.size(), 2u);
+  say(any);
+  EXPECT_EQ(bed->plane.tunnels.size(), 2u);
+  EXPECT_EQ(control.status().back().trouble, "gre1 has the same ends and key");
+}
+
 }  // namespace
 }  // namespace hecto::router::test

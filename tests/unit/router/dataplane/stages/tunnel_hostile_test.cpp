@@ -85,6 +85,21 @@ TEST_F(TunnelHostileTest, WhatLinuxKnowsBetterIsLinuxs) {
   EXPECT_EQ(received_by_tunnel(), 0u);
 }
 
+// 169/8 and NAT64's prefix begin as what is link-local or reserved does.
+TEST_F(TunnelHostileTest, WhatOnlyBeginsAsASpecialAddressIsCarried) {
+  make(true, Family::kIpv4);
+  for (const char* source : {"169.1.2.3", "169.253.255.1"})
+    EXPECT_EQ(arrived(outer(ipv4_frame(from_host(source, "10.2.0.1")))).size(), 1u) << source;
+  EXPECT_EQ(arrived(outer(ipv6_frame(from_host("64:ff9b::1", "fd00:2::1")))).size(), 1u);
+  EXPECT_EQ(received_by_tunnel(), 3u);
+  Frame local = outer(ipv4_frame(from_host("169.1.2.3", "10.2.0.1")));
+  ASSERT_FALSE(local.empty());
+  local[kInnerAt + 13] = 254;
+  store16_be(&local[kInnerAt + 10], 0);
+  store16_be(&local[kInnerAt + 10], ipv4_checksum(&local[kInnerAt], 20));
+  EXPECT_EQ(refused_of(local), std::vector{Reason::kLocal}) << "link-local";
+}
+
 TEST_F(TunnelHostileTest, KeysThatNobodyHasAreDropped) {
   make(true, Family::kIpv4, true);
   Frame frame = outer(ipv4_frame(from_left()));

@@ -1,6 +1,7 @@
 // Tunnels over IP: what goes in comes out at the other end, and what stands around it.
 #include "router/dataplane/stages/tunnel.hpp"
 
+#include "router/dataplane/explain_packet.hpp"
 #include "tests/unit/router/dataplane/stages/tunnel_bed.hpp"
 
 namespace hecto::router::test {
@@ -202,6 +203,52 @@ TEST_F(TunnelTest, WithoutDfTheOuterPacketLeavesInFragments) {
   }
   EXPECT_EQ(payload, 1020u + 4);
   EXPECT_EQ(narrow.reasons().fragments.get(), 1u);
+}
+
+TEST_F(TunnelTest, WhatWouldBeTooManyFragmentsIsLinuxs) {
+  Gateway narrow(1, 68);
+  narrow.snapshot().features = 0;
+  add_interface(narrow, kTunnelId, 4000);
+  LinuxTunnel tunnel = between(1, true, Family::kIpv4);
+  tunnel.sets_df = false;
+  set(narrow, {{kTunnelId, kNoInterface, tunnel}});
+  route(narrow, "10.2.0.1/32", kTunnelId);
+  // 48 bytes in each: of 24, 20 and the payload.
+  const Frame few = ipv4_frame(from_left(64 * 48 - 24)), many = ipv4_frame(from_left(64 * 48 - 23));
+  narrow.run({packet(few, {1500})}, 0);
+  EXPECT_TRUE(narrow.refused().empty());
+  EXPECT_EQ(taken(narrow, 1).size(), 64u);
+  narrow.run({packet(many, {1500})}, 0);
+  EXPECT_EQ(narrow.refused(), std::vector{Reason::kTooBig});
+  EXPECT_EQ(narrow.refused_frames().at(0).second, many);
+}
+
+TEST_F(TunnelTest, IntoAnotherTunnelGoesWhatFitsThatOne) {
+  const InterfaceId narrow(3);
+  add_interface(left_, kTunnelId, 1400);
+  add_interface(left_, narrow, 600);
+  LinuxTunnel inner = between(1, true, Family::kIpv4);
+  inner.remote = *IpAddress::parse("198.18.0.1");
+  inner.sets_df = false;
+  LinuxTunnel around = between(1, false, Family::kIpv4);
+  around.sets_df = false;
+  set(left_, {{kTunnelId, kNoInterface, inner}, {narrow, kNoInterface, around}});
+  route(left_, "10.2.0.1/32", kTunnelId);
+  route(left_, "198.18.0.1/32", narrow);
+  const auto told = [&](uint16_t bytes) {
+    const PacketQuestion question{*IpAddress::parse("10.2.0.1"), {}, kNoInterface, 64, bytes};
+    const IpsecStages::Options ipsec{left_.ipsec().view(), *register_sa_mark(), &left_.now_s};
+    left_.snapshot().linux_side = true;
+    return explain_packet(question, left_.snapshot(), left_.tables(), ipsec);
+  };
+  EXPECT_EQ(outer(ipv4_frame(from_left(600 - 24 - 20))).size(), kIp + 600 + 20);
+  EXPECT_EQ(told(600 - 24).reason, Reason::kNone);
+  const Frame longer = ipv4_frame(from_left(600 - 24 - 20 + 1));
+  EXPECT_TRUE(outer(longer).empty()) << "nobody here cuts what goes into a tunnel";
+  EXPECT_EQ(left_.refused(), std::vector{Reason::kTooBig});
+  EXPECT_EQ(left_.refused_frames().at(0).second, longer);
+  EXPECT_EQ(told(600 - 24 + 1).reason, Reason::kTooBig);
+  EXPECT_EQ(told(600 - 24 + 1).mtu, 600 - 24);
 }
 
 TEST_F(TunnelTest, NestsUpToALimitAndNeverIntoItself) {
