@@ -31,8 +31,10 @@ void print_head(const ForwardReport& report) {
       options.size == "imix" ? "imix" : options.size + "-byte packets",
       options.bed.frames[0].copied ? " copied in and out" : "", report.bed.routes(),
       report.bed.table_name(), options.bed.next_hops, options.bed.rules, options.bed.filters,
-      options.bed.policed ? " and a policer" : "", to_string(options.bed.by),
-      options.bed.counters ? "on" : "off");
+      options.bed.policed                ? " and a policer"
+      : options.bed.policed_prefixes > 0 ? " and a bucket a destination"
+                                         : "",
+      to_string(options.bed.by), options.bed.counters ? "on" : "off");
   if (options.bed.egress_mtu != 0)
     fmt::print("egress MTU {}: {} fragments made; packets and bytes below are those that came in\n",
                options.bed.egress_mtu, report.bed.router().dataplane().fragments_made());
@@ -157,6 +159,7 @@ json to_json(const ForwardReport& report) {
               {"rules", options.bed.rules},
               {"filters", options.bed.filters},
               {"policed", options.bed.policed},
+              {"policed_prefixes", options.bed.policed_prefixes},
               {"look_up", to_string(options.bed.by)},
               {"cache", to_string(main.cache)},
               {"burst", main.burst},

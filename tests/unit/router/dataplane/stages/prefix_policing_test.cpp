@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 #include <thread>
 
 #include "router/dataplane/explain_packet.hpp"
@@ -137,16 +136,16 @@ class Twins {
   std::map<const IpPrefix*, std::shared_ptr<Policer>> twins_;
 };
 
-constexpr const char* kSources4[] = {"10.0.0.1",    "10.1.0.1",  "10.1.1.1", "10.1.1.129",
-                                     "10.1.1.255",  "10.200.0.9", "10.1.1.130", "192.0.2.1"};
+constexpr const char* kSources4[] = {"10.0.0.1",   "10.1.0.1",   "10.1.1.1",   "10.1.1.129",
+                                     "10.1.1.255", "10.200.0.9", "10.1.1.130", "192.0.2.1"};
 constexpr const char* kSources6[] = {"fd00:1::1", "fd00:1:0:1::9", "fd00:1:0:1:8000::1",
                                      "2001:db8::1", "fd00:2::7"};
 
 TEST_F(PrefixPolicingTest, EachPrefixIsHeldAsByAPolicerOfItsOwn) {
   std::mt19937_64 random(test_seed());
-  const auto set = set_of("homes", {"10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24", "10.1.1.128/25",
-                                    "10.1.1.130/32", "fd00::/16", "fd00:1::/32", "fd00:1:0:1::/64",
-                                    "fd00:1:0:1:8000::/65"});
+  const auto set =
+      set_of("homes", {"10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24", "10.1.1.128/25", "10.1.1.130/32",
+                       "fd00::/16", "fd00:1::/32", "fd00:1:0:1::/64", "fd00:1:0:1:8000::/65"});
   for (const int kind : {0, 1, 2, 3})
     for (const PoliceEach each : {PoliceEach::kSource, PoliceEach::kDestination}) {
       PolicerConfig config = policer_of(8'000'000, 4000, each);
@@ -346,7 +345,8 @@ TEST_F(PrefixPolicingTest, EachInterfaceOfABurstHasItsOwnBucket) {
 // ---- Sets that change ----
 
 TEST_F(PrefixPolicingTest, APrefixThatStaysKeepsItsBucketAndItsCounts) {
-  FiltersConfig all = filters_of(set_of("homes", {"10.1.0.0/24", "10.1.1.0/24"}), policer_of(8, 360));
+  FiltersConfig all =
+      filters_of(set_of("homes", {"10.1.0.0/24", "10.1.1.0/24"}), policer_of(8, 360));
   compile(all);
   EXPECT_EQ(sent("10.1.0.1", 5), 3u);
   EXPECT_EQ(sent("10.1.1.1", 5), 3u);
@@ -449,96 +449,13 @@ TEST_F(PrefixPolicingTest, AMillionPrefixesHaveABucketEach) {
   EXPECT_EQ(status().prefixes, 1'000'001u);
 }
 
-template <typename Prefix>
-void expect_each_its_number(bool six) {
-  std::mt19937_64 random(test_seed());
-  const auto any = [&] {
-    IpPrefix prefix;
-    prefix.address.family = six ? lookup::Family::kIpv6 : lookup::Family::kIpv4;
-    for (unsigned i = 0; i < (six ? 16u : 4u); ++i)
-      prefix.address.bytes[i] = static_cast<uint8_t>(random() % (i == 0 ? 4 : 256));
-    prefix.length = static_cast<uint8_t>(six ? 12 + random() % 60 : 10 + random() % 23);
-    return IpPrefix{prefix.address, prefix.length};
-  };
-  const auto clean = [&](const IpPrefix& prefix) {
-    if constexpr (std::is_same_v<Prefix, lookup::Prefix4>)
-      return Prefix::make(prefix.address.v4(), prefix.length);
-    else
-      return Prefix::make(prefix.address.v6(), prefix.length);
-  };
-  PolicerConfig policer = policer_of(8, 240);
-  const auto profile = *MeterProfile::create(policer, rte_get_tsc_hz());
-  config::PrefixSetConfig set{"homes", {}, {}, {}};
-  for (int i = 0; i < 80'000; ++i) {
-    const Prefix prefix = clean(any());
-    set.prefixes.push_back({IpAddress::from(prefix.address), prefix.length});
-  }
-  std::shared_ptr<const PrefixNumbers> numbers;
-  std::map<Prefix, uint32_t> before;
-  for (int round = 0; round < 3; ++round) {
-    auto made = PrefixNumbers::build(set, {0}, std::make_shared<PrefixBuckets>(profile), numbers);
-    ASSERT_TRUE(made) << made.error().message;
-    const std::shared_ptr<const PrefixNumbers> old = std::exchange(numbers, *made);
-    std::set<Prefix> in;
-    for (const IpPrefix& each : set.prefixes) in.insert(clean(each));
-    std::map<Prefix, uint32_t> found;
-    std::map<uint32_t, Prefix> owners;
-    unsigned inside = 0;
-    for (int i = 0; i < 60'000; ++i) {
-      IpPrefix host = i % 2 == 0 ? any() : set.prefixes[random() % set.prefixes.size()];
-      host.length = six ? 128 : 32;
-      const auto address = clean(host).address;
-      std::optional<Prefix> longest;
-      for (int length = host.length; length >= 0 && !longest; --length)
-        if (const Prefix prefix = Prefix::make(address, static_cast<uint8_t>(length));
-            in.contains(prefix))
-          longest = prefix;
-      lookup::GroupId low, high = 0;
-      if constexpr (std::is_same_v<Prefix, lookup::Prefix4>) {
-        const auto tables = numbers->tables4(0);
-        lookup_batch(tables.low, &address.value, &low, 1);
-        lookup_batch(tables.high, &address.value, &high, 1);
-      } else {
-        const auto tables = numbers->tables6(0);
-        lookup_batch(tables.low, &address, &low, 1);
-        lookup_batch(tables.high, &address, &high, 1);
-      }
-      ASSERT_EQ(uint16_t{low} != 0, longest.has_value()) << host.address.to_string();
-      if (!longest) continue;
-      ++inside;
-      const uint32_t number = uint16_t{low} - 1u + uint16_t{high} * PrefixNumbers::kLow;
-      ASSERT_EQ(found.emplace(*longest, number).first->second, number) << longest->to_string();
-      ASSERT_EQ(owners.emplace(number, *longest).first->second, *longest);
-      if (const auto had = before.find(*longest); had != before.end()) {
-        ASSERT_EQ(had->second, number) << "it keeps its bucket";
-      }
-    }
-    EXPECT_GT(inside, 30'000u);
-    EXPECT_GT(owners.rbegin()->first, PrefixNumbers::kLow);
-    before = found;
-    for (int i = 0; i < 20'000; ++i) {
-      const size_t at = random() % set.prefixes.size();
-      before.erase(clean(set.prefixes[at]));  // unless it is there twice, or comes again
-      const Prefix fresh = clean(any());
-      before.erase(fresh);
-      set.prefixes[at] = {IpAddress::from(fresh.address), fresh.length};
-    }
-  }
-}
-
-TEST_F(PrefixPolicingTest, EachPrefixHasItsNumberHoweverTheyLie) {
-  expect_each_its_number<lookup::Prefix4>(false);
-  expect_each_its_number<lookup::Prefix6>(true);
-}
-
 TEST_F(PrefixPolicingTest, RefusesWhatMemoryHasNoRoomForAndLeavesTheOld) {
   FiltersConfig all = filters_of(set_of("homes", {"10.1.0.0/24"}), policer_of(8, 360));
   compile(all);
   EXPECT_EQ(sent("10.1.0.1", 5), 3u);
   all.sets[0] = million();
   around_.free_bytes = 100 << 20;
-  EXPECT_EQ(refusal(all),
-            "policers: buckets of prefixes take 183 MiB more, 100 MiB are free");
+  EXPECT_EQ(refusal(all), "policers: buckets of prefixes take 183 MiB more, 100 MiB are free");
   EXPECT_EQ(sent("10.1.0.1", 5), 0u) << "of before";
   around_.free_bytes = 0;
   for (int i = 0; i < 4; ++i) {
