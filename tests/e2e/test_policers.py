@@ -12,7 +12,8 @@ SETS = {"homes": ["10.1.0.1/32", "10.1.0.2/32", "10.1.0.0/24", "fd00:1::/64"]}
 
 
 def each(rate="8kbps", burst="20kB", end="source"):
-    rule = {"name": "udp", "protocol": "udp", "from" if end == "source" else "to": "homes", "police": "fair"}
+    rule = {"name": "udp", "protocol": "udp", "dport": 7, "police": "fair"}
+    rule["from" if end == "source" else "to"] = "homes"
     return {"sets": SETS, "policers": {"fair": {"rate": rate, "burst": burst, "each": end}},
             "filters": {"edge": {"in": ["a0"], "rules": [rule]}}}
 
