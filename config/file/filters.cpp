@@ -71,7 +71,8 @@ uint64_t policed_bytes(const PrefixSetConfig& set) {
 
 uint64_t policed_bytes(const FiltersConfig& filters) {
   uint64_t bytes = 0;
-  for (const PolicedSet& each : policed_sets(filters)) bytes += policed_bytes(filters.sets[each.set]);
+  for (const PolicedSet& each : policed_sets(filters))
+    bytes += policed_bytes(filters.sets[each.set]);
   return bytes;
 }
 

@@ -22,8 +22,9 @@ inline constexpr size_t kMostPortSpans = 128;   // of sport, and of dport
 inline constexpr size_t kMostPortPairs = 1024;  // of both: the engine has an entry for each
 inline constexpr size_t kMostFilterName = 63;   // letters; also of a set, a policer and a rule
 inline constexpr uint64_t kMostPolicerRate_bps = 400'000'000'000;
-inline constexpr size_t kMostPolicedPrefixes = 4'194'304;  // that have a bucket each, of all policers
-inline constexpr size_t kMostPolicedSets = 65'535;         // of policers, the sets of each
+inline constexpr size_t kMostPolicedPrefixes =
+    4'194'304;                                      // that have a bucket each, of all policers
+inline constexpr size_t kMostPolicedSets = 65'535;  // of policers, the sets of each
 // A bucket, and what finds it: measured of a million random /32 and /64, of which tables are the largest.
 inline constexpr size_t kPolicedPrefix4_bytes = 192, kPolicedPrefix6_bytes = 768;
 
@@ -154,7 +155,7 @@ struct PolicedSet {
 };
 std::vector<PolicedSet> policed_sets(const FiltersConfig& filters);  // in order, each once
 size_t policed_prefixes(const FiltersConfig& filters);               // that have a bucket each
-uint64_t policed_bytes(const PrefixSetConfig& set);                  // memory that they take at most
+uint64_t policed_bytes(const PrefixSetConfig& set);  // memory that they take at most
 uint64_t policed_bytes(const FiltersConfig& filters);
 // The set that says which prefixes those are; empty: none does.
 const std::string& policed_end(const FilterRuleConfig& rule, PoliceEach each);

@@ -304,9 +304,10 @@ void check_each(const Fields& fields, const FilterNames& names, const FilterRule
   const Value* const named = fields.get(end);
   if (named != nullptr && named->report().tells(named->path())) return;
   (named != nullptr ? named : police)
-      ->complain(fmt::format("policer {} has each: {}, so {} is a set, whose prefixes have a bucket "
-                             "each; name one under sets, or take each out of the policer",
-                             rule.police, to_string(found->second), end));
+      ->complain(
+          fmt::format("policer {} has each: {}, so {} is a set, whose prefixes have a bucket "
+                      "each; name one under sets, or take each out of the policer",
+                      rule.police, to_string(found->second), end));
 }
 
 }  // namespace

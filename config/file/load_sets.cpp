@@ -150,7 +150,8 @@ void load_policers(const Value& value, Loading& loading) {
                {"in", [&](const Value& v) { read_interfaces(v, policer.in, "in"); }},
                {"out", [&](const Value& v) { read_interfaces(v, policer.out, "out"); }}});
     check_meter(fields, policer);
-    if (const Value* each = fields.get("each"); each != nullptr && policer.each != PoliceEach::kNone)
+    if (const Value* each = fields.get("each");
+        each != nullptr && policer.each != PoliceEach::kNone)
       for (const char* way : {"in", "out"})
         if (const Value* interfaces = fields.get(way))
           interfaces->complain(

@@ -134,8 +134,7 @@ std::string describe(const Placement& placement, const Config& config, const Top
   const uint64_t policed = policed_bytes(config.filters);
   out += cut(fmt::format("tables   {}, not of hugepages{}{}", fmt::join(tables, ", "),
                          nat == 0 ? "" : fmt::format("; {} of it NAT's", mib(nat)),
-                         policed == 0 ? ""
-                                      : fmt::format("; {} of it policers'", mib(policed))),
+                         policed == 0 ? "" : fmt::format("; {} of it policers'", mib(policed))),
              kColumns) +
          "\n";
   for (const std::string& warning : placement.warnings) out += "! " + wrapped(warning) + "\n";

@@ -36,8 +36,12 @@ std::vector<Cell> rule_row(const json& rule, std::string name, std::string what)
 
 // Of policers with a bucket for each prefix those that exceed most.
 std::string exceeding(const json& answer, Style style) {
-  Table table({{"policer"}, {"of", Align::kRight}, {"exceeding"}, {"red", Align::kRight},
-               {"bytes", Align::kRight}, {"set", Align::kLeft, true}});
+  Table table({{"policer"},
+               {"of", Align::kRight},
+               {"exceeding"},
+               {"red", Align::kRight},
+               {"bytes", Align::kRight},
+               {"set", Align::kLeft, true}});
   for (const json& policer : list(answer, "policers"))
     for (const json& each : list(policer, "exceeding"))
       table.row({text(policer, "name"), count(whole(policer, "prefixes")), text(each, "prefix"),

@@ -282,8 +282,8 @@ class FilterCompiler {
     if (found->each != config::PoliceEach::kNone) {
       const auto policed = policed_.find({found->name, policed_end(rule, found->each)});
       if (policed == policed_.end())
-        return fail(fmt::format("filter {}: rule {}: policer {} has each, and there is no set", filter,
-                                name, rule.police));
+        return fail(fmt::format("filter {}: rule {}: policer {} has each, and there is no set",
+                                filter, name, rule.police));
       action.policer = policed->second;
       beside(FilterAction::kEach);
       return action;

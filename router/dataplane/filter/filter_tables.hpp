@@ -74,7 +74,7 @@ struct PolicedPrefix {
 struct PolicerStatus {
   std::string name;  // of one that an interface has for itself: pings in wan0
   FilterCount green, yellow, red;
-  std::string note = {};  // what is not as the file says; empty: nothing
+  std::string note = {};                // what is not as the file says; empty: nothing
   std::optional<size_t> prefixes = {};  // that have a bucket each; none: it has one for all
 };
 

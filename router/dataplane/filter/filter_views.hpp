@@ -76,7 +76,7 @@ struct FilterViews {
   bool leads = false;                 // some rule names a table
   WantedNeighbors* wanted = nullptr;  // by packets that are led
   std::vector<Policer*> policers;
-  std::vector<PolicedView> policed;  // that have a bucket for each prefix
+  std::vector<PolicedView> policed;                // that have a bucket for each prefix
   const FilterLogTaps* log = nullptr;              // null: no rule is told in the log
   PolicersOfInterfaces police_in{}, police_out{};  // by no rule
   bool has_police_in = false, has_police_out = false;

@@ -44,8 +44,8 @@ Result<MeterProfile> MeterProfile::create(const config::PolicerConfig& config,
       break;
     case config::Meter::kTwoRate: {
       const Step peak = step_of(ticks_per_second, config.peak_bps);
-      made.two_ = {burst,      config.peak_burst_bytes, rate.period,
-                   rate.bytes, peak.period,             peak.bytes};
+      made.two_ = {burst,     config.peak_burst_bytes, rate.period, rate.bytes, peak.period,
+                   peak.bytes};
       break;
     }
     case config::Meter::kDifferentiated: {

@@ -198,7 +198,8 @@ void PrefixNumbers::Family<Fib, Prefix>::add_red(const std::vector<PrefixBuckets
     if (out.size() == most && red.packets <= out.back().red.packets) continue;
     const auto place = std::ranges::find_if(
         out, [&](const PolicedPrefix& other) { return other.red.packets < red.packets; });
-    out.insert(place, {set, {lookup::IpAddress::from(each.prefix.address), each.prefix.length}, red});
+    out.insert(place,
+               {set, {lookup::IpAddress::from(each.prefix.address), each.prefix.length}, red});
     if (out.size() > most) out.pop_back();
   }
 }

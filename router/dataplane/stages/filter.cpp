@@ -311,7 +311,8 @@ bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const 
     spare_neighbors(packets, ingress, n, reasons);
   constexpr unsigned kDone = ~unsigned{FilterAction::kTell};
   bool more = (beside & kDone) != 0 && do_beside(filter, packets, ingress, n, reasons);
-  if ((beside & FilterAction::kEach) != 0) more |= police_each(filter, packets, ingress, n, reasons);
+  if ((beside & FilterAction::kEach) != 0)
+    more |= police_each(filter, packets, ingress, n, reasons);
   if ((beside & FilterAction::kTell) != 0 || watched()) [[unlikely]]
     tell_of(filter, packets, ingress, n, reasons);
   return refuses != 0 || more;

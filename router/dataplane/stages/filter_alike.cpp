@@ -21,8 +21,8 @@ bool FilterStage::act_alike(const FilterView& filter, rte_mbuf* const* packets,
     return hold_to(*views_->policers[action.policer], packets, ingress, n, bytes, reasons);
   std::fill(reasons, reasons + n, action.reason);
   if (action.beside == FilterAction::kEach && !told)
-    return prefixes_.hold(views_->policed[action.policer], thread_, rte_rdtsc(), packets, ingress, n,
-                          reasons);
+    return prefixes_.hold(views_->policed[action.policer], thread_, rte_rdtsc(), packets, ingress,
+                          n, reasons);
   bool refuses = action.reason != Reason::kNone;
   if (!refuses) {
     refuses = do_beside(filter, packets, ingress, n, reasons);

@@ -70,9 +70,8 @@ void hold_lane_out(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters
                    const InterfaceId* known) noexcept {
   PolicerNumber numbers[kChunkSize], some = 0;
   for (unsigned i = 0; i < lane.count; ++i)
-    some |= numbers[i] = number_at(filters.police_out, known != nullptr
-                                                           ? known[i]
-                                                           : egress_of(lane, i, next_hops, seed));
+    some |= numbers[i] = number_at(
+        filters.police_out, known != nullptr ? known[i] : egress_of(lane, i, next_hops, seed));
   if (some != 0) hold_lane(lane, chunk, filters, numbers);
 }
 
@@ -135,9 +134,8 @@ bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress,
     const uint32_t own = bytes_of(packets[i], ingress[i]);
     const Colour colour = policer.meter(now, own);
     tally.add(colour, own);
-    reasons[i] = colour == Colour::kGreen
-                     ? Reason::kNone
-                     : beyond_rate(colour, config, packets[i], ingress[i]);
+    reasons[i] = colour == Colour::kGreen ? Reason::kNone
+                                          : beyond_rate(colour, config, packets[i], ingress[i]);
   }
   policer.count(tally);
   policer.unlock();

@@ -226,13 +226,14 @@ TEST(Policers, MayHoldInterfaces) {
 }
 
 TEST(Policers, MayHaveABucketForEachPrefix) {
-  const std::string head = std::string(kPort) +
-                           "sets: {homes: [10.0.0.0/8, 10.1.0.0/16, \"fd00::/8\"], shops: [10.0.0.0/8]}\n"
-                           "policers:\n"
-                           "  up: {rate: 1Mbps, burst: 64kB, each: source}\n"
-                           "  down: {rate: 1Mbps, burst: 64kB, each: destination}\n"
-                           "  all: {rate: 1Mbps, burst: 64kB, each: none}\n"
-                           "filters: {f: {in: [wan0], rules: [";
+  const std::string head =
+      std::string(kPort) +
+      "sets: {homes: [10.0.0.0/8, 10.1.0.0/16, \"fd00::/8\"], shops: [10.0.0.0/8]}\n"
+      "policers:\n"
+      "  up: {rate: 1Mbps, burst: 64kB, each: source}\n"
+      "  down: {rate: 1Mbps, burst: 64kB, each: destination}\n"
+      "  all: {rate: 1Mbps, burst: 64kB, each: none}\n"
+      "filters: {f: {in: [wan0], rules: [";
   const Config config = good(head +
                              "{from: homes, police: up}, {to: homes, police: down}, {from: shops, "
                              "to: homes, police: up}, {protocol: tcp, from: homes, police: up}, "

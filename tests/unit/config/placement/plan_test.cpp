@@ -169,9 +169,11 @@ TEST(Memory, IsTheSumOfSocketsAndHoldsTheReplicas) {
 
 TEST(Memory, HoldsABucketForEachPolicedPrefix) {
   const auto with_each = [](const char* each) {
-    return read("sets: {homes: [10.0.0.0/8, 10.1.0.0/16]}\npolicers: {p: {rate: 1Mbps, burst: 64kB, each: " +
-                std::string(each) +
-                "}}\nfilters: {f: {in: [wan0], rules: [{from: homes, police: p}]}}\n" + kTwoNics);
+    return read(
+        "sets: {homes: [10.0.0.0/8, 10.1.0.0/16]}\npolicers: {p: {rate: 1Mbps, burst: 64kB, "
+        "each: " +
+        std::string(each) + "}}\nfilters: {f: {in: [wan0], rules: [{from: homes, police: p}]}}\n" +
+        kTwoNics);
   };
   const Topology two = box("two_socket_smt.xml");
   Config config = with_each("source");
@@ -183,8 +185,7 @@ TEST(Memory, HoldsABucketForEachPolicedPrefix) {
             kMostSetPrefixes * kPolicedPrefix4_bytes)
       << "one bucket for all sockets";
   EXPECT_EQ(with.memory_bytes, without.memory_bytes) << "not DPDK's";
-  EXPECT_NE(describe(with, config, two).find("; 184 MiB of it policers'"),
-            std::string::npos)
+  EXPECT_NE(describe(with, config, two).find("; 184 MiB of it policers'"), std::string::npos)
       << describe(with, config, two);
   EXPECT_EQ(describe(without, none, two).find("policers"), std::string::npos);
 }

@@ -193,9 +193,9 @@ policer      green  yellow    red
 pings       48,000       0    210
 customers  910,000       0  5,204
 
-policer       of  exceeding           red      bytes  set
-customers  2,048  198.51.100.64/26  5,200    4.5 MiB  homes
-customers  2,048  2001:db8:7::/48       4    3.5 KiB  homes
+policer       of  exceeding           red    bytes  set
+customers  2,048  198.51.100.64/26  5,200  4.5 MiB  homes
+customers  2,048  2001:db8:7::/48       4  3.5 KiB  homes
 
 set     prefixes
 bogons         2
