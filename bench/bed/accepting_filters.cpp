@@ -56,7 +56,27 @@ Result<std::shared_ptr<const router::FilterTables>> accepting_filters(
       }
       filter.rules.push_back(rule);
     }
-  if (options.policed) {
+  if (options.policed_prefixes > 0) {
+    config::PrefixSetConfig set{"destinations", {}, {}, {}};
+    for (unsigned i = 0; i < options.policed_prefixes; ++i) {
+      const auto to = lookup::Ipv4Address{
+          __builtin_bswap32(destinations.ipv4[i % destinations.ipv4.size()].address_be)};
+      set.prefixes.push_back({IpAddress::from(to), 32});
+      set.prefixes.push_back(
+          {IpAddress::from(destinations.ipv6[i % destinations.ipv6.size()]), 128});
+    }
+    all.sets = {set};
+    config::PolicerConfig policer;
+    policer.name = "each";
+    policer.rate_bps = config::kMostPolicerRate_bps;
+    policer.burst_bytes = 1'000'000'000;
+    policer.each = config::PoliceEach::kDestination;
+    all.policers = {policer};
+    FilterRuleConfig rule;
+    rule.police = "each";
+    rule.to.set = set.name;
+    filter.rules.push_back(rule);
+  } else if (options.policed) {
     config::PolicerConfig policer;
     policer.name = "all";
     policer.rate_bps = 10'000'000'000'000;

@@ -11,8 +11,9 @@
 namespace hecto::bench {
 
 struct AcceptingFilters {
-  unsigned rules = 0;    // of each family
-  bool policed = false;  // what no rule holds for
+  unsigned rules = 0;             // of each family
+  bool policed = false;           // what no rule holds for
+  unsigned policed_prefixes = 0;  // likewise, each of so many destinations of a family by itself
 };
 
 // For the interfaces of that VRF, as the surroundings say.

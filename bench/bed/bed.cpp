@@ -181,7 +181,8 @@ Result<void> Bed::load_table() {
     router_->dataplane().publish();
   }
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return options_.filters > 0 || options_.policed ? load_filters() : Result<void>();
+  return options_.filters > 0 || options_.policed || options_.policed_prefixes > 0 ? load_filters()
+                                                                                   : Result<void>();
 }
 
 Result<void> Bed::load_filters() {
@@ -196,7 +197,8 @@ Result<void> Bed::load_filters() {
     if (std::ranges::find(around.sockets, worker.first) == around.sockets.end())
       around.sockets.push_back(worker.first);
   around.threads = static_cast<unsigned>(workers()) + 1;
-  auto filters = accepting_filters({options_.filters, options_.policed}, destinations_, around);
+  auto filters = accepting_filters({options_.filters, options_.policed, options_.policed_prefixes},
+                                   destinations_, around);
   if (!filters) return tl::unexpected(filters.error());
   router_->dataplane().settings().filters = std::move(*filters);
   router_->dataplane().publish();

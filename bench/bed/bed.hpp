@@ -29,6 +29,7 @@ struct BedOptions {
   unsigned filters = 0;           // rules of each family, of a filter of all receive ports
   bool policed = false;           // and by a policer
   unsigned into_tunnels = 0;      // all routes lead into so many of GRE; up to next_hops
+  unsigned policed_prefixes = 0;  // or by a bucket for each of so many destinations
   unsigned destinations = 65536;  // of each family, a power of two
   unsigned burst = 64;            // the largest
   uint16_t mtu = 1500;            // of all ports, or what the frames need

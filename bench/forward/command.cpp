@@ -37,6 +37,11 @@ void describe(CLI::App& command, ForwardOptions& options) {
       ->check(CLI::Range(0u, 125'000u))
       ->capture_default_str();
   command.add_flag("--policed", bed.policed, "all that passes the filter is policed");
+  command
+      .add_option("--policed-prefixes", bed.policed_prefixes,
+                  "destinations of each family that are policed each by itself")
+      ->check(CLI::Range(0u, 1'000'000u))
+      ->excludes("--policed");
   static const std::map<std::string, LookUpBy> kBy = {
       {"main", LookUpBy::kMain}, {"vrf", LookUpBy::kVrf}, {"rule", LookUpBy::kRule}};
   command

@@ -31,8 +31,10 @@ void print_head(const ForwardReport& report) {
       options.size == "imix" ? "imix" : options.size + "-byte packets",
       options.bed.frames[0].copied ? " copied in and out" : "", report.bed.routes(),
       report.bed.table_name(), options.bed.next_hops, options.bed.rules, options.bed.filters,
-      options.bed.policed ? " and a policer" : "", to_string(options.bed.by),
-      options.bed.counters ? "on" : "off");
+      options.bed.policed                ? " and a policer"
+      : options.bed.policed_prefixes > 0 ? " and a bucket a destination"
+                                         : "",
+      to_string(options.bed.by), options.bed.counters ? "on" : "off");
   if (options.bed.into_tunnels > 0) fmt::print("into {} GRE tunnels\n", options.bed.into_tunnels);
   if (options.bed.frames[0].in_gre) fmt::print("out of a GRE tunnel\n");
   if (options.bed.egress_mtu != 0)
@@ -161,6 +163,7 @@ json to_json(const ForwardReport& report) {
               {"policed", options.bed.policed},
               {"into_tunnels", options.bed.into_tunnels},
               {"out_of_tunnel", options.bed.frames[0].in_gre},
+              {"policed_prefixes", options.bed.policed_prefixes},
               {"look_up", to_string(options.bed.by)},
               {"cache", to_string(main.cache)},
               {"burst", main.burst},

@@ -22,6 +22,11 @@ inline constexpr size_t kMostPortSpans = 128;   // of sport, and of dport
 inline constexpr size_t kMostPortPairs = 1024;  // of both: the engine has an entry for each
 inline constexpr size_t kMostFilterName = 63;   // letters; also of a set, a policer and a rule
 inline constexpr uint64_t kMostPolicerRate_bps = 400'000'000'000;
+inline constexpr size_t kMostPolicedPrefixes =
+    4'194'304;                                      // that have a bucket each, of all policers
+inline constexpr size_t kMostPolicedSets = 65'535;  // of policers, the sets of each
+// A bucket, and what finds it: measured of a million random /32 and /64, of which tables are the largest.
+inline constexpr size_t kPolicedPrefix4_bytes = 192, kPolicedPrefix6_bytes = 768;
 
 // Prefixes of both families by one name.
 struct PrefixSetConfig {
@@ -37,6 +42,8 @@ struct PrefixSetConfig {
 // RFC 2697 (rate, burst, excess), RFC 2698 (rate, burst, peak, peak_burst) or RFC 4115 (all but
 // `peak`, with `excess_rate`), by the keys that are there; bytes of IP packets.
 enum class Meter : uint8_t { kSingleRate, kTwoRate, kDifferentiated };
+// Whose prefix has a bucket of its own: the longest one of a rule's set that the address is in.
+enum class PoliceEach : uint8_t { kNone, kSource, kDestination };
 struct PolicerConfig {
   std::string name;
   uint64_t rate_bps = 0;      // committed
@@ -51,6 +58,7 @@ struct PolicerConfig {
   bool drops_yellow = false;
   // Held to it without a filter: what comes in, or leaves, by these interfaces; each has its own.
   std::vector<std::string> in, out;
+  PoliceEach each = PoliceEach::kNone;
   Meter meter() const {
     return peak_bps != 0     ? Meter::kTwoRate
            : excess_bps != 0 ? Meter::kDifferentiated
@@ -140,8 +148,23 @@ struct FiltersConfig {
   bool empty() const;  // nothing is judged, and nothing held to a rate
 };
 
+// A policer with `each`, and a set whose prefixes rules hold to it; by their places in the lists.
+struct PolicedSet {
+  size_t policer = 0, set = 0;
+  auto operator<=>(const PolicedSet&) const = default;
+};
+std::vector<PolicedSet> policed_sets(const FiltersConfig& filters);  // in order, each once
+size_t policed_prefixes(const FiltersConfig& filters);               // that have a bucket each
+uint64_t policed_bytes(const PrefixSetConfig& set);  // memory that they take at most
+uint64_t policed_bytes(const FiltersConfig& filters);
+// The set that says which prefixes those are; empty: none does.
+const std::string& policed_end(const FilterRuleConfig& rule, PoliceEach each);
+// Why there is no room for them; empty: there is.
+std::string why_not_policed(const FiltersConfig& filters);
+
 const char* to_string(FilterVerdict verdict) noexcept;
 const char* to_string(FragmentMatch fragments) noexcept;
+const char* to_string(PoliceEach each) noexcept;
 std::string to_string(const FilterRuleConfig& rule);           // {from: bogons, action: drop}
 std::string to_string(const PrefixSetConfig& set);             // [10.0.0.0/8], or {file: /x}
 std::string to_string(const PolicerConfig& policer);           // {rate: 1Mbps, burst: 64000}

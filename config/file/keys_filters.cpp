@@ -116,6 +116,9 @@ constexpr Key<PolicerConfig> kPolicers[] = {
   structure<PolicerConfig>("out", "list", "[]", {0, 0, kNameList}, kReload,
       "The same, for what leaves by them.")
       .printed([](const PolicerConfig& p) { return names_text(p.out); }),
+  word<&PolicerConfig::each>("each", kReload,
+      "A bucket for each prefix of the set that a rule names as `from` (source) or `to`: the longest that the "
+      "address is in.").if_changed(),
 };
 
 constexpr Key<FilterConfig> kFilters[] = {

@@ -294,6 +294,22 @@ void check_verdict(const Fields& fields, const FilterRuleConfig& rule) {
                                   to_string(rule.verdict)));
 }
 
+// Whose prefix it is says a set.
+void check_each(const Fields& fields, const FilterNames& names, const FilterRuleConfig& rule) {
+  const Value* police = fields.get("police");
+  const auto found = names.each.find(rule.police);
+  if (police == nullptr || found == names.each.end()) return;
+  if (!policed_end(rule, found->second).empty()) return;
+  const char* const end = found->second == PoliceEach::kSource ? "from" : "to";
+  const Value* const named = fields.get(end);
+  if (named != nullptr && named->report().tells(named->path())) return;
+  (named != nullptr ? named : police)
+      ->complain(
+          fmt::format("policer {} has each: {}, so {} is a set, whose prefixes have a bucket "
+                      "each; name one under sets, or take each out of the policer",
+                      rule.police, to_string(found->second), end));
+}
+
 }  // namespace
 
 FilterNames::FilterNames(const Config& config, bool is_static) : is_static(is_static) {
@@ -303,7 +319,10 @@ FilterNames::FilterNames(const Config& config, bool is_static) : is_static(is_st
     for (const VlanConfig& vlan : port.vlans) interfaces.insert(interface_name(port.name, vlan));
   }
   for (const VrfConfig& vrf : config.vrfs) vrfs.insert(vrf.name);
-  for (const PolicerConfig& policer : config.filters.policers) policers.insert(policer.name);
+  for (const PolicerConfig& policer : config.filters.policers) {
+    policers.insert(policer.name);
+    if (policer.each != PoliceEach::kNone) each.emplace(policer.name, policer.each);
+  }
   for (const PrefixSetConfig& set : config.filters.sets) sets.emplace(set.name, families_of(set));
 }
 
@@ -369,6 +388,7 @@ FilterRuleConfig read_filter_rule(const Value& value, const FilterNames& names, 
   check_sets(fields, names, rule, families);
   if (known_protocol) check_rule_ports(fields, rule);
   check_verdict(fields, rule);
+  check_each(fields, names, rule);
   return rule;
 }
 

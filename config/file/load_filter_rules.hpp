@@ -15,6 +15,7 @@ struct FilterNames {
 
   using Names = std::set<std::string, std::less<>>;
   Names interfaces, ports, vrfs, policers;
+  std::map<std::string, PoliceEach, std::less<>> each;  // by policer, of those that have it
   // By name, which families it has: bit 0 IPv4, bit 1 IPv6; all of an empty one.
   std::map<std::string, unsigned, std::less<>> sets;
   bool is_static;  // no Linux side, which may make interfaces and VRFs

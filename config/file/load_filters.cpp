@@ -125,6 +125,8 @@ void load_filters(const Value& value, Loading& loading) {
   if (reader.rules() > kMostFilterRules)
     value.complain(
         fmt::format("{} rules in all filters; use at most {}", reader.rules(), kMostFilterRules));
+  if (const std::string why = why_not_policed(loading.config.filters); !why.empty())
+    value.complain(why);
 }
 
 }  // namespace hecto::config

@@ -150,6 +150,12 @@ void load_policers(const Value& value, Loading& loading) {
                {"in", [&](const Value& v) { read_interfaces(v, policer.in, "in"); }},
                {"out", [&](const Value& v) { read_interfaces(v, policer.out, "out"); }}});
     check_meter(fields, policer);
+    if (const Value* each = fields.get("each");
+        each != nullptr && policer.each != PoliceEach::kNone)
+      for (const char* way : {"in", "out"})
+        if (const Value* interfaces = fields.get(way))
+          interfaces->complain(
+              "stands beside each, which is of rules and their sets; use a policer of its own");
   }
 }
 

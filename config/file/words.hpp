@@ -115,6 +115,11 @@ struct LegalValues<FragmentMatch> {
                                       FragmentMatch::kFragment};
 };
 template <>
+struct LegalValues<PoliceEach> {
+  static constexpr std::array kAll = {PoliceEach::kNone, PoliceEach::kSource,
+                                      PoliceEach::kDestination};
+};
+template <>
 struct LegalValues<SflowFrom> {
   static constexpr std::array kAll = {SflowFrom::kRouter, SflowFrom::kHost};
 };

@@ -131,8 +131,10 @@ std::string describe(const Placement& placement, const Config& config, const Top
   out += cut(fmt::format("memory   {}", fmt::join(parts, ", ")), kColumns) + "\n";
   const size_t workers = placement.workers.size();
   const uint64_t nat = workers == 0 ? 0 : workers * nat_bytes(config.nat, workers);
-  out += cut(fmt::format("tables   {}, not of hugepages{}", fmt::join(tables, ", "),
-                         nat == 0 ? "" : fmt::format("; {} of it NAT's", mib(nat))),
+  const uint64_t policed = policed_bytes(config.filters);
+  out += cut(fmt::format("tables   {}, not of hugepages{}{}", fmt::join(tables, ", "),
+                         nat == 0 ? "" : fmt::format("; {} of it NAT's", mib(nat)),
+                         policed == 0 ? "" : fmt::format("; {} of it policers'", mib(policed))),
              kColumns) +
          "\n";
   for (const std::string& warning : placement.warnings) out += "! " + wrapped(warning) + "\n";

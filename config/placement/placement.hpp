@@ -49,8 +49,9 @@ struct PoolPlacement {
 
 struct SocketMemory {
   int socket = 0;
-  uint64_t bytes = 0;        // DPDK's: pools and rings, of hugepages where there are
-  uint64_t table_bytes = 0;  // FIBs, next hops and NAT's sessions, of ordinary memory
+  uint64_t bytes = 0;  // DPDK's: pools and rings, of hugepages where there are
+  // FIBs, next hops, NAT's sessions and buckets of policed prefixes, of ordinary memory
+  uint64_t table_bytes = 0;
 };
 
 struct Placement {

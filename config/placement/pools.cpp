@@ -183,7 +183,10 @@ void size_memory(const Config& config, Placement& placement) {
     memory[port.socket].bytes += kDescriptor_bytes * wires_of(c) * descriptors;
     memory[port.socket].bytes += lacp_bytes(c, port);
   }
-  if (!sockets.empty()) memory[*sockets.begin()].bytes += kBase_bytes;
+  if (!sockets.empty()) {
+    memory[*sockets.begin()].bytes += kBase_bytes;
+    memory[*sockets.begin()].table_bytes += policed_bytes(config.filters);
+  }
   for (auto& [socket, need] : memory) {
     need.socket = socket;
     placement.memory.push_back(need);

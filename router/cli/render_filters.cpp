@@ -34,6 +34,21 @@ std::vector<Cell> rule_row(const json& rule, std::string name, std::string what)
           std::move(what)};
 }
 
+// Of policers with a bucket for each prefix those that exceed most.
+std::string exceeding(const json& answer, Style style) {
+  Table table({{"policer"},
+               {"of", Align::kRight},
+               {"exceeding"},
+               {"red", Align::kRight},
+               {"bytes", Align::kRight},
+               {"set", Align::kLeft, true}});
+  for (const json& policer : list(answer, "policers"))
+    for (const json& each : list(policer, "exceeding"))
+      table.row({text(policer, "name"), count(whole(policer, "prefixes")), text(each, "prefix"),
+                 count(whole(each, "packets")), bytes(number(each, "bytes")), text(each, "set")});
+  return table.empty() ? std::string() : "\n" + table.text(style);
+}
+
 }  // namespace
 
 std::string render_filters(const json& answer, Style style) {
@@ -68,6 +83,7 @@ std::string render_filters(const json& answer, Style style) {
   for (const json& policer : list(answer, "policers"))
     if (has(policer, "note"))
       out += paragraph("! ", fmt::format("{}: {}", text(policer, "name"), text(policer, "note")));
+  out += exceeding(answer, style);
   Table sets({{"set"}, {"prefixes", Align::kRight}, {"file"}});
   for (const json& set : list(answer, "sets"))
     sets.row({text(set, "name"), count(whole(set, "prefixes")),

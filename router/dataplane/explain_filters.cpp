@@ -56,6 +56,8 @@ Reason FilterQuestions::ask(FilterNumber number, const char* where, rte_mbuf* pa
   if ((action.beside & FilterAction::kTable) != 0) views_->lead.name(packet, action.table);
   if ((action.beside & FilterAction::kPolice) != 0)
     finding.policer = views_->policers[action.policer]->config().name;
+  if ((action.beside & FilterAction::kEach) != 0)
+    finding.policer = views_->policed[action.policer].policer->config().name;
   findings_.push_back(std::move(finding));
   return action.reason;
 }

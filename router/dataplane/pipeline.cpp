@@ -230,7 +230,8 @@ inline void Pipeline::run_after_lookup(Chunk& chunk) noexcept {
   }
   if (filter_.any() && !held_) [[unlikely]] {
     filter_.out(chunk, options_.tables.next_hops, snapshot_->ecmp_seed);
-    hold_out(chunk, *filter_.views(), options_.tables.next_hops, snapshot_->ecmp_seed);
+    hold_out(chunk, *filter_.views(), options_.tables.next_hops, snapshot_->ecmp_seed,
+             {filter_.egress4(), filter_.egress6()});
   }
   if (nat_.on()) [[unlikely]]
     nat_.out(chunk);

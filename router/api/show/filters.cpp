@@ -13,6 +13,7 @@ using nlohmann::json;
 
 // Of a filter with more rules those are shown that have held, the most used, in the file's order.
 constexpr size_t kMostShownRules = 1000;
+constexpr size_t kMostShownPrefixes = 5;  // of a policer those that exceed most
 
 json counted(const FilterCount& count) {
   return {{"packets", count.packets}, {"bytes", count.bytes}};
@@ -63,6 +64,23 @@ json show_filter(const FilterControl& filters, size_t number, const config::Filt
           {"notes", std::move(notes)}};
 }
 
+json show_policer(const FilterTables& tables, const PolicerStatus& policer) {
+  json exceeding = json::array();
+  if (policer.prefixes)
+    for (const PolicedPrefix& each : tables.most_red(policer.name, kMostShownPrefixes)) {
+      exceeding.push_back(counted(each.red));
+      exceeding.back()["prefix"] = each.prefix.to_string();
+      exceeding.back()["set"] = each.set;
+    }
+  return {{"name", policer.name},
+          {"green", counted(policer.green)},
+          {"yellow", counted(policer.yellow)},
+          {"red", counted(policer.red)},
+          {"prefixes", policer.prefixes ? json(*policer.prefixes) : json()},
+          {"exceeding", std::move(exceeding)},
+          {"note", policer.note.empty() ? json() : json(policer.note)}};
+}
+
 }  // namespace
 
 json show_filters(const FilterControl& filters) {
@@ -75,11 +93,7 @@ json show_filters(const FilterControl& filters) {
     for (size_t i = 0; i < std::min(status.size(), config.filters.size()); ++i)
       shown.push_back(show_filter(filters, i, config.filters[i], status[i]));
     for (const PolicerStatus& policer : tables->policers())
-      policers.push_back({{"name", policer.name},
-                          {"green", counted(policer.green)},
-                          {"yellow", counted(policer.yellow)},
-                          {"red", counted(policer.red)},
-                          {"note", policer.note.empty() ? json() : json(policer.note)}});
+      policers.push_back(show_policer(*tables, policer));
     for (const config::PrefixSetConfig& set : config.sets)
       sets.push_back({{"name", set.name},
                       {"prefixes", set.prefixes.size() + (set.of_file ? set.of_file->size() : 0)},

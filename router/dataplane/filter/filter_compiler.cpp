@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/filter/filter_places.hpp"
@@ -148,7 +150,13 @@ class FilterCompiler {
     return {};
   }
 
-  Result<void> take_all_policers() { return take_policers(config_, around_, before_, out_); }
+  Result<void> take_all_policers() {
+    if (auto taken = take_policers(config_, around_, before_, out_); !taken) return taken;
+    for (size_t i = 0; i < out_.policed.size(); ++i)
+      policed_[{config_.policers[out_.policed[i].policer].name, out_.policed[i].numbers->set()}] =
+          static_cast<uint16_t>(i);
+    return {};
+  }
 
   // Of each rule that says the same the slot it had; where there are several such, in order.
   Result<void> take_slots() {
@@ -272,6 +280,15 @@ class FilterCompiler {
     if (found == config_.policers.end())
       return fail(
           fmt::format("filter {}: rule {}: there is no policer {}", filter, name, rule.police));
+    if (found->each != config::PoliceEach::kNone) {
+      const auto policed = policed_.find({found->name, policed_end(rule, found->each)});
+      if (policed == policed_.end())
+        return fail(fmt::format("filter {}: rule {}: policer {} has each, and there is no set",
+                                filter, name, rule.police));
+      action.policer = policed->second;
+      beside(FilterAction::kEach);
+      return action;
+    }
     action.policer = static_cast<uint16_t>(found - config_.policers.begin());
     beside(FilterAction::kPolice);
     return action;
@@ -371,6 +388,7 @@ class FilterCompiler {
   const FilterState* const before_;
   FilterState& out_;
   FilterNames names_;
+  std::map<std::pair<std::string, std::string>, uint16_t> policed_;  // by policer and set
 };
 
 }  // namespace

@@ -113,6 +113,8 @@ void share_filters(const FilterState& from, FilterState& out) {
   out.sets = from.sets;
   out.policers = from.policers;
   out.policers_known = from.policers_known;
+  out.prefix_policers = from.prefix_policers;
+  out.policed = from.policed;
   out.wanted = from.wanted;
   out.log = from.log;
   out.sockets = from.sockets;

@@ -10,6 +10,7 @@
 #include "router/dataplane/filter/fingerprint.hpp"
 #include "router/dataplane/filter/policer.hpp"
 #include "router/dataplane/filter/prefix_classes.hpp"
+#include "router/dataplane/filter/prefix_policer.hpp"
 #include "router/dataplane/filter/rule_context.hpp"
 #include "router/dataplane/filter/wanted_neighbors.hpp"
 
@@ -49,6 +50,14 @@ struct FilterState {
     std::string name, note;  // no name: it is not shown
   };
   std::vector<PolicerKnown> policers_known;  // the same
+  // By policer of the file, null where it has no `each`; and by the sets whose prefixes have buckets, as
+  // config::policed_sets() has them.
+  std::vector<std::shared_ptr<PrefixPolicer>> prefix_policers;
+  struct Policed {
+    size_t policer = 0;
+    std::shared_ptr<const PrefixNumbers> numbers;
+  };
+  std::vector<Policed> policed;
   std::shared_ptr<WantedNeighbors> wanted;   // null: nothing leads packets
   std::shared_ptr<const FilterLogTaps> log;  // null: as in views
   std::vector<int> sockets;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 
 #include "router/dataplane/filter/filter_compiler.hpp"
 #include "router/dataplane/filter/filter_places.hpp"
@@ -75,10 +77,25 @@ std::vector<PolicerStatus> FilterTables::policers() const {
   for (size_t i = 0; i < state_->policers.size(); ++i) {
     const FilterState::PolicerKnown& known = state_->policers_known[i];
     if (known.name.empty()) continue;
-    out.push_back(state_->policers[i]->status());
+    const bool each = i < state_->prefix_policers.size() && state_->prefix_policers[i] != nullptr;
+    out.push_back(each ? state_->prefix_policers[i]->status() : state_->policers[i]->status());
+    if (each) out.back().prefixes = 0;
+    for (const FilterState::Policed& policed : state_->policed)
+      if (each && policed.policer == i) *out.back().prefixes += policed.numbers->size();
     out.back().name = known.name;
     out.back().note = known.note;
   }
+  return out;
+}
+
+std::vector<PolicedPrefix> FilterTables::most_red(const std::string& policer, size_t most) const {
+  std::vector<PolicedPrefix> out;
+  for (const FilterState::Policed& policed : state_->policed)
+    if (state_->prefix_policers[policed.policer]->config().name == policer)
+      std::ranges::move(policed.numbers->most_red(most), std::back_inserter(out));
+  std::ranges::stable_sort(out, std::ranges::greater(),
+                           [](const PolicedPrefix& each) { return each.red.packets; });
+  if (out.size() > most) out.erase(out.begin() + static_cast<ptrdiff_t>(most), out.end());
   return out;
 }
 
@@ -110,6 +127,8 @@ uint64_t FilterTables::bytes() const {
   uint64_t sum = state_->slots->bytes() + (state_->sets ? state_->sets->bytes() : 0);
   for (const auto& filter : state_->filters)
     for (const auto& context : filter->contexts) sum += context->bytes();
+  for (const FilterState::Policed& policed : state_->policed)
+    sum += policed.numbers->bytes() + policed.numbers->buckets()->bytes();
   return sum;
 }
 

@@ -65,10 +65,17 @@ struct FilterStatus {
   std::vector<std::string> notes;
   uint64_t bytes = 0;  // memory of its contexts, all sockets
 };
+// A prefix that has a bucket of its own, and what of it was too much.
+struct PolicedPrefix {
+  std::string set;
+  lookup::IpPrefix prefix;
+  FilterCount red;
+};
 struct PolicerStatus {
   std::string name;  // of one that an interface has for itself: pings in wan0
   FilterCount green, yellow, red;
-  std::string note = {};  // what is not as the file says; empty: nothing
+  std::string note = {};                // what is not as the file says; empty: nothing
+  std::optional<size_t> prefixes = {};  // that have a bucket each; none: it has one for all
 };
 
 class FilterTables {
@@ -97,6 +104,9 @@ class FilterTables {
   FilterCount count(size_t filter, size_t rule) const;
   bool same_rules(const FilterTables& other) const;  // one is the other, bound anew
   std::vector<PolicerStatus> policers() const;
+  // Of a policer with a bucket for each prefix those with most red packets, the most first: some
+  // milliseconds where many of a million have some.
+  std::vector<PolicedPrefix> most_red(const std::string& policer, size_t most) const;
   // As views number them, from 1; behind the file's is the one that lets nothing in.
   const std::string& filter_name(unsigned filter) const;
   std::string rule_name(unsigned filter, uint32_t rule) const;

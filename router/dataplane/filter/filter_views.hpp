@@ -11,6 +11,7 @@
 #include "router/dataplane/filter/counter_slots.hpp"
 #include "router/dataplane/filter/lead.hpp"
 #include "router/dataplane/filter/mark.hpp"
+#include "router/dataplane/filter/prefix_policer.hpp"
 #include "router/dataplane/filter/rule_tree.hpp"
 
 namespace hecto::router {
@@ -21,11 +22,11 @@ class WantedNeighbors;
 
 // What becomes of packets that a rule is the first to hold for.
 struct FilterAction {
-  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4, kTell = 128, kTable = 8 };
+  enum Beside : uint8_t { kPolice = 1, kMark = 2, kDscp = 4, kTell = 128, kTable = 8, kEach = 16 };
 
   uint32_t slot = 0;              // of its counters
   uint32_t mark = 0;              // where kMark
-  uint16_t policer = 0;           // where kPolice: its number
+  uint16_t policer = 0;           // where kPolice: its number; where kEach: FilterViews::policed's
   Reason reason = Reason::kNone;  // why it is refused
   uint8_t beside = 0;             // of what is not; kTell of all
   uint8_t dscp = 0;               // where kDscp
@@ -75,6 +76,7 @@ struct FilterViews {
   bool leads = false;                 // some rule names a table
   WantedNeighbors* wanted = nullptr;  // by packets that are led
   std::vector<Policer*> policers;
+  std::vector<PolicedView> policed;                // that have a bucket for each prefix
   const FilterLogTaps* log = nullptr;              // null: no rule is told in the log
   PolicersOfInterfaces police_in{}, police_out{};  // by no rule
   bool has_police_in = false, has_police_out = false;

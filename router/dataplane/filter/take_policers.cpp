@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "router/dataplane/core/dpdk.hpp"
 
@@ -26,6 +27,76 @@ Result<std::shared_ptr<Policer>> take_one(const PolicerConfig& config, const std
       if (before->policers_known[i].name == name && before->policers[i]->config() == config)
         return before->policers[i];
   return Policer::create(config, rte_get_tsc_hz());
+}
+
+// As before: where it says the same, all of it.
+const FilterState::Policed* policed_before(const FilterState* before, const PolicerConfig& policer,
+                                           const std::string& set) {
+  if (before == nullptr) return nullptr;
+  for (const FilterState::Policed& each : before->policed)
+    if (before->prefix_policers[each.policer]->config() == policer && each.numbers->set() == set)
+      return &each;
+  return nullptr;
+}
+
+// More threads than there were take counts along.
+Result<std::shared_ptr<PrefixPolicer>> take_prefix_policer(const PolicerConfig& config,
+                                                           unsigned threads,
+                                                           const FilterState* before) {
+  std::shared_ptr<PrefixPolicer> had;
+  if (before != nullptr)
+    for (const auto& each : before->prefix_policers)
+      if (each && each->config() == config) had = each;
+  if (had && had->threads() >= threads) return had;
+  auto made = PrefixPolicer::create(config, rte_get_tsc_hz(), threads);
+  if (made && had) (*made)->begin_with(had->status());
+  return made;
+}
+
+// Of sets that are others now their tables are built beside those of before.
+Result<void> check_room(const config::FiltersConfig& config, const FilterState* before,
+                        uint64_t free_bytes) {
+  if (const std::string why = config::why_not_policed(config); !why.empty()) return fail(why);
+  if (free_bytes == 0) return {};
+  uint64_t bytes = 0;
+  for (const config::PolicedSet& each : config::policed_sets(config)) {
+    const config::PrefixSetConfig& set = config.sets[each.set];
+    const auto* const had = policed_before(before, config.policers[each.policer], set.name);
+    if (had == nullptr || !had->numbers->are_of(set)) bytes += config::policed_bytes(set);
+  }
+  if (bytes <= free_bytes) return {};
+  return fail(fmt::format("policers: buckets of prefixes take {} MiB more, {} MiB are free",
+                          bytes >> 20, free_bytes >> 20),
+              ENOMEM);
+}
+
+// Behind the file's policers, whose buckets they are.
+Result<void> take_prefixes(const config::FiltersConfig& config, const FilterSurroundings& around,
+                           const FilterState* before, FilterState& out) {
+  if (auto room = check_room(config, before, around.free_bytes); !room) return room;
+  const unsigned threads = std::max(around.threads, 1u);
+  out.prefix_policers.resize(config.policers.size());
+  for (const config::PolicedSet& each : config::policed_sets(config)) {
+    const PolicerConfig& of = config.policers[each.policer];
+    const config::PrefixSetConfig& set = config.sets[each.set];
+    std::shared_ptr<PrefixPolicer>& policer = out.prefix_policers[each.policer];
+    if (!policer) {
+      auto taken = take_prefix_policer(of, threads, before);
+      if (!taken) return tl::unexpected(taken.error());
+      policer = std::move(*taken);
+    }
+    const auto* const had = policed_before(before, of, set.name);
+    auto numbers =
+        PrefixNumbers::build(set, out.sockets, std::make_shared<PrefixBuckets>(policer->profile()),
+                             had != nullptr ? had->numbers : nullptr);
+    if (!numbers) return tl::unexpected(numbers.error());
+    for (size_t i = 0; i < out.views.size(); ++i)
+      out.views[i].policed.push_back({policer.get(), (*numbers)->tables4(out.sockets[i]),
+                                      (*numbers)->tables6(out.sockets[i]),
+                                      (*numbers)->pages().data()});
+    out.policed.push_back({each.policer, std::move(*numbers)});
+  }
+  return {};
 }
 
 }  // namespace
@@ -74,7 +145,7 @@ Result<void> take_policers(const config::FiltersConfig& config, const FilterSurr
         !done)
       return done;
   }
-  return {};
+  return take_prefixes(config, around, before, out);
 }
 
 }  // namespace hecto::router

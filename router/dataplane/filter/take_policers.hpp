@@ -8,6 +8,7 @@
 namespace hecto::router {
 
 // One that says the same, for rules or for the same interface and way, goes on with tokens and counts.
+// Fails where prefixes that have a bucket each are too many for what is free, too.
 Result<void> take_policers(const config::FiltersConfig& config, const FilterSurroundings& around,
                            const FilterState* before, FilterState& out);
 

@@ -49,6 +49,7 @@ void FilterStage::use(const FilterTables* tables, unsigned thread, int socket,
   views_ = tables == nullptr ? nullptr : &tables->views(socket);
   use_log(tables, thread);
   tables_ = tables;
+  thread_ = thread;
   if (views_ == nullptr) return;
   pages_ = views_->pages[std::min<size_t>(thread, views_->pages.size() - 1)].data();
 }
@@ -121,22 +122,25 @@ void FilterStage::opened(Chunk& chunk, uint64_t flag) noexcept {
 
 void FilterStage::out(Chunk& chunk, const lookup::NextHopView& next_hops,
                       uint32_t ecmp_seed) noexcept {
+  egress_known4_ = egress_known6_ = false;
   if (!views_->has_out) return;
   place_ = FilterPlace::kOut;
-  FilterNumber numbers[kChunkSize];
-  if (pass_out(chunk.v4, next_hops, ecmp_seed, numbers)) pass(chunk.v4, chunk, numbers);
-  if (pass_out(chunk.v6, next_hops, ecmp_seed, numbers)) pass(chunk.v6, chunk, numbers);
+  egress_known4_ = pass_out(chunk.v4, chunk, next_hops, ecmp_seed, egress4_);
+  egress_known6_ = pass_out(chunk.v6, chunk, next_hops, ecmp_seed, egress6_);
 }
 
+// Whether all are still there.
 template <typename Address>
-bool FilterStage::pass_out(Lane<Address>& lane, const lookup::NextHopView& next_hops, uint32_t seed,
-                           FilterNumber* numbers) const noexcept {
-  FilterNumber some = 0;
+bool FilterStage::pass_out(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
+                           uint32_t seed, InterfaceId* egress) noexcept {
+  FilterNumber numbers[kChunkSize], some = 0;
   for (unsigned i = 0; i < lane.count; ++i) {
-    numbers[i] = number_at(views_->out, egress_of(lane, i, next_hops, seed));
-    some |= numbers[i];
+    egress[i] = egress_of(lane, i, next_hops, seed);
+    some |= numbers[i] = number_at(views_->out, egress[i]);
   }
-  return some != 0;
+  const unsigned before = lane.count;
+  if (some != 0) pass(lane, chunk, numbers);
+  return lane.count == before;
 }
 
 // With options a packet is none that classify knows the end of.
@@ -307,7 +311,9 @@ bool FilterStage::act(const FilterView& filter, rte_mbuf* const* packets, const 
   if (refuses != 0 && actions[0].reason != Reason::kNone)
     spare_neighbors(packets, ingress, n, reasons);
   constexpr unsigned kDone = ~unsigned{FilterAction::kTell};
-  const bool more = (beside & kDone) != 0 && do_beside(filter, packets, ingress, n, reasons);
+  bool more = (beside & kDone) != 0 && do_beside(filter, packets, ingress, n, reasons);
+  if ((beside & FilterAction::kEach) != 0)
+    more |= police_each(filter, packets, ingress, n, reasons);
   if ((beside & FilterAction::kTell) != 0 || watched()) [[unlikely]]
     tell_of(filter, packets, ingress, n, reasons);
   return refuses != 0 || more;
@@ -377,12 +383,8 @@ void FilterStage::police(const FilterView& filter, rte_mbuf* const* packets, con
       const uint32_t bytes = packets[i]->pkt_len - ingress[i].l2_length();
       const Colour colour = policer.meter(now, bytes);
       tally.add(colour, bytes);
-      if (colour == Colour::kGreen) continue;
-      if (colour == Colour::kRed || config.drops_yellow)
-        reasons[i] = Reason::kPoliced;
-      else if (config.yellow_dscp)
-        write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
-                   *config.yellow_dscp);
+      if (colour != Colour::kGreen)
+        reasons[i] = beyond_rate(colour, config, packets[i], ingress[i]);
     }
     policer.count(tally);
     policer.unlock();

@@ -22,6 +22,7 @@
 #include "router/dataplane/filter/filter_views.hpp"
 #include "router/dataplane/filter/judge.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/prefix_policing.hpp"
 
 namespace hecto::router {
 
@@ -54,6 +55,10 @@ class FilterStage {
   // Those of them with the flag, in ol_flags.
   void opened(Chunk& chunk, uint64_t flag) noexcept;
   void out(Chunk& chunk, const lookup::NextHopView& next_hops, uint32_t ecmp_seed) noexcept;
+  // Of out(), as long as the lane is as it left it: where each packet leaves by. Null: it was not asked, or
+  // some packet was refused.
+  const InterfaceId* egress4() const noexcept { return egress_known4_ ? egress4_ : nullptr; }
+  const InterfaceId* egress6() const noexcept { return egress_known6_ ? egress6_ : nullptr; }
   // `rules`: the snapshot's, null where there are no VRFs.
   void local(Chunk& chunk, const TableViews& tables, const RuleTables* rules) noexcept;
 
@@ -80,8 +85,8 @@ class FilterStage {
   void refuse(Lane<Address>& lane, Chunk& chunk, Reason* reasons) noexcept;
   bool is_told(Refused& refused, Reason reason, Ingress ingress) noexcept;
   template <typename Address>
-  bool pass_out(Lane<Address>& lane, const lookup::NextHopView& next_hops, uint32_t seed,
-                FilterNumber* numbers) const noexcept;
+  bool pass_out(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView& next_hops,
+                uint32_t seed, InterfaceId* egress) noexcept;
   template <typename Number>
   void pass_refused(Chunk& chunk, Number&& number_of) noexcept;
   template <typename Address>
@@ -98,6 +103,8 @@ class FilterStage {
                  unsigned n, Reason* reasons) noexcept;
   void police(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
               unsigned count, Reason* reasons) noexcept;
+  bool police_each(const FilterView& filter, rte_mbuf* const* packets, const Ingress* ingress,
+                   unsigned n, Reason* reasons) noexcept;
   FilterPlace place_of(
       const std::array<FilterNumber, kMaxInterfaces>& by_interface) const noexcept {
     return &by_interface == &views_->vrf ? FilterPlace::kVrf : FilterPlace::kIn;
@@ -122,6 +129,10 @@ class FilterStage {
   Side side_;
   FilterLogTap* log_ = nullptr;           // this thread's; null: no rule is told in the log
   FilterPlace place_ = FilterPlace::kIn;  // of what is being judged
+  unsigned thread_ = 0;
+  bool egress_known4_ = false, egress_known6_ = false;
+  InterfaceId egress4_[kChunkSize], egress6_[kChunkSize];
+  PrefixPolicing prefixes_;
 };
 
 }  // namespace hecto::router

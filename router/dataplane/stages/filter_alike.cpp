@@ -20,11 +20,18 @@ bool FilterStage::act_alike(const FilterView& filter, rte_mbuf* const* packets,
   if (action.beside == FilterAction::kPolice && !told)
     return hold_to(*views_->policers[action.policer], packets, ingress, n, bytes, reasons);
   std::fill(reasons, reasons + n, action.reason);
+  if (action.beside == FilterAction::kEach && !told)
+    return prefixes_.hold(views_->policed[action.policer], thread_, rte_rdtsc(), packets, ingress,
+                          n, reasons);
   bool refuses = action.reason != Reason::kNone;
-  if (!refuses)
+  if (!refuses) {
     refuses = do_beside(filter, packets, ingress, n, reasons);
-  else if (rules_[0] == 0)
+    if ((action.beside & FilterAction::kEach) != 0)
+      refuses |= prefixes_.hold(views_->policed[action.policer], thread_, rte_rdtsc(), packets,
+                                ingress, n, reasons);
+  } else if (rules_[0] == 0) {
     spare_neighbors(packets, ingress, n, reasons);
+  }
   if (told) [[unlikely]]
     tell_of(filter, packets, ingress, n, reasons);
   return refuses;

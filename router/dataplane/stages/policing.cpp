@@ -48,6 +48,16 @@ void hold_lane(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters,
 
 template <typename Address>
 void hold_lane_in(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters) noexcept {
+  if (lane.count == 0) return;
+  if (lane.of_one_ingress()) [[likely]] {
+    const PolicerNumber number = number_at(filters.police_in, lane.ingress[0].interface());
+    if (number == 0) return;
+    Reason reasons[kChunkSize];
+    if (hold_to(*filters.policers[number - 1u], lane.packets, lane.ingress, lane.count,
+                bytes_of(lane.packets, lane.ingress, lane.count), reasons))
+      close_up(lane, chunk, reasons);
+    return;
+  }
   PolicerNumber numbers[kChunkSize], some = 0;
   for (unsigned i = 0; i < lane.count; ++i)
     some |= numbers[i] = number_at(filters.police_in, lane.ingress[i].interface());
@@ -69,10 +79,12 @@ void hold_lane_opened(Lane<Address>& lane, Chunk& chunk, const FilterViews& filt
 
 template <typename Address>
 void hold_lane_out(Lane<Address>& lane, Chunk& chunk, const FilterViews& filters,
-                   const lookup::NextHopView& next_hops, uint32_t seed) noexcept {
+                   const lookup::NextHopView& next_hops, uint32_t seed,
+                   const InterfaceId* known) noexcept {
   PolicerNumber numbers[kChunkSize], some = 0;
   for (unsigned i = 0; i < lane.count; ++i)
-    some |= numbers[i] = number_at(filters.police_out, egress_of(lane, i, next_hops, seed));
+    some |= numbers[i] = number_at(
+        filters.police_out, known != nullptr ? known[i] : egress_of(lane, i, next_hops, seed));
   if (some != 0) hold_lane(lane, chunk, filters, numbers);
 }
 
@@ -113,6 +125,14 @@ bool takes_all(Policer& policer, unsigned n, uint64_t bytes) noexcept {
   return all;
 }
 
+Reason beyond_rate(Colour colour, const config::PolicerConfig& config, rte_mbuf* packet,
+                   Ingress ingress) noexcept {
+  if (colour == Colour::kRed || config.drops_yellow) return Reason::kPoliced;
+  if (config.yellow_dscp)
+    write_dscp(rte_pktmbuf_mtod_offset(packet, uint8_t*, ingress.l2_length()), *config.yellow_dscp);
+  return Reason::kNone;
+}
+
 bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
              uint64_t bytes, Reason* reasons) noexcept {
   const config::PolicerConfig& config = policer.config();
@@ -127,13 +147,8 @@ bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress,
     const uint32_t own = bytes_of(packets[i], ingress[i]);
     const Colour colour = policer.meter(now, own);
     tally.add(colour, own);
-    reasons[i] = Reason::kNone;
-    if (colour == Colour::kGreen) continue;
-    if (colour == Colour::kRed || config.drops_yellow)
-      reasons[i] = Reason::kPoliced;
-    else if (config.yellow_dscp)
-      write_dscp(rte_pktmbuf_mtod_offset(packets[i], uint8_t*, ingress[i].l2_length()),
-                 *config.yellow_dscp);
+    reasons[i] = colour == Colour::kGreen ? Reason::kNone
+                                          : beyond_rate(colour, config, packets[i], ingress[i]);
   }
   policer.count(tally);
   policer.unlock();
@@ -155,10 +170,10 @@ void hold_opened(Chunk& chunk, const FilterViews& filters, uint64_t flag) noexce
 }
 
 void hold_out(Chunk& chunk, const FilterViews& filters, const lookup::NextHopView& next_hops,
-              uint32_t ecmp_seed) noexcept {
+              uint32_t ecmp_seed, KnownEgress known) noexcept {
   if (!filters.has_police_out) return;
-  hold_lane_out(chunk.v4, chunk, filters, next_hops, ecmp_seed);
-  hold_lane_out(chunk.v6, chunk, filters, next_hops, ecmp_seed);
+  hold_lane_out(chunk.v4, chunk, filters, next_hops, ecmp_seed, known.ipv4);
+  hold_lane_out(chunk.v6, chunk, filters, next_hops, ecmp_seed, known.ipv6);
 }
 
 }  // namespace hecto::router

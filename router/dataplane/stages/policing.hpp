@@ -13,6 +13,7 @@
 #include "router/dataplane/core/chunk.hpp"
 #include "router/dataplane/core/dpdk.hpp"
 #include "router/dataplane/filter/filter_views.hpp"
+#include "router/dataplane/filter/meter.hpp"
 
 namespace hecto::router {
 
@@ -22,6 +23,10 @@ void write_dscp(uint8_t* ip, uint8_t dscp) noexcept;
 // Whether n packets, of so many bytes together, are within the rate; then they are counted.
 bool takes_all(Policer& policer, unsigned n, uint64_t bytes) noexcept;
 
+// Of what is not green: why it is refused; kNone: it goes on, with the DSCP of yellow where there is one.
+Reason beyond_rate(Colour colour, const config::PolicerConfig& config, rte_mbuf* packet,
+                   Ingress ingress) noexcept;
+
 // `bytes`: of all n IP packets. False: all go on, and `reasons` is not written.
 bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress, unsigned n,
              uint64_t bytes, Reason* reasons) noexcept;
@@ -30,7 +35,11 @@ bool hold_to(Policer& policer, rte_mbuf* const* packets, const Ingress* ingress,
 void hold_in(Chunk& chunk, const FilterViews& filters) noexcept;
 // Lanes' packets with the flag, in ol_flags.
 void hold_opened(Chunk& chunk, const FilterViews& filters, uint64_t flag) noexcept;
+// By family where each packet leaves by, where that is known (FilterStage::egress4); null: it is asked.
+struct KnownEgress {
+  const InterfaceId *ipv4 = nullptr, *ipv6 = nullptr;
+};
 void hold_out(Chunk& chunk, const FilterViews& filters, const lookup::NextHopView& next_hops,
-              uint32_t ecmp_seed) noexcept;
+              uint32_t ecmp_seed, KnownEgress known) noexcept;
 
 }  // namespace hecto::router

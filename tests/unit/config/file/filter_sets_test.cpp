@@ -225,6 +225,67 @@ TEST(Policers, MayHoldInterfaces) {
             "t.yaml:3: policers.a.in[0]: wa");
 }
 
+TEST(Policers, MayHaveABucketForEachPrefix) {
+  const std::string head =
+      std::string(kPort) +
+      "sets: {homes: [10.0.0.0/8, 10.1.0.0/16, \"fd00::/8\"], shops: [10.0.0.0/8]}\n"
+      "policers:\n"
+      "  up: {rate: 1Mbps, burst: 64kB, each: source}\n"
+      "  down: {rate: 1Mbps, burst: 64kB, each: destination}\n"
+      "  all: {rate: 1Mbps, burst: 64kB, each: none}\n"
+      "filters: {f: {in: [wan0], rules: [";
+  const Config config = good(head +
+                             "{from: homes, police: up}, {to: homes, police: down}, {from: shops, "
+                             "to: homes, police: up}, {protocol: tcp, from: homes, police: up}, "
+                             "{from: 10.0.0.0/8, police: all}]}}\n");
+  const FiltersConfig& filters = config.filters;
+  EXPECT_EQ(filters.policers[0].each, PoliceEach::kSource);
+  EXPECT_EQ(filters.policers[1].each, PoliceEach::kDestination);
+  EXPECT_EQ(filters.policers[2].each, PoliceEach::kNone);
+  EXPECT_EQ(policed_sets(filters), (std::vector<PolicedSet>{{0, 0}, {0, 1}, {1, 0}}));
+  EXPECT_EQ(policed_prefixes(filters), 3u + 1 + 3);
+  const std::string yaml = to_yaml(config);
+  EXPECT_EQ(good(yaml), config) << yaml;
+  EXPECT_NE(yaml.find("burst: 64000, each: source}"), std::string::npos) << yaml;
+  const auto refusal = [&](const std::string& rule) {
+    return only(head + rule + "]}}\n").substr(std::string("t.yaml:7: filters.f.rules[0]").size());
+  };
+  const std::string set =
+      "is a set, whose prefixes have a bucket each; name one under sets, or take each out of the "
+      "policer";
+  EXPECT_EQ(refusal("{to: homes, police: up}"),
+            ".police: policer up has each: source, so from " + set);
+  EXPECT_EQ(refusal("{from: 10.0.0.0/8, police: up}"),
+            ".from: policer up has each: source, so from " + set);
+  EXPECT_EQ(refusal("{from: homes, to: any, police: down}"),
+            ".to: policer down has each: destination, so to " + set);
+  EXPECT_EQ(refusal("{from: hom, police: up}"),
+            ".from: hom is no set of this file; use homes, shops");
+}
+
+TEST(Policers, HaveBucketsForSoManyPrefixesAndNoMore) {
+  FiltersConfig filters;
+  const auto many = std::make_shared<const std::vector<IpPrefix>>(kMostSetPrefixes);
+  filters.filters.resize(1);
+  for (int i = 0; i < 5; ++i) {
+    PrefixSetConfig& set = filters.sets.emplace_back();
+    set.name = fmt::format("s{}", i);
+    set.of_file = many;
+    FilterRuleConfig& rule = filters.filters[0].rules.emplace_back();
+    rule.from.set = set.name;
+    rule.police = "p";
+  }
+  PolicerConfig& policer = filters.policers.emplace_back();
+  policer.name = "p";
+  EXPECT_EQ(policed_prefixes(filters), 0u) << "it has one bucket";
+  policer.each = PoliceEach::kSource;
+  EXPECT_EQ(why_not_policed(filters),
+            "policers with each have 5000000 prefixes, a bucket each, which take 915 MiB; use at "
+            "most 4194304");
+  filters.filters[0].rules.pop_back();
+  EXPECT_EQ(why_not_policed(filters), "");
+}
+
 TEST(Policers, AreRefusedWithWhatWouldBeRight) {
   const auto refusal = [](const std::string& policer) {
     return only(kPort + ("policers: {p: {" + policer + "}}"))
@@ -258,6 +319,10 @@ TEST(Policers, AreRefusedWithWhatWouldBeRight) {
   EXPECT_EQ(refusal(plain + "yellow: drop"),
             ".yellow: nothing is yellow without excess_burst or peak_rate; add one, or take yellow "
             "out");
+  EXPECT_EQ(refusal(plain + "each: sources"),
+            ".each: sources is not known; use none, source or destination");
+  EXPECT_EQ(refusal(plain + "each: source, in: [wan0]"),
+            ".in: stands beside each, which is of rules and their sets; use a policer of its own");
   EXPECT_EQ(refusal(plain + "excess_burst: 64kB, yellow: red"),
             ".yellow: red is no DSCP; use drop, 0 to 63, or ef, af11 to af43, cs0 to cs7");
 }

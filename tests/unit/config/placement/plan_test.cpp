@@ -167,6 +167,29 @@ TEST(Memory, IsTheSumOfSocketsAndHoldsTheReplicas) {
   EXPECT_TRUE(warns(placed(config, box("two_socket_smt.xml")), "memory: 64 MiB is less than"));
 }
 
+TEST(Memory, HoldsABucketForEachPolicedPrefix) {
+  const auto with_each = [](const char* each) {
+    return read(
+        "sets: {homes: [10.0.0.0/8, 10.1.0.0/16]}\npolicers: {p: {rate: 1Mbps, burst: 64kB, "
+        "each: " +
+        std::string(each) + "}}\nfilters: {f: {in: [wan0], rules: [{from: homes, police: p}]}}\n" +
+        kTwoNics);
+  };
+  const Topology two = box("two_socket_smt.xml");
+  Config config = with_each("source");
+  config.filters.sets[0].of_file =
+      std::make_shared<const std::vector<lookup::IpPrefix>>(kMostSetPrefixes - 2);
+  const Config none = with_each("none");
+  const Placement with = placed(config, two), without = placed(none, two);
+  EXPECT_EQ(with.memory[0].table_bytes - without.memory[0].table_bytes,
+            kMostSetPrefixes * kPolicedPrefix4_bytes)
+      << "one bucket for all sockets";
+  EXPECT_EQ(with.memory_bytes, without.memory_bytes) << "not DPDK's";
+  EXPECT_NE(describe(with, config, two).find("; 184 MiB of it policers'"), std::string::npos)
+      << describe(with, config, two);
+  EXPECT_EQ(describe(without, none, two).find("policers"), std::string::npos);
+}
+
 TEST(Memory, HoldsNatsSessionsOfEachWorker) {
   const std::string nat =
       "nat: {pools: {main: {addresses: [203.0.113.1], sessions: 1000000}}, rules: [{inside: "

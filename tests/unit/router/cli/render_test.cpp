@@ -189,8 +189,13 @@ spoofed    drop         12   1008 B   2 pps  {name: spoofed, from: bogons, actio
 otherwise  drop          3    180 B   0 pps  what no rule holds for
 ! out: there is no interface lan9 (now)
 
-policer   green  yellow  red
-pings    48,000       0  210
+policer      green  yellow    red
+pings       48,000       0    210
+customers  910,000       0  5,204
+
+policer       of  exceeding           red    bytes  set
+customers  2,048  198.51.100.64/26  5,200  4.5 MiB  homes
+customers  2,048  2001:db8:7::/48       4  3.5 KiB  homes
 
 set     prefixes
 bogons         2
