@@ -124,6 +124,8 @@ void Pipeline::finish_samples() noexcept {
 void Pipeline::hand_over(Chunk& chunk) noexcept {
   if (tunnels_.on()) [[unlikely]]
     tunnels_.name_ingress(chunk);
+  if (labels_.on()) [[unlikely]]
+    labels_.name_ingress(chunk);
   if (filter_.any()) [[unlikely]] {
     keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_);
     filter_.local(chunk, options_.tables, rules_);
@@ -180,6 +182,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
   }
   if (snapshot_->flows != nullptr) [[unlikely]]
     flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
+  if (labels_.waiting()) [[unlikely]]
+    enter_vrfs(chunk);
   if (tunnels_.on()) [[unlikely]]
     open_tunnels(chunk);
   timer_.end(TimedStage::kClassify);
@@ -192,6 +196,12 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
 
   run_after_lookup<Features>(chunk);
   timer_.end(TimedStage::kRewrite);
+}
+
+void Pipeline::enter_vrfs(Chunk& chunk) noexcept {
+  labels_.enter(chunk);
+  if (filter_.any()) filter_.opened(chunk, labels_.flag());
+  labels_.unmark(chunk);
 }
 
 void Pipeline::open_tunnels(Chunk& chunk) noexcept {
@@ -277,6 +287,16 @@ void Pipeline::receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView&
   if (chunk.refused_count > 0) pipeline.refused_sink_.take_refused(chunk);
   chunk.bytes = 0;
   if (chunk.count > 0) entries_for(pipeline.features_of(port)).received(pipeline, chunk, port);
+  chunk.bytes += gone;
+}
+
+// A port that MPLS is forwarded from: what has no label, or is Linux's, goes the way of all packets.
+void Pipeline::receive_labelled(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
+  const uint64_t gone = pipeline.labels_.take(chunk, port, pipeline.options_.tables);
+  if (chunk.refused_count > 0) pipeline.refused_sink_.take_refused(chunk);
+  chunk.bytes = 0;
+  if (chunk.count > 0 || pipeline.labels_.waiting())
+    entries_for(pipeline.features_of(port)).received(pipeline, chunk, port);
   chunk.bytes += gone;
 }
 
@@ -379,6 +399,7 @@ void Pipeline::use(const Snapshot& snapshot,
                Reason::kProhibit);
   // IPsec's policies must see what is inside and the outer packet: with them tunnels are Linux's.
   tunnels_.use(snapshot, answers ? snapshot.tunnels.get() : nullptr, options_.thread);
+  labels_.use(snapshot, answers);
   filter_.use(snapshot.filters.get(), options_.thread, options_.socket,
               answers ? &rejects_ : nullptr);
   filter_.tell({&observer_, &transmitter_, &counters_.reasons, &snapshot});
@@ -387,6 +408,7 @@ void Pipeline::use(const Snapshot& snapshot,
     const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];
     received_[port] = snapshot.closed ? receive_closed
                       : bridged       ? receive_bridged
+                      : view.labels && labels_.on() ? receive_labelled
                                       : entries_for(features_of(view)).received;
     const InterfaceId untagged =
         view.untagged == kNoInterface ? view.down_untagged() : view.untagged;

@@ -13,6 +13,7 @@
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/flow.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/label_stack.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 #include "router/dataplane/stages/tunnel_batch.hpp"
 
@@ -119,6 +120,21 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
   }
 }
 
+// Labels and the L2 header before `at`, in the place of what stood there, `before` bytes long. False: no
+// room in the buffer.
+inline bool write_labelled_header(rte_mbuf* packet, uint8_t* at, unsigned before,
+                                  const lookup::NextHopRecord& record, uint32_t ttl,
+                                  bool bottom) noexcept {
+  const unsigned labels = record.label_count * kLabelBytes;
+  if (packet->data_off + before < labels + record.header_length) [[unlikely]]
+    return false;
+  packet->data_off = static_cast<uint16_t>(packet->data_off - labels);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + labels);
+  packet->pkt_len += labels;
+  write_any_header(packet, write_labels(at, record, ttl, bottom), before, record);
+  return true;
+}
+
 // What all packets of a call share.
 struct Rewriting {
   Chunk& chunk;
@@ -158,6 +174,12 @@ template <typename Address>
          with.telling.too_big->add(lane.packets[i], lane.ingress[i], record.mtu);
 }
 
+// A packet whose next hop puts labels on it.
+template <typename Address>
+[[gnu::noinline]] void forward_labelled(Lane<Address>& lane, unsigned i,
+                                        const lookup::NextHopRecord& record,
+                                        const Rewriting& with) noexcept;
+
 // What has no next hop to be written for goes into a tunnel, or is refused.
 template <typename Address>
 inline void lead_away(Lane<Address>& lane, unsigned i, const lookup::NextHopRecord& record,
@@ -182,7 +204,8 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
   const lookup::NextHopRecord* record = &with.next_hops.record(lane.groups[i]);
   if (record->kind == RecordKind::kMultipath) record = &member_for(lane, i, *record, with);
   if (record->kind != RecordKind::kForward) [[unlikely]] {
-    lead_away(lane, i, *record, with);
+    record->kind == RecordKind::kLabelled ? forward_labelled(lane, i, *record, with)
+                                          : lead_away(lane, i, *record, with);
     return;
   }
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
@@ -209,6 +232,42 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
     with.interfaces[record->interface].tx_bytes.add(bytes);
   }
   with.transmitter.enqueue(port, packet);
+}
+
+template <typename Address>
+[[gnu::noinline]] void forward_labelled(Lane<Address>& lane, unsigned i,
+                                        const lookup::NextHopRecord& record,
+                                        const Rewriting& with) noexcept {
+  rte_mbuf* const packet = lane.packets[i];
+  const InterfaceId interface = lane.ingress[i].interface();
+  const unsigned l2_length = lane.ingress[i].l2_length();
+  uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
+  const uint32_t bytes = packet->pkt_len - l2_length;
+  if ((bytes > record.mtu) | (record.interface == interface)) [[unlikely]] {
+    const bool led = (packet->ol_flags & with.telling.led) != 0;
+    const Reason reason = hold_back<Address>(ip, bytes, record, with.snapshot,
+                                             led ? nullptr : with.telling.redirects);
+    if (reason != Reason::kNone) {
+      if (reason == Reason::kTooBig && cut_or_answer(lane, i, record, with)) return;
+      with.chunk.refuse(packet, reason, interface);
+      return;
+    }
+  }
+  constexpr unsigned kTtlAt = sizeof(Address) == 4 ? 8 : 7;
+  const uint32_t left = ip[kTtlAt] - 1u;  // as it leaves
+  const uint32_t ttl = record.label_ttl != 0 ? record.label_ttl : left;
+  if (left - 1 >= 255 || !write_labelled_header(packet, ip, l2_length, record, ttl, true))
+      [[unlikely]] {
+    with.chunk.refuse(packet, left - 1 >= 255 ? Reason::kTtlExpired : Reason::kTunnelNoRoom,
+                      interface);
+    return;
+  }
+  (void)decrement_ttl(lane, ip);
+  if (with.snapshot.interfaces[record.interface].counters) {
+    with.interfaces[record.interface].tx_packets.add(1);
+    with.interfaces[record.interface].tx_bytes.add(bytes + record.label_count * kLabelBytes);
+  }
+  with.transmitter.enqueue(PortId(record.port), packet);
 }
 
 template <typename Address>
@@ -252,7 +311,8 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
         static_cast<uint16_t>(bytes - kEthernetBytes) > record->mtu ||
         (Tells && record->interface == interface) || !decrement_ttl_plainly(lane, ip))
         [[unlikely]] {
-      rewrite_odd(lane, i, with);
+      record->kind == RecordKind::kLabelled ? forward_labelled(lane, i, *record, with)
+                                            : rewrite_odd(lane, i, with);
       continue;
     }
     const PortId port(record->port);

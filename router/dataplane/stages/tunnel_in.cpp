@@ -178,6 +178,8 @@ TunnelStage::Opened TunnelStage::open_one(Lane<Address>& lane, unsigned i, Chunk
   const uint32_t bytes = packet->data_len - l2;
   const Outer outer = kOuter4 ? read4(ip, bytes) : read6(ip, bytes);
   if (outer.bytes == 0 || packet->nb_segs != 1) return Opened::kLeft;
+  // Came out of a label: the frame has begun later already.
+  if (snapshot_->interfaces[ingress.interface()].vrf_device) return Opened::kLeft;
   if (outer.key != known_.key || ingress.interface() != known_.by) [[unlikely]]
     find(outer, ingress.interface(), ip + (kOuter4 ? 16 : 24),
          kOuter4 ? Family::kIpv4 : Family::kIpv6, tables);
