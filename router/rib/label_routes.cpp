@@ -7,6 +7,18 @@
 #include "router/rib/routing_queries.hpp"
 
 namespace hecto::router {
+namespace {
+
+// Routes of labels 0 and 2 (RFC 3032 §2.1) come with the kernel's table. No dump and no change tells of
+// them, and none can be put in their place (mpls_dump_routes(), mpls_label_ok()).
+void set_explicit_nulls(LabelRoutes& labels, uint32_t platform_labels) {
+  NextHop lo;
+  lo.ifindex = 1;
+  for (const uint32_t label : {0u, 2u})
+    labels.set({label, kProtocolKernel, {lo}, ""}, platform_labels <= label);
+}
+
+}  // namespace
 
 void LabelRoutes::set(const LabelRoute& route, bool removed) {
   const auto known = routes_.find(route.label);
@@ -59,9 +71,11 @@ void LabelRoutes::write(Entry& entry) {
 
 void LabelRoutes::set_switches(const LabelSwitches& switches) {
   if (store_.interfaces().set_label_switches(switches)) store_.interfaces_changed();
+  set_explicit_nulls(*this, switches.platform_labels);
 }
 
 void LabelRoutes::resync_end() {
+  set_explicit_nulls(*this, store_.interfaces().label_switches().platform_labels);
   for (auto at = routes_.begin(); at != routes_.end();) {
     const auto entry = at++;
     if (entry->second.generation != generation_) erase(entry);

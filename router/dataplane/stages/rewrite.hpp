@@ -70,6 +70,9 @@ inline uint32_t flow_hash(Lane6&, const rte_mbuf* packet, const uint8_t* ip, uin
 // header_length and kind of a record that forwards without a tag, as load16_native sees them.
 inline constexpr uint16_t kPlainForward =
     kEthernetBytes | static_cast<uint16_t>(lookup::RecordKind::kForward) << 8;
+// The same of one that puts labels on.
+inline constexpr uint16_t kPlainLabelled =
+    kEthernetBytes | static_cast<uint16_t>(lookup::RecordKind::kLabelled) << 8;
 static_assert(offsetof(lookup::NextHopRecord, kind) ==
               offsetof(lookup::NextHopRecord, header_length) + 1);
 
@@ -132,6 +135,22 @@ inline bool write_labelled_header(rte_mbuf* packet, uint8_t* at, unsigned before
   packet->data_len = static_cast<uint16_t>(packet->data_len + labels);
   packet->pkt_len += labels;
   write_any_header(packet, write_labels(at, record, ttl, bottom), before, record);
+  return true;
+}
+
+// What forward_labelled does to most packets, with less to do. False: it is as it was.
+template <typename Address>
+inline bool push_plainly(Lane<Address>& lane, rte_mbuf* packet, uint8_t* ip,
+                         const lookup::NextHopRecord& record) noexcept {
+  const unsigned labels = record.label_count * kLabelBytes;
+  const uint32_t left = ip[sizeof(Address) == 4 ? 8 : 7] - 1u;
+  if (packet->data_off < labels || !decrement_ttl_plainly(lane, ip)) [[unlikely]]
+    return false;
+  const uint32_t ttl = record.label_ttl != 0 ? record.label_ttl : left;
+  write_plain_header(write_labels(ip, record, ttl, true), record.header);
+  packet->data_off = static_cast<uint16_t>(packet->data_off - labels);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + labels);
+  packet->pkt_len += labels;
   return true;
 }
 
@@ -286,8 +305,9 @@ bool tells(const Lane<Address>& lane, const Rewriting& with) noexcept {
 }
 
 // A lane that came in untagged by one interface: what leaves untagged, whole and in one segment is
-// written here. All else is odd.
-template <bool Tells, typename Address>
+// written here. All else is odd. `Labels`: many are to have some; a loop of its own, for in the other
+// one they would cost each packet without.
+template <bool Tells, bool Labels, typename Address>
 inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
   using lookup::NextHopRecord;
   using lookup::RecordKind;
@@ -307,6 +327,17 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
     uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + kEthernetBytes;
     const uint32_t bytes = packet->pkt_len;
     // One segment has no more than 16 bits of them.
+    if constexpr (Labels) {
+      if (load16_native(&record->header_length) == kPlainLabelled && packet->nb_segs == 1 &&
+          static_cast<uint16_t>(bytes - kEthernetBytes) <= record->mtu &&
+          !(Tells && record->interface == interface) && push_plainly(lane, packet, ip, *record))
+          [[likely]] {
+        const PortId port(record->port);
+        ports |= uint64_t{1} << port;
+        transmitter.enqueue_plain(port, packet, bytes + record->label_count * kLabelBytes);
+        continue;
+      }
+    }
     if (!plain || packet->nb_segs != 1 ||
         static_cast<uint16_t>(bytes - kEthernetBytes) > record->mtu ||
         (Tells && record->interface == interface) || !decrement_ttl_plainly(lane, ip))
@@ -323,6 +354,14 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
   transmitter.wake(ports);
 }
 
+// By the first one: what follows goes the same way, as a rule.
+template <typename Address>
+bool has_labels(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
+  const lookup::NextHopRecord* record = &hops.record(lane.groups[0]);
+  if (record->kind == lookup::RecordKind::kMultipath) record = &hops.member(*record, 0);
+  return record->kind == lookup::RecordKind::kLabelled;
+}
+
 }  // namespace rewrite_detail
 
 template <typename Address>
@@ -334,7 +373,12 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
   if (lane.count == 0) return;
   const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, telling, tunnels};
   if (lane.ingress[0].l2_length() == kEthernetBytes && lane.of_one_ingress()) [[likely]] {
-    tells(lane, with) ? rewrite_plain<true>(lane, with) : rewrite_plain<false>(lane, with);
+    if (has_labels(lane, next_hops)) [[unlikely]]
+      tells(lane, with) ? rewrite_plain<true, true>(lane, with)
+                        : rewrite_plain<false, true>(lane, with);
+    else
+      tells(lane, with) ? rewrite_plain<true, false>(lane, with)
+                        : rewrite_plain<false, false>(lane, with);
     return;
   }
   for (unsigned i = 0; i < lane.count; ++i) rewrite_one(lane, i, with);

@@ -169,6 +169,24 @@ TEST_F(Labels, IntoAVrfOrLo) {
   EXPECT_EQ(verdict(300), "drop interface_down");
 }
 
+TEST_F(Labels, TheKernelsOwnAreThereWithItsTable) {
+  device(kLoopback, "lo");
+  const std::string received = fmt::format("receive if{} ttl 0", kNoInterface);
+  bed.routing->set_label_switches({1000, true, 255});
+  EXPECT_EQ(verdict(0), received);
+  EXPECT_EQ(verdict(2), received);
+  EXPECT_EQ(verdict(1), "no label");
+  bed.routing->resync_begin("test");
+  device(kLoopback, "lo");
+  bed.routing->resync_end();
+  EXPECT_EQ(verdict(0), received) << "no dump says them";
+  bed.routing->set_label_switches({2, true, 255});
+  EXPECT_EQ(verdict(0), received);
+  EXPECT_EQ(verdict(2), "no label");
+  bed.routing->set_label_switches({0, true, 255});
+  EXPECT_EQ(verdict(0), "no label");
+}
+
 // Linux looks up again in the VRF: what is forwarded there is not the VRF's to receive.
 TEST_F(Labels, RoutesIntoAVrfStayLinuxs) {
   make_red();

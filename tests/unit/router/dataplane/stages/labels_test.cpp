@@ -68,6 +68,50 @@ TEST_F(LabelsTest, WhatIsTooLongForItsLabelsIsAnsweredOrCut) {
   }
 }
 
+TEST_F(LabelsTest, LabelledAndPlainPacketsOfOneChunkEachGoTheirWay) {
+  push("10.77.0.0/24", by_right({100}));
+  for (const bool labelled_first : {true, false}) {
+    std::vector<rte_mbuf*> packets;
+    for (unsigned i = 0; i < 64; ++i)
+      packets.push_back(
+          packet(from_host4((i % 2 == 0) == labelled_first ? "10.77.0.1" : "10.2.0.1")));
+    left_.run(packets, 0);
+    unsigned labels = 0;
+    const std::vector<Frame> out = frames(1);
+    ASSERT_EQ(out.size(), 64u);
+    for (const Frame& frame : out) {
+      const bool with = !stack_of(frame).empty();
+      labels += with;
+      if (with) EXPECT_EQ(stack_of(frame), (Stack{{100, 63, true}}));
+      EXPECT_EQ(full_checksum(&frame[kIp + (with ? 4 : 0)], 20), 0);
+    }
+    EXPECT_EQ(labels, 32u);
+  }
+  EXPECT_EQ(counters(1).tx_packets.get(), 128u);
+  EXPECT_EQ(counters(1).tx_bytes.get(), 128u * 120 + 64 * 4);
+}
+
+// Checksums that carry are written another way.
+TEST_F(LabelsTest, EveryChecksumIsMended) {
+  push("10.77.0.0/24", by_right({100, 200}));
+  for (unsigned number = 0; number < 0x10000;) {
+    std::vector<rte_mbuf*> packets;
+    for (; packets.size() < 256 && number < 0x10000; ++number) {
+      Frame frame = from_host4("10.77.0.1");
+      store16_be(&frame[kIp + 4], number);
+      fix_checksum(frame);
+      packets.push_back(packet(frame));
+    }
+    left_.run(packets, 0);
+    const std::vector<Frame> out = frames(1);
+    ASSERT_EQ(out.size(), packets.size());
+    for (const Frame& frame : out) {
+      ASSERT_EQ(stack_of(frame), (Stack{{100, 63, false}, {200, 63, true}}));
+      ASSERT_EQ(full_checksum(&frame[kIp + 8], 20), 0);
+    }
+  }
+}
+
 TEST_F(LabelsTest, WhatGoesBackByItsInterfaceIsTold) {
   NextHop back;
   back.gateway = IpAddress::parse("10.1.0.1");
