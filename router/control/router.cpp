@@ -37,6 +37,7 @@
 #include "router/control/sample_control.hpp"
 #include "router/control/spread_control.hpp"
 #include "router/control/startup.hpp"
+#include "router/control/label_control.hpp"
 #include "router/control/tunnel_control.hpp"
 #include "router/control/xfrm_control.hpp"
 #include "router/dataplane/dataplane.hpp"
@@ -156,6 +157,7 @@ void Router::turn(int timeout_ms) {
   if (linux_ && linux_->mirror_known()) {
     bridges_->tick();
     tunnels_->tick();
+    labels_->tick();
   }
   if (!linux_ || linux_->mirror_known()) rules_->tick(filters_->gives_marks());
   filters_->tick();
@@ -226,6 +228,7 @@ void Router::housekeeping() {
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
     if (bridges_) bridges_->tick_second();
+    if (labels_) labels_->tick_second();
     watch_ipsec();
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
@@ -315,6 +318,10 @@ std::vector<std::string> Router::warnings() const {
   if (tunnels_) {
     const std::vector<std::string> by_tunnels = tunnels_->lines();
     lines.insert(lines.end(), by_tunnels.begin(), by_tunnels.end());
+  }
+  if (labels_) {
+    const std::vector<std::string> by_labels = labels_->lines();
+    lines.insert(lines.end(), by_labels.begin(), by_labels.end());
   }
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());

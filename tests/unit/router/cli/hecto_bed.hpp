@@ -29,7 +29,7 @@ class DocumentedBackend : public router::test::FakeBackend {
   ApiResult show(router::Noun noun) override {
     static const char* names[] = {
         "summary", "ports",    "bonds",   "bridges", "flows", "interfaces", "neighbors", "rules",
-        "tables",  "nexthops", "workers", "offload", "ipsec", "drops",      "punt",      "sflow",
+        "tables",  "labels",   "nexthops", "workers", "offload", "ipsec", "drops",      "punt",      "sflow",
         "pools",   "config",   "plan",    "filters", "nat",   "ipfix"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
