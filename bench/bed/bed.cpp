@@ -91,6 +91,8 @@ Result<RouteFile> read_table(const BedOptions& options, Router& router, std::str
   for (const config::NeighborConfig& neighbor : router.config().neighbors) {
     auto hop = router.routes().next_hop({neighbor.address, neighbor.interface, 1});
     if (!hop) return tl::unexpected(hop.error());
+    for (unsigned i = 0; i < options.labels; ++i) hop->labels.labels[i] = 100 + i;
+    hop->labels.count = static_cast<uint8_t>(options.labels);
     parse.via.push_back(*hop);
   }
   const std::string path =
