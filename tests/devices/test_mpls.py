@@ -10,6 +10,7 @@ COUNT = 30
 PEER = Path(__file__).resolve().parent / "label_peer.py"
 FAR = "10.2.0.77"     # the next router in the core
 BEYOND = "203.0.113.9"
+FRR = "/usr/lib/frr"
 
 
 class Core:
@@ -160,6 +161,44 @@ def test_labels_of_a_next_hop_object(core):
     core.passes([], lambda each: [label for label, _, _ in each["labels"]] == [600, 601], dst="10.78.0.1", src="10.2.0.1")
     bed.linux("ip route del 10.78.0.0/24")
     bed.linux("ip nexthop del id 7")
+
+
+@pytest.fixture(name="frr")
+def run_frr(core):
+    """zebra and staticd, which write next-hop objects with labels, and label routes."""
+    bed = core.bed
+    if not Path(f"{FRR}/staticd").exists():
+        pytest.skip(f"{FRR}/staticd is not installed: make deps")
+    try:
+        for daemon in ("zebra", "staticd"):
+            config = bed.lab.folder / f"{daemon}-mpls.conf"
+            config.write_text("hostname router\n")
+            bed.guest.sh(["sh", "-c", f"mkdir -p /run/frr && cp {config} /run/frr/ && chown -R frr:frr /run/frr"])
+            bed.guest.spawn(f"nsenter --net=/run/netns/hecto -- {FRR}/{daemon} -f /run/frr/{config.name} -P 0 "
+                            f"-i /run/frr/{daemon}.pid", f"/run/{daemon}.log")
+            labs.wait_for(lambda: bed.guest.sh(["test", "-e", f"/run/frr/{daemon}.vty"], check=False) == "", 20,
+                          f"{daemon} runs")
+        yield
+    finally:
+        bed.guest.sh(["pkill", "-x", "staticd|zebra"], check=False)
+
+
+def test_labels_of_frr(core, frr):
+    bed = core.bed
+
+    def configure(daemon, *words):
+        commands = [part for each in ("configure terminal", *words) for part in ("-c", each)]
+        bed.guest.sh(["vtysh", "-d", daemon, *commands])
+
+    # As vtysh does at a start: once zebra knows the interfaces, and staticd that this kernel has MPLS.
+    configure("zebra", f"mpls lsp 360 {FAR} 460", f"mpls lsp 361 {FAR} implicit-null")
+    configure("staticd", f"ip route 10.79.0.0/24 {FAR} br0 label 700/701")
+    labs.wait_for(lambda: {360, 361} <= {each["label"] for each in core.shown()["labels"]}, 30, "its label routes")
+    labs.wait_for(lambda: "push 700/701" in str(bed.api("routes?address=10.79.0.1")["why"]), 30, "its route")
+    assert all(each["done_by"] == "hecto" for each in core.shown()["labels"]), core.shown()
+    core.passes([], lambda each: [label for label, _, _ in each["labels"]] == [700, 701], dst="10.79.0.1", src="10.2.0.1")
+    core.passes([360], lambda each: each["labels"] == [[460, 63, 1]])
+    core.passes([361], lambda each: each["labels"] == [] and each["ttl"] == 63)
 
 
 def test_explicit_null_is_as_without_a_label(core):
