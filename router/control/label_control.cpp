@@ -29,7 +29,8 @@ void LabelControl::adopt_vrfs() {
     const LinuxLink* const vrf = routing_.interfaces().vrf(ifindex);
     if (vrf == nullptr) continue;
     if (const std::string why = interfaces_.adopt_vrf(*vrf); !why.empty())
-      refused_.push_back(fmt::format("labels into {}: their packets are Linux's: {}", vrf->name, why));
+      refused_.push_back(
+          fmt::format("labels into {}: their packets are Linux's: {}", vrf->name, why));
   }
   std::vector<InterfaceId> gone;
   for (const auto& [id, interface] : interfaces_.table().all())
@@ -59,18 +60,21 @@ std::vector<std::string> LabelControl::lines() const {
   std::vector<std::string> lines = refused_;
   if (!on_) return lines;
   if (counts_.linuxs > 0)
-    lines.push_back(fmt::format(
-        "labels: packets of {} of {} are Linux's, at its speed (hecto show labels says which and why)",
-        counts_.linuxs, counts_.routes));
+    lines.push_back(
+        fmt::format("labels: packets of {} of {} are Linux's, at its speed (hecto show labels says "
+                    "which and why)",
+                    counts_.linuxs, counts_.routes));
   std::string ports;
   for (const auto& [id, interface] : interfaces_.table().all())
     if (interface.switches.labels && (interface.bridged || interface.linux_only))
       ports += (ports.empty() ? "" : ", ") + interface.name;
   if (!ports.empty())
-    lines.push_back(fmt::format("labels: what comes in by {}, of a bridge or a bond, is Linux's", ports));
+    lines.push_back(
+        fmt::format("labels: what comes in by {}, of a bridge or a bond, is Linux's", ports));
   if (counts_.routes > 0 && plane_.uses_ipsec())
-    lines.push_back("labels: with IPsec what comes in with labels is Linux's, at its speed: policies hold "
-                    "for what is inside");
+    lines.push_back(
+        "labels: with IPsec what comes in with labels is Linux's, at its speed: policies hold "
+        "for what is inside");
   return lines;
 }
 

@@ -406,10 +406,10 @@ void Pipeline::use(const Snapshot& snapshot,
   for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
     const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];
-    received_[port] = snapshot.closed ? receive_closed
-                      : bridged       ? receive_bridged
+    received_[port] = snapshot.closed               ? receive_closed
+                      : bridged                     ? receive_bridged
                       : view.labels && labels_.on() ? receive_labelled
-                                      : entries_for(features_of(view)).received;
+                                                    : entries_for(features_of(view)).received;
     const InterfaceId untagged =
         view.untagged == kNoInterface ? view.down_untagged() : view.untagged;
     const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;

@@ -35,7 +35,7 @@ struct InterfaceSetup {
   uint16_t mtu = 0;
   bool clamps_mss = false;
   bool labels = false, vrf_device = false;  // as in InterfaceView
-  std::vector<IpPrefix> addresses;  // our own there, host bits kept
+  std::vector<IpPrefix> addresses;          // our own there, host bits kept
 };
 
 // What a snapshot says of everything else.

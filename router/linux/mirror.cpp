@@ -112,8 +112,7 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
       break;
     case MessageKind::kLabelRoute:
       decoded = decode_label_route(message, label_route_);
-      if (decoded == Decoded::kEvent)
-        events_.label_route(label_route_.route, label_route_.removed);
+      if (decoded == Decoded::kEvent) events_.label_route(label_route_.route, label_route_.removed);
       break;
     case MessageKind::kSa:
     case MessageKind::kPolicy:

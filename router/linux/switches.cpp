@@ -91,7 +91,8 @@ Result<LabelSwitches> read_label_switches(const NetworkNamespace& space) {
   LabelSwitches found;
   auto done = space.run([&]() -> Result<void> {
     Reader reader;
-    found.platform_labels = static_cast<uint32_t>(reader.number("mpls/platform_labels").value_or(0));
+    found.platform_labels =
+        static_cast<uint32_t>(reader.number("mpls/platform_labels").value_or(0));
     found.propagates_ttl = reader.number("mpls/ip_ttl_propagate").value_or(1) != 0;
     found.default_ttl = static_cast<uint8_t>(reader.number("mpls/default_ttl").value_or(255));
     return reader.failed();

@@ -42,7 +42,7 @@ struct InterfaceState {
   // Of a bridge of Linux, or of a VLAN of one: that bridge's ifindex. It leaves by the port that the
   // forwarding database has.
   int bridge = 0;
-  bool tunnel = false;  // over IP: packets for it go into it, whatever their gateway
+  bool tunnel = false;      // over IP: packets for it go into it, whatever their gateway
   bool vrf_device = false;  // a VRF's own device: it has what labels (MPLS) lead into the VRF
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
@@ -68,7 +68,7 @@ class Interfaces {
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
   bool is_loopback(int ifindex) const;
-  uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
+  uint32_t if_id(int ifindex) const;  // of an IPsec interface of Linux that is up, else 0
   // The VRF that it, or its twin, is in; its table is 0: in none.
   Vrf vrf_of(const InterfaceState& state) const;
   std::vector<IpsecInVrf> ipsec_in_vrfs() const;

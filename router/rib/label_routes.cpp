@@ -42,8 +42,7 @@ void LabelRoutes::set(const LabelRoute& route, bool removed) {
   std::vector<NextHop> next_hops = route.next_hops;
   canonicalize(next_hops);
   if (route.beyond.empty() && !next_hops.empty())
-    entry.set =
-        store_.sets().acquire({Family::kIpv4, RouteType::kUnicast, 0, next_hops, 0, true});
+    entry.set = store_.sets().acquire({Family::kIpv4, RouteType::kUnicast, 0, next_hops, 0, true});
   write(entry);
   if (before != kNoSet) store_.sets().release(before);
 }
@@ -99,9 +98,8 @@ bool LabelRoutes::is_linuxs(const Entry& entry) const {
   const NextHopSets::Set& set = sets.set(entry.set);
   if (set.group == lookup::kNoRoute || set.members.empty())
     return set.group == lookup::kNoRoute || punts(set.now.record);
-  return std::any_of(set.members.begin(), set.members.end(), [&](const auto& member) {
-    return punts(sets.set(member.set).now.record);
-  });
+  return std::any_of(set.members.begin(), set.members.end(),
+                     [&](const auto& member) { return punts(sets.set(member.set).now.record); });
 }
 
 LabelRouteView LabelRoutes::view(const Entry& entry) const {

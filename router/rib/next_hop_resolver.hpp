@@ -25,7 +25,7 @@ struct NextHopContent {
   RouteType type = RouteType::kUnicast;
   uint32_t object = 0;  // number of the kernel's next-hop object, 0: none
   std::span<const NextHop> next_hops;
-  uint16_t mtu = 0;  // of the routes, where it is less than the interface's; 0: none
+  uint16_t mtu = 0;       // of the routes, where it is less than the interface's; 0: none
   bool labelled = false;  // of packets that come in with a label (MPLS); the family says nothing
 };
 

@@ -225,8 +225,7 @@ std::vector<NextHopSets::Member> NextHopSets::wanted_members(const Set& set) {
       NextHop single = hop;
       single.weight = 1;
       single.dead = false;
-      SetId id =
-          acquire({set.family, RouteType::kUnicast, 0, {&single, 1}, set.mtu, set.labelled});
+      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}, set.mtu, set.labelled});
       members.push_back({id, hop.weight, hop.dead});
     }
     return members;

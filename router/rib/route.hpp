@@ -33,8 +33,8 @@ struct NextHop {
   std::optional<IpAddress> gateway;  // none: on-link
   int ifindex = 0;                   // Linux's number; 0: by `interface`
   InterfaceId interface = kNoInterface;
-  uint16_t weight = 1;  // 1 to 256
-  bool dead = false;    // RTNH_F_DEAD or RTNH_F_LINKDOWN
+  uint16_t weight = 1;     // 1 to 256
+  bool dead = false;       // RTNH_F_DEAD or RTNH_F_LINKDOWN
   LabelStack labels = {};  // that it puts on packets
   bool operator==(const NextHop&) const = default;
 };

@@ -110,9 +110,7 @@ class Routing final : public LinuxEvents {
   void route(const Route& route, bool removed, bool replace) override {
     linux_.route(route, removed, replace);
   }
-  void label_route(const LabelRoute& route, bool removed) override {
-    labels_.set(route, removed);
-  }
+  void label_route(const LabelRoute& route, bool removed) override { labels_.set(route, removed); }
   void rule(const PolicyRule& rule, bool removed) override { rules_.rule(rule, removed); }
   void resync_begin(const std::string& why) override {
     linux_.resync_begin(why);

@@ -45,7 +45,7 @@ struct RouteView {
 struct LabelRouteView {
   uint32_t label = 0;
   uint8_t protocol = 0;
-  std::string beyond;      // why it is Linux's, in words; empty: it is not
+  std::string beyond;       // why it is Linux's, in words; empty: it is not
   std::string received_by;  // the VRF that has what is inside, or lo; empty: it goes on
   lookup::GroupId group = lookup::kNoRoute;
   lookup::NextHopRecord record{};  // of one next hop; of several the head

@@ -157,7 +157,8 @@ std::string_view advice(Reason reason) noexcept {
     case Reason::kMplsMalformed:
       return "Damaged or forged, or no IP behind its labels: look who sends it (hecto capture).";
     case Reason::kMplsLabel:
-      return "Its sender has a label that is not ours (any more): compare hecto show labels with its "
+      return "Its sender has a label that is not ours (any more): compare hecto show labels with "
+             "its "
              "LDP or BGP.";
     case Reason::kMplsTtl:
       return "A traceroute through labels; if it is much, a loop of labels.";

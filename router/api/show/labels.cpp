@@ -1,12 +1,11 @@
 // Labels of MPLS that come in, and what becomes of their packets.
-#include "router/control/label_control.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "router/api/show/names.hpp"
 #include "router/api/show/show.hpp"
+#include "router/control/label_control.hpp"
 #include "router/rib/routing.hpp"
 
 namespace hecto::router {

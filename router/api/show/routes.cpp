@@ -159,10 +159,9 @@ void add_label_sentences(const Explanation& e, std::vector<std::string>& lines) 
   if (!e.group) return;
   for (const GroupMemberView& member : e.group->members) {
     if (member.record.kind != lookup::RecordKind::kLabelled) continue;
-    std::string line =
-        fmt::format("push {}: it leaves with {}, {} bytes fit", labels_text(member.next_hop.labels),
-                    member.next_hop.labels.count == 1 ? "this label" : "these labels",
-                    member.record.mtu);
+    std::string line = fmt::format(
+        "push {}: it leaves with {}, {} bytes fit", labels_text(member.next_hop.labels),
+        member.next_hop.labels.count == 1 ? "this label" : "these labels", member.record.mtu);
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }
 }

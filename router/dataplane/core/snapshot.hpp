@@ -226,8 +226,8 @@ struct Snapshot {
   std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
-  std::shared_ptr<const BridgeViews> bridges;       // null: no port is one of a bridge
-  std::shared_ptr<const TunnelTables> tunnels;      // null: none
+  std::shared_ptr<const BridgeViews> bridges;   // null: no port is one of a bridge
+  std::shared_ptr<const TunnelTables> tunnels;  // null: none
   // A flag of mbufs of our own, for what came out of labels; 0: MPLS is Linux's.
   uint64_t label_flag = 0;
   std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones

@@ -10,7 +10,7 @@
 
 namespace hecto::router {
 
-inline constexpr uint32_t kBottomOfStack = 0x100;       // as load32_be sees an entry
+inline constexpr uint32_t kBottomOfStack = 0x100;          // as load32_be sees an entry
 inline constexpr uint32_t kBottomOfStackNative = 0x10000;  // as load32_native does
 
 // The record's, right before `at`. `bottom`: no label is behind them. Returns where they begin.

@@ -15,7 +15,7 @@ namespace {
 using lookup::NextHopRecord;
 using lookup::RecordKind;
 
-constexpr unsigned kMostLooked = 16;     // entries of a stack; deeper ones are not looked at
+constexpr unsigned kMostLooked = 16;      // entries of a stack; deeper ones are not looked at
 constexpr uint32_t kReservedLabels = 16;  // RFC 3032 §2.1
 constexpr unsigned kAhead = 6;            // packets whose first line is being fetched
 
@@ -186,8 +186,7 @@ LabelStage::Taken LabelStage::uncover(const Frame& frame, const NextHopRecord& r
                                            (rules->ipv6 && rules->ipv6->in_vrf(frame.by)));
   if (in_vrf) return Taken::kStays;
   uint8_t* const ip = frame.label + kLabelBytes;
-  if (!is_ip(ip, frame.bytes() - kLabelBytes))
-    return refuse(frame, Reason::kMplsMalformed, chunk);
+  if (!is_ip(ip, frame.bytes() - kLabelBytes)) return refuse(frame, Reason::kMplsMalformed, chunk);
   if (record.label_ttl == 0) set_ttl(ip, static_cast<uint8_t>(frame.ttl()));
   uint8_t* const data = rte_pktmbuf_mtod(packet, uint8_t*);
   std::memmove(data + kLabelBytes, data, frame.l2);
@@ -215,8 +214,7 @@ LabelStage::Taken LabelStage::receive(const Frame& frame, const NextHopRecord& r
   packet->data_len = static_cast<uint16_t>(total + frame.l2);
   packet->pkt_len = packet->data_len;
   packet->outer_l3_len = kLabelBytes;  // what it begins later by
-  packet->ol_flags =
-      (packet->ol_flags & ~uint64_t{RTE_MBUF_F_RX_RSS_HASH}) | snapshot_->label_flag;
+  packet->ol_flags = (packet->ol_flags & ~uint64_t{RTE_MBUF_F_RX_RSS_HASH}) | snapshot_->label_flag;
   waiting_[waiting_count_++] = {packet, Ingress(vrf, frame.l2), is_v4(ip)};
   interfaces_[vrf].rx_packets.add(1);
   interfaces_[vrf].rx_bytes.add(total);

@@ -44,8 +44,9 @@ class LabelStage {
     uint8_t* label = nullptr;  // the entry on top
     unsigned l2 = 0;
     InterfaceId by = kNoInterface;
-    uint32_t entry = 0;    // as load32_be sees it
-    unsigned inside = 0;   // from `label` to what is behind the stack; 0: not within what is looked at
+    uint32_t entry = 0;  // as load32_be sees it
+    unsigned inside =
+        0;  // from `label` to what is behind the stack; 0: not within what is looked at
     uint32_t bytes() const noexcept;  // from `label` on
     bool bottom() const noexcept;
     uint32_t ttl() const noexcept { return entry & 0xff; }

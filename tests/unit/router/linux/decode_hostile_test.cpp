@@ -114,7 +114,8 @@ std::vector<std::vector<uint8_t>> samples() {
                           })
                     .bytes());
   const auto encap = [](MessageBuilder& inside) {
-    inside.put(MPLS_IPTUNNEL_DST, std::array<uint32_t, 2>{htonl(100u << 12), htonl(200u << 12 | 0x100)});
+    inside.put(MPLS_IPTUNNEL_DST,
+               std::array<uint32_t, 2>{htonl(100u << 12), htonl(200u << 12 | 0x100)});
     inside.put(MPLS_IPTUNNEL_TTL, uint8_t{64});
   };
   route.rtm_family = AF_INET;

@@ -1,6 +1,5 @@
 // Labels of MPLS: what routes put on packets, and what becomes of packets that come in with one.
 #include "router/rib/label_routes.hpp"
-
 #include "tests/unit/router/rib/rib_bed.hpp"
 
 namespace hecto::router::test {
@@ -94,8 +93,8 @@ TEST_F(Labels, TheSameNextHopWithOtherLabelsIsAnother) {
 }
 
 TEST_F(Labels, EcmpIsOverLabelsToo) {
-  bed.add(linux_route("10.2.0.0/24", {push(hop(11, "10.0.0.1"), {100}), push(hop(11, "10.0.0.1"), {101}),
-                                      hop(12, "10.0.1.1")}));
+  bed.add(linux_route("10.2.0.0/24", {push(hop(11, "10.0.0.1"), {100}),
+                                      push(hop(11, "10.0.0.1"), {101}), hop(12, "10.0.1.1")}));
   EXPECT_EQ(bed.verdict("10.2.0.1"),
             "{if0 01 mpls [100] ttl 0 mtu 1496 | if0 01 mpls [101] ttl 0 mtu 1496 | if1 02}");
   bed.link(0, false);
@@ -136,8 +135,7 @@ TEST_F(Labels, SwapPopAndEcmpComeAndGo) {
   label(302, {push(hop(11, "10.0.0.1"), {400}), hop(12, "10.0.1.1")});
   EXPECT_EQ(verdict(300), "if0 01 mpls [400] ttl 0 mtu 1496");
   EXPECT_EQ(verdict(301), "if0 01 mpls [] ttl 0 mtu 1500");
-  EXPECT_EQ(verdict(302),
-            "{if0 01 mpls [400] ttl 0 mtu 1496 | if1 02 mpls [] ttl 0 mtu 1500}");
+  EXPECT_EQ(verdict(302), "{if0 01 mpls [400] ttl 0 mtu 1496 | if1 02 mpls [] ttl 0 mtu 1500}");
   EXPECT_EQ(verdict(303), "no label");
   label(300, {push(hop(11, "10.0.0.1"), {401})});
   EXPECT_EQ(verdict(300), "if0 01 mpls [401] ttl 0 mtu 1496") << "replaced";

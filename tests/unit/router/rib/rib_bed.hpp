@@ -208,8 +208,8 @@ class Bed {
       case lookup::RecordKind::kLabelled: {
         std::string pushed;
         for (unsigned i = 0; i < record.label_count; ++i)
-          pushed += fmt::format("{}{}", i == 0 ? "" : "/",
-                                __builtin_bswap32(record.labels[i]) >> 12);
+          pushed +=
+              fmt::format("{}{}", i == 0 ? "" : "/", __builtin_bswap32(record.labels[i]) >> 12);
         const uint16_t type = record.header[record.header_length - 2u] << 8 |
                               record.header[record.header_length - 1u];
         return fmt::format("if{} {:02x} {} [{}] ttl {} mtu {}", record.interface, record.header[5],

@@ -85,10 +85,12 @@ TEST_F(LabelsHostileTest, EachOfManyDamagedFramesIsAccountedFor) {
       each = {numbers[random() % 9], static_cast<uint8_t>(random() % 4 == 0 ? random() % 3 : 64),
               random() % 16 == 0};
     stack.back().bottom = random() % 8 != 0;
-    Frame frame = labelled(random() % 2 == 0 ? from_host4("10.99.0.1") : from_host6("fd00:99::1"), stack);
+    Frame frame =
+        labelled(random() % 2 == 0 ? from_host4("10.99.0.1") : from_host6("fd00:99::1"), stack);
     for (unsigned n = random() % 4; n > 0; --n)
       frame[12 + random() % (frame.size() - 12)] = static_cast<uint8_t>(random());
-    if (random() % 4 == 0) frame.resize(kEthernetBytes + random() % (frame.size() - kEthernetBytes));
+    if (random() % 4 == 0)
+      frame.resize(kEthernetBytes + random() % (frame.size() - kEthernetBytes));
     left_.run({packet(frame)}, 0);
     ASSERT_EQ(gone(), 1u) << "round " << round;
   }

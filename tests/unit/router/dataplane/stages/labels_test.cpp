@@ -82,7 +82,9 @@ TEST_F(LabelsTest, LabelledAndPlainPacketsOfOneChunkEachGoTheirWay) {
     for (const Frame& frame : out) {
       const bool with = !stack_of(frame).empty();
       labels += with;
-      if (with) EXPECT_EQ(stack_of(frame), (Stack{{100, 63, true}}));
+      if (with) {
+        EXPECT_EQ(stack_of(frame), (Stack{{100, 63, true}}));
+      }
       EXPECT_EQ(full_checksum(&frame[kIp + (with ? 4 : 0)], 20), 0);
     }
     EXPECT_EQ(labels, 32u);
