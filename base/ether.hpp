@@ -19,7 +19,8 @@ inline constexpr uint16_t kEtherPppoe = 0x6488;  // of a session (RFC 2516)
 inline constexpr unsigned kEthernetBytes = 14;
 inline constexpr unsigned kVlanTagBytes = 4;
 inline constexpr unsigned kMostL2Bytes = kEthernetBytes + 2 * kVlanTagBytes;  // of an interface
-inline constexpr unsigned kIpv4Bytes = 20;                                    // without options
+inline constexpr unsigned kLabelBytes = 4;  // an entry of a label stack (RFC 3032)
+inline constexpr unsigned kIpv4Bytes = 20;  // without options
 inline constexpr unsigned kIpv6Bytes = 40;
 
 }  // namespace hecto

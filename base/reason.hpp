@@ -98,7 +98,12 @@ enum class Reason : uint8_t {
   kTunnelKey,        // with a key that no tunnel between these ends has
   kTunnelEcn,        // congestion was met that the packet inside cannot be told (RFC 6040 §4.2)
   kTunnelLoop,       // a tunnel that leads into itself, or too many one in another
-  kTunnelNoRoom,     // no room in the buffer for the outer header
+  kTunnelNoRoom,     // no room in the buffer for the outer header, or for labels
+  // Labels of MPLS (RFC 3031, 3032, 3443).
+  kMplsMalformed,  // the stack is cut or has no bottom, or no IP packet is behind it
+  kMplsLabel,      // nothing is said of this label
+  kMplsTtl,        // the label's TTL is at its end
+  kMplsTooBig,     // longer than the way out takes
   // IPsec (RFC 4301, RFC 4303). The sender of a packet is never told which.
   kEspUnknownSpi,      // ESP to one of our addresses, no such SA
   kEspMalformed,       // shorter than its headers, wrong padding, or not what its SA says

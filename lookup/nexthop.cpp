@@ -206,8 +206,9 @@ tl::expected<void, Error> NextHopTable::release(GroupId group) {
 tl::expected<void, Error> NextHopTable::set(GroupId group, const NextHopRecord& record) {
   State& state = *state_;
   if (!state.is_used(group)) return tl::unexpected(Error::kUnknownGroup);
-  if (record.kind > RecordKind::kTunnel || record.kind == RecordKind::kMultipath ||
-      record.header_length > sizeof(record.header)) {
+  if (record.kind > RecordKind::kReceive || record.kind == RecordKind::kMultipath ||
+      record.header_length > sizeof(record.header) ||
+      record.label_count > sizeof(record.labels) / sizeof(record.labels[0])) {
     return tl::unexpected(Error::kBadGroup);
   }
   if (!state.have_record()) return tl::unexpected(Error::kTableFull);

@@ -8,6 +8,8 @@
 //   FIB ─► group id ─► slots[group] ─► records[...]  kForward: rewrite and send
 //                                         │          kPunt, kDrop: `reason`
 //                                         │          kTunnel: into `interface`
+//                                         │          kLabelled: kForward, with MPLS labels
+//                                         │          kReceive: came in by `interface`
 //                                         └ kMultipath: buckets[offset + (hash & mask)] ─► group id
 //
 // One writer, any number of readers. One replica per NUMA socket.
@@ -25,23 +27,42 @@
 
 namespace hecto::lookup {
 
-// kTunnel: into the tunnel that is `interface`; who cannot do that takes it as kPunt.
-enum class RecordKind : uint8_t { kDrop = 0, kForward = 1, kPunt = 2, kMultipath = 3, kTunnel = 4 };
+// kTunnel: into the tunnel that is `interface`. kLabelled: as kForward, `labels` between the new L2
+// header and the packet, `mtu` without them. kReceive: of a label, behind which is what `interface`
+// has received. Who cannot do one of these takes it as kPunt.
+enum class RecordKind : uint8_t {
+  kDrop = 0,
+  kForward = 1,
+  kPunt = 2,
+  kMultipath = 3,
+  kTunnel = 4,
+  kLabelled = 5,
+  kReceive = 6
+};
+
+// Whether packets leave by the record's port, behind its L2 header.
+constexpr bool leaves_by_port(RecordKind kind) noexcept {
+  return kind == RecordKind::kForward || kind == RecordKind::kLabelled;
+}
 
 // A resolved adjacency, a verdict, or the head of an ECMP group. POD, also read on a GPU.
 struct alignas(64) NextHopRecord {
-  uint8_t header[24];     // kForward: the whole new L2 header, header_length bytes of it
+  uint8_t header[24];     // of what leaves: the whole new L2 header, header_length bytes of it
   uint8_t header_length;  // 14, and 4 for each VLAN tag
   RecordKind kind;
-  uint8_t reason;          // kPunt, kDrop, kTunnel: the router's reason number
+  uint8_t reason;          // all but kForward, kMultipath: the router's reason number
   uint8_t own;             // kPunt: 1 where the address is one of the router's own
-  uint16_t port;           // kForward: egress port, DPDK's number
-  uint16_t interface;      // kForward, kTunnel: egress interface
-  uint16_t mtu;            // kForward, kTunnel: bytes of L3 packet that fit
+  uint16_t port;           // of what leaves: egress port, DPDK's number
+  uint16_t interface;      // egress interface; kReceive: ingress
+  uint16_t mtu;            // of what leaves, kTunnel: bytes of L3 packet that fit
   uint16_t bucket_mask;    // kMultipath: buckets - 1, a power of two less one
   uint32_t bucket_offset;  // kMultipath: first bucket
   uint32_t if_id;          // kPunt: of an IPsec interface of Linux; 0: none
-  uint8_t pad[20];
+  // kLabelled: the outermost first, as load32_native sees them, bottom-of-stack bit and TTL 0.
+  uint32_t labels[4];
+  uint8_t label_count;
+  uint8_t label_ttl;  // kLabelled, kReceive: 0: labels and packets inside have one TTL; else theirs
+  uint8_t pad[2];
 };
 static_assert(sizeof(NextHopRecord) == 64, "a record fits one cache line");
 
@@ -71,7 +92,7 @@ struct NextHopOptions {
 };
 
 struct WeightedMember {
-  GroupId group;        // a group of kind kForward, kPunt or kDrop
+  GroupId group;        // a group of any kind but kMultipath
   uint16_t weight = 1;  // 1 to 256, Linux's rtnh_hops + 1
 };
 

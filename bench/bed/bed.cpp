@@ -101,6 +101,8 @@ Result<RouteFile> read_table(const BedOptions& options, Router& router, std::str
     auto hop = router.routes().next_hop({neighbor.address, neighbor.interface, 1});
     if (!hop) return tl::unexpected(hop.error());
     if (!tunnels.empty()) hop->interface = tunnels[parse.via.size() / 2];
+    for (unsigned i = 0; i < options.labels; ++i) hop->labels.labels[i] = 100 + i;
+    hop->labels.count = static_cast<uint8_t>(options.labels);
     parse.via.push_back(*hop);
     if (parse.via.size() == 2 * tunnels.size()) break;
   }

@@ -24,6 +24,7 @@ struct BedOptions {
   std::string root = ".";   // where ../shared/data is looked for
   size_t routes = 0;        // of each family, at random; 0, or more than there are: all
   unsigned next_hops = 64;  // up to 500
+  unsigned labels = 0;      // of MPLS, that each of them puts on packets
   unsigned rules = 0;       // policy rules of each family, which hold for nothing
   LookUpBy by = LookUpBy::kMain;
   unsigned filters = 0;           // rules of each family, of a filter of all receive ports

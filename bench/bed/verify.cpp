@@ -20,6 +20,22 @@ std::span<uint8_t> bytes_of(rte_mbuf* packet) {
   return {rte_pktmbuf_mtod(packet, uint8_t*), packet->data_len};
 }
 
+// Empty: they have no bottom, or another TTL than what is inside (RFC 3443).
+std::vector<uint8_t> without_labels(std::span<const uint8_t> frame) {
+  size_t at = kEthernetBytes;
+  while (at + kLabelBytes < frame.size() && (frame[at + 2] & 1) == 0) at += kLabelBytes;
+  at += kLabelBytes;
+  if (at + kIpv6Bytes > frame.size()) return {};
+  const bool v4 = frame[at] >> 4 == 4;
+  for (size_t label = kEthernetBytes; label < at; label += kLabelBytes)
+    if (frame[label + 3] != frame[at + (v4 ? 8 : 7)]) return {};
+  std::vector<uint8_t> bare(frame.begin(), frame.begin() + kEthernetBytes);
+  const uint16_t type = v4 ? kEtherIpv4 : kEtherIpv6;
+  std::memcpy(&bare[12], &type, sizeof type);
+  bare.insert(bare.end(), frame.begin() + static_cast<long>(at), frame.end());
+  return bare;
+}
+
 }  // namespace
 
 std::string destination_of(std::span<const uint8_t> frame) {
@@ -118,6 +134,12 @@ void Verifier::leave(unsigned side, rte_mbuf* packet) {
     inner_.assign(got.begin() + kOuterBytes, got.end());
     std::copy_n(got.begin(), 12, inner_.begin());
     got = inner_;
+  }
+  std::vector<uint8_t> bare;
+  if (got.size() > kEthernetBytes && load16_native(&got[12]) == kEtherMpls) {
+    bare = without_labels(got);
+    if (bare.empty()) return blame("a packet came out with labels that are wrong");
+    got = bare;
   }
   const auto at = in_flight_.find(number_of(got));
   if (at == in_flight_.end()) return blame("a packet came out that never went in, or twice");

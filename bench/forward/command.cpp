@@ -28,6 +28,9 @@ void describe(CLI::App& command, ForwardOptions& options) {
   command.add_option("--next-hops", bed.next_hops)
       ->check(CLI::Range(1u, 500u))
       ->capture_default_str();
+  command.add_option("--labels", bed.labels, "labels of MPLS that each next hop puts on packets")
+      ->check(CLI::Range(0u, 4u))
+      ->capture_default_str();
   command.add_option("--rules", bed.rules, "policy rules of each family, none of which holds")
       ->check(CLI::Range(0u, 4000u))
       ->capture_default_str();

@@ -48,6 +48,7 @@ enum class Noun : uint8_t {
   kNeighbors,
   kRules,
   kTables,
+  kLabels,
   kNextHops,
   kWorkers,
   kOffload,

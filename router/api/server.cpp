@@ -185,6 +185,7 @@ constexpr NounPath kNouns[] = {
     {"/v1/neighbors", Noun::kNeighbors},
     {"/v1/rules", Noun::kRules},
     {"/v1/tables", Noun::kTables},
+    {"/v1/labels", Noun::kLabels},
     {"/v1/nexthops", Noun::kNextHops},
     {"/v1/workers", Noun::kWorkers},
     {"/v1/offload", Noun::kOffload},

@@ -63,6 +63,7 @@ constexpr Noun kNouns[] = {
     {"neighbors", {{{"", "addresses and MACs on the links, the unusable ones first"}}}},
     {"rules", {{{"", "policy rules, of Linux or the file, and who does what they say"}}}},
     {"tables", {{{"", "routing tables and VRFs: interfaces, rules that name them, prefixes"}}}},
+    {"labels", {{{"", "labels of MPLS that come in: swap, pop, which VRF; by hecto or by Linux"}}}},
     {"nexthops", {{{"", "next-hop groups, those with most routes first"}}}},
     {"workers", {{{"", "load, Mpps, cycles per packet and stage, burst fill; the busiest first"}}}},
     {"offload",

@@ -22,6 +22,7 @@ std::string render_flows(const json& answer, Style style);
 std::string render_interfaces(const json& answer, Style style);
 std::string render_neighbors(const json& answer, Style style);
 std::string render_rules(const json& answer, Style style);
+std::string render_labels(const json& answer, Style style);
 std::string render_tables(const json& answer, Style style);
 std::string render_nexthops(const json& answer, Style style);
 std::string render_workers(const json& answer, Style style);

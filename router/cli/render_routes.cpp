@@ -34,8 +34,16 @@ std::string from(const json& route) {
   return words;
 }
 
+// 100/200, the outermost first; empty: none.
+std::string labels_of(const json& hop) {
+  std::string words;
+  for (const json& label : list(hop, "labels")) words += (words.empty() ? "" : "/") + plain(label);
+  return words;
+}
+
 std::string via(const json& hop, bool several) {
   std::string words = has(hop, "gateway") ? text(hop, "gateway") : "on-link";
+  if (const std::string labels = labels_of(hop); !labels.empty()) words += " push " + labels;
   if (several) words += " x" + text(hop, "weight");
   if (flag(hop, "dead")) words += " (dead)";
   return words;
@@ -84,7 +92,8 @@ std::string members_table(const json& next_hop, Style style) {
   const double all = std::max(1.0, number(next_hop, "buckets"));
   for (const json& member : list(next_hop, "members")) {
     const json& neighbor = at(member, "neighbor");
-    const bool forwards = text(member, "kind") == "forward";
+    const std::string kind = text(member, "kind");
+    const bool forwards = kind == "forward" || kind == "labels";
     table.row({percent(100 * number(member, "buckets") / all), text(member, "id"),
                Cell(has(member, "reason") ? text(member, "kind") + " " + text(member, "reason")
                                           : text(member, "kind"),

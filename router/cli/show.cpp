@@ -30,6 +30,7 @@ Render renderer(const std::string& noun) {
       {"pools", render_pools},         {"config", render_config},
       {"plan", render_plan},           {"punt", render_punt},
       {"sflow", render_sflow},         {"ipfix", render_ipfix},
+      {"labels", render_labels},
   };
   for (const auto& [name, render] : table) {
     if (noun == name) return render;

@@ -139,6 +139,8 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.linux_only = interface.linux_only;
   setup.mtu = interface.mtu;
   setup.clamps_mss = interface.clamps_mss;
+  setup.labels = interface.switches.labels && interface.port != kNoPort && !interface.bridged;
+  setup.vrf_device = interface.vrf_device;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;
@@ -221,11 +223,23 @@ void DpdkForwardingPlane::set_bridges(std::shared_ptr<const BridgeViews> bridges
   dataplane_->settings().bridges = std::move(bridges);
 }
 
-// A flag of mbufs of our own: what came out of a tunnel, for its interface's filter. Without one there
-// are no tunnels here.
-void DpdkForwardingPlane::set_tunnels(const std::vector<TunnelSetup>& tunnels, bool gre_is_known) {
+// A flag of mbufs of our own: what came out of a tunnel or of labels, for its interface's filter.
+// Without one there are none of these here.
+static int opened_bit() {
   static constexpr rte_mbuf_dynflag kFlag = {"hecto_by_tunnel", 0};
-  const int bit = tunnels.empty() ? -1 : rte_mbuf_dynflag_register(&kFlag);
+  return rte_mbuf_dynflag_register(&kFlag);
+}
+
+void DpdkForwardingPlane::set_labels(bool on) {
+  const int bit = on ? opened_bit() : -1;
+  if (on && bit < 0)
+    spdlog::error("labels: no room in DPDK's mbufs ({}): MPLS is Linux's", dpdk_error(rte_errno));
+  changed_ = true;
+  dataplane_->settings().label_flag = bit < 0 ? 0 : uint64_t{1} << bit;
+}
+
+void DpdkForwardingPlane::set_tunnels(const std::vector<TunnelSetup>& tunnels, bool gre_is_known) {
+  const int bit = tunnels.empty() ? -1 : opened_bit();
   if (!tunnels.empty() && bit < 0)
     spdlog::error("tunnels: no room in DPDK's mbufs ({}): their packets are Linux's",
                   dpdk_error(rte_errno));

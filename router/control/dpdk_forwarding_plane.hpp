@@ -52,6 +52,7 @@ class DpdkForwardingPlane final : public ForwardingPlane {
   void set_flows(std::shared_ptr<const FlowView> flows) override;
   Result<std::shared_ptr<FlowTables>> make_flow_tables(uint32_t entries) override;
   void set_bridges(std::shared_ptr<const BridgeViews> bridges) override;
+  void set_labels(bool on) override;
   void set_tunnels(const std::vector<TunnelSetup>& tunnels, bool gre_is_known) override;
   std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) override;
   void use_ipsec(bool used) override;

@@ -155,6 +155,7 @@ class ForwardingPlane {
   virtual void set_bridges(std::shared_ptr<const BridgeViews> bridges) = 0;
   // Tunnels that are up; `gre_is_known`: as TunnelTables has it.
   virtual void set_tunnels(const std::vector<TunnelSetup>&, bool /*gre_is_known*/) {}
+  virtual void set_labels(bool /*on*/) {}  // whether MPLS is forwarded where it is let in
   // Null: there is no memory.
   virtual std::shared_ptr<lookup::MacTable> make_station_table(size_t entries) = 0;
   virtual void use_ipsec(bool used) = 0;  // whether workers run its stages

@@ -95,6 +95,21 @@ std::string InterfaceControl::adopt_tunnel(const LinuxLink& tunnel) {
   return "";
 }
 
+std::string InterfaceControl::adopt_vrf(const LinuxLink& vrf) {
+  if (table_.by_ifindex(vrf.ifindex) != nullptr) return "";
+  Interface interface;
+  interface.name = vrf.name;
+  interface.port = kNoPort;
+  interface.vrf_device = true;
+  interface.made_by_linux = true;
+  interface.counters = true;
+  interface.mtu = 65535;  // Linux's counts
+  interface.ifindex = vrf.ifindex;
+  if (auto added = add(interface); !added) return added.error().message;
+  spdlog::info("interface {}: a VRF that labels lead into, made in Linux", vrf.name);
+  return "";
+}
+
 // A second tag, or one of 802.1ad, some drivers and kernels count as part of the packet.
 void InterfaceControl::note_long_frames(const Interface& interface) {
   const auto port = plane_.port(interface.port_name);

@@ -83,7 +83,8 @@ Result<void> InterfaceControl::add(Interface interface) {
   }
   sampler_.reset_interface(interface.id);
   Interface& added = table_.insert(std::move(interface));
-  if (linux_ != nullptr)
+  // What a label has led into a VRF, Linux sends as its own: no switch holds for it.
+  if (linux_ != nullptr && !added.vrf_device)
     if (const auto now = linux_->switches({added.name}); now && now->front())
       take_switches(added, in_force(*now->front()));
   refresh(added);
@@ -272,6 +273,7 @@ void InterfaceControl::follow_switches() {
   std::vector<std::string> names;
   auto at = table_.all().lower_bound(next_switches_);
   for (; at != table_.all().end() && ids.size() < kAtOnce; ++at) {
+    if (at->second.vrf_device) continue;
     ids.push_back(at->first);
     names.push_back(at->second.name);
   }

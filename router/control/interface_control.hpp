@@ -85,6 +85,8 @@ class InterfaceControl {
   // Of tunnels of Linux (TunnelControl): an interface without a port, as what it is now. Why it is
   // none; empty: it is.
   std::string adopt_tunnel(const LinuxLink& tunnel);
+  // Of a VRF that labels lead into (LabelControl), likewise.
+  std::string adopt_vrf(const LinuxLink& vrf);
   void drop(InterfaceId id, const std::string& why);
   void follow_switches();    // Linux's sysctls, once a second
   void refresh_addresses();  // those that Linux changed, for who answers from them

@@ -42,6 +42,10 @@ void LinuxEventFanOut::route(const Route& route, bool removed, bool replace) {
     routing_.route(route, removed, replace);
 }
 
+void LinuxEventFanOut::label_route(const LabelRoute& route, bool removed) {
+  if (config_.mirror_routes) routing_.label_route(route, removed);
+}
+
 void LinuxEventFanOut::rule(const PolicyRule& rule, bool removed) {
   if (config_.mirror_routes) routing_.rule(rule, removed);
 }

@@ -47,6 +47,7 @@ class LinuxEventFanOut final : public LinuxEvents {
     return routing_.names_nexthop_object(id);
   }
   void route(const Route& route, bool removed, bool replace) override;
+  void label_route(const LabelRoute& route, bool removed) override;
   void rule(const PolicyRule& rule, bool removed) override;
   void resync_begin(const std::string& why) override;
   void device_resync_begin(int ifindex, const std::string& why) override {

@@ -54,6 +54,8 @@ class LinuxNamespace final : public LinuxSide {
   Result<SwitchesOfAll> switches(const std::vector<std::string>& names) const override {
     return read_switches(space_, names);
   }
+  Result<LabelSwitches> label_switches() const override { return read_label_switches(space_); }
+  void read_labels(const std::string& why) override { mirror_->read_labels(why); }
   Result<void> add_address(int ifindex, const IpPrefix& address) override;
   Result<void> remove_address(int ifindex, const IpPrefix& address) override;
   Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,

@@ -44,6 +44,9 @@ class LinuxSide {
   // What the sysctls say of interfaces, by name, in order.
   virtual Result<SwitchesOfAll> switches(const std::vector<std::string>& names) const = 0;
 
+  virtual Result<LabelSwitches> label_switches() const { return LabelSwitches{}; }  // net.mpls
+  virtual void read_labels(const std::string& /*why*/) {}  // their routes, again
+
   virtual Result<void> add_address(int ifindex, const IpPrefix& address) = 0;
   virtual Result<void> remove_address(int ifindex, const IpPrefix& address) = 0;
   virtual Result<void> set_permanent_neighbor(int ifindex, const IpAddress& address,

@@ -18,6 +18,7 @@
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
+#include "router/control/label_control.hpp"
 #include "router/control/late_route_files.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
@@ -157,6 +158,7 @@ void Router::turn(int timeout_ms) {
   if (linux_ && linux_->mirror_known()) {
     bridges_->tick();
     tunnels_->tick();
+    labels_->tick();
   }
   if (!linux_ || linux_->mirror_known()) rules_->tick(filters_->gives_marks());
   filters_->tick();
@@ -228,6 +230,7 @@ void Router::housekeeping() {
     if (linux_) read_mirror(*linux_);
     if (xfrm_) read_mirror(*xfrm_);
     if (bridges_) bridges_->tick_second();
+    if (labels_) labels_->tick_second();
     watch_ipsec();
     restart_->keep(*running_, interfaces_->table(), ipsec(), RestartControl::When::kRunning);
     persist_->tick();
@@ -318,6 +321,10 @@ std::vector<std::string> Router::warnings() const {
   if (tunnels_) {
     const std::vector<std::string> by_tunnels = tunnels_->lines();
     lines.insert(lines.end(), by_tunnels.begin(), by_tunnels.end());
+  }
+  if (labels_) {
+    const std::vector<std::string> by_labels = labels_->lines();
+    lines.insert(lines.end(), by_labels.begin(), by_labels.end());
   }
   const std::vector<std::string> by_rules = rules_->lines();
   lines.insert(lines.end(), by_rules.begin(), by_rules.end());

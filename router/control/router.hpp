@@ -68,6 +68,7 @@ class SpreadControl;
 class ServiceManager;
 class Tables;
 class TunnelControl;
+class LabelControl;
 class XfrmControl;
 struct Parts;
 struct Running;
@@ -128,6 +129,7 @@ class Router {
   FlowControl& flows() { return *flows_; }
   const BridgeControl* bridges() const { return bridges_.get(); }
   const TunnelControl* tunnels() const { return tunnels_.get(); }
+  const LabelControl* labels() const { return labels_.get(); }
   const LinuxNamespace* linux_side() const { return linux_.get(); }
 
  private:
@@ -202,6 +204,7 @@ class Router {
   std::unique_ptr<LinuxNamespace> linux_;       // null: static mode
   std::unique_ptr<BridgeControl> bridges_;      // null: static mode
   std::unique_ptr<TunnelControl> tunnels_;      // likewise
+  std::unique_ptr<LabelControl> labels_;        // likewise
   std::unique_ptr<NeighborControl> neighbors_;  // null: static mode
   std::unique_ptr<PuntControl> punt_;           // null: static mode
   std::unique_ptr<XfrmControl> xfrm_;           // null where Linux has none, or it is not wanted

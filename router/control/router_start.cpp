@@ -18,6 +18,7 @@
 #include "router/control/idle_shortfalls.hpp"
 #include "router/control/interface_control.hpp"
 #include "router/control/ipsec_control.hpp"
+#include "router/control/label_control.hpp"
 #include "router/control/late_route_files.hpp"
 #include "router/control/linux_events.hpp"
 #include "router/control/linux_namespace.hpp"
@@ -208,6 +209,7 @@ Result<void> Router::start_linux_side() {
   bridges_ =
       std::make_unique<BridgeControl>(routing(), *interfaces_, *plane_, *linux_, running_->config);
   tunnels_ = std::make_unique<TunnelControl>(routing(), *interfaces_, *plane_);
+  labels_ = std::make_unique<LabelControl>(routing(), *interfaces_, *plane_, *linux_);
   neighbors_ = std::make_unique<NeighborControl>(*linux_, routing(), *notes_);
   neighbors_->raise_limits();
   punt_ = std::make_unique<PuntControl>(linux_->space(), *plane_, *notes_);

@@ -35,7 +35,8 @@ std::vector<RuleTables::InVrf> RuleControl::ipsec_in_vrfs() const {
   std::vector<RuleTables::InVrf> found;
   for (const IpsecInVrf& ipsec : routing_.interfaces().ipsec_in_vrfs()) {
     const auto member = std::find_if(members_.begin(), members_.end(), [&](const auto& each) {
-      return each.table == ipsec.vrf_table;
+      const InterfaceState* const state = routing_.interfaces().find(each.interface);
+      return each.table == ipsec.vrf_table && (state == nullptr || !state->vrf_device);
     });
     found.push_back({ipsec.if_id, member == members_.end() ? kNoInterface : member->interface});
   }

@@ -206,7 +206,7 @@ const std::vector<SflowExport::Way>& SflowExport::ways_of(lookup::GroupId group)
   if (!fresh) return entry->second;
   if (const auto view = sources_.routing.next_hop(group))
     for (const GroupMemberView& member : view->members)
-      if (member.record.kind == lookup::RecordKind::kForward)
+      if (lookup::leaves_by_port(member.record.kind))
         entry->second.push_back({PortId(member.record.port), member.next_hop.gateway});
   return entry->second;
 }

@@ -185,7 +185,7 @@ void read_record(const Lane<Address>& lane, const lookup::NextHopView& hops,
   for (uint32_t bucket = 0; bucket < answer.buckets; ++bucket) {
     if (several) record = &hops.record(hops.buckets[whole.bucket_offset + bucket]);
     auto reason = static_cast<Reason>(record->reason);
-    if (record->kind == RecordKind::kForward) {
+    if (lookup::leaves_by_port(record->kind)) {
       reason = filters.out(lane.packets[0], lane.ingress[0], question.destination.family,
                            InterfaceId(record->interface));
       if (reason == Reason::kNone)

@@ -8,6 +8,7 @@
 #include "router/dataplane/stages/forwarding.hpp"
 #include "router/dataplane/stages/ipsec_stages.hpp"
 #include "router/dataplane/stages/mss_clamp.hpp"
+#include "router/dataplane/stages/opened_frame.hpp"
 #include "router/dataplane/stages/policing.hpp"
 #include "router/dataplane/stages/policy_routing.hpp"
 #include "router/dataplane/stages/rewrite.hpp"
@@ -122,11 +123,11 @@ void Pipeline::finish_samples() noexcept {
 }
 
 void Pipeline::hand_over(Chunk& chunk) noexcept {
+  const uint64_t opened = opened_flag();
   if (filter_.any()) [[unlikely]]
-    keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_,
-                    tunnels_.flag());
-  if (tunnels_.flag() != 0) [[unlikely]]
-    tunnels_.name_ingress(chunk);
+    keep_from_linux(chunk, *filter_.views(), options_.thread, options_.tables, rules_, opened);
+  if (opened != 0) [[unlikely]]
+    begin_as_before(chunk, *snapshot_, opened);
   if (filter_.any()) [[unlikely]]
     filter_.local(chunk, options_.tables, rules_);
   if (!rejects_.empty()) [[unlikely]] {
@@ -181,8 +182,8 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
   }
   if (snapshot_->flows != nullptr) [[unlikely]]
     flow_switch_.run(chunk, *snapshot_, options_.thread, transmitter_, counters_.interfaces);
-  if (tunnels_.on()) [[unlikely]]
-    open_tunnels(chunk);
+  if (labels_.waiting() || tunnels_.on()) [[unlikely]]
+    open_frames(chunk);
   timer_.end(TimedStage::kClassify);
 
   if constexpr (Features & kFeatureIpsec) decap(chunk, port);
@@ -195,10 +196,14 @@ inline void Pipeline::run_received(Chunk& chunk, const PortView& port) noexcept 
   timer_.end(TimedStage::kRewrite);
 }
 
-void Pipeline::open_tunnels(Chunk& chunk) noexcept {
-  if (!tunnels_.open(chunk, options_.tables) || !filter_.any()) return;
-  filter_.opened(chunk, tunnels_.flag());
-  hold_opened(chunk, *filter_.views(), tunnels_.flag());
+// Out of labels and of tunnels.
+void Pipeline::open_frames(Chunk& chunk) noexcept {
+  bool some = labels_.waiting();
+  if (some) labels_.enter(chunk);
+  if (tunnels_.on()) some |= tunnels_.open(chunk, options_.tables);
+  if (!some || !filter_.any()) return;
+  filter_.opened(chunk, opened_flag());
+  hold_opened(chunk, *filter_.views(), opened_flag());
 }
 
 // Without IPsec nothing comes here.
@@ -279,6 +284,16 @@ void Pipeline::receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView&
   if (chunk.refused_count > 0) pipeline.refused_sink_.take_refused(chunk);
   chunk.bytes = 0;
   if (chunk.count > 0) entries_for(pipeline.features_of(port)).received(pipeline, chunk, port);
+  chunk.bytes += gone;
+}
+
+// A port that MPLS is forwarded from: what has no label, or is Linux's, goes the way of all packets.
+void Pipeline::receive_labelled(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept {
+  const uint64_t gone = pipeline.labels_.take(chunk, port, pipeline.options_.tables);
+  if (chunk.refused_count > 0) pipeline.refused_sink_.take_refused(chunk);
+  chunk.bytes = 0;
+  if (chunk.count > 0 || pipeline.labels_.waiting())
+    entries_for(pipeline.features_of(port)).received(pipeline, chunk, port);
   chunk.bytes += gone;
 }
 
@@ -381,15 +396,17 @@ void Pipeline::use(const Snapshot& snapshot,
                Reason::kProhibit);
   // IPsec's policies must see what is inside and the outer packet: with them tunnels are Linux's.
   tunnels_.use(snapshot, answers ? snapshot.tunnels.get() : nullptr, options_.thread);
+  labels_.use(snapshot, answers);
   filter_.use(snapshot.filters.get(), options_.thread, options_.socket,
               answers ? &rejects_ : nullptr);
   filter_.tell({&observer_, &transmitter_, &counters_.reasons, &snapshot});
   for (PortId port = 0; port < kMaxPorts; ++port) {
     const PortView& view = snapshot.ports[port];
     const bool bridged = snapshot.bridges && snapshot.bridges->ports[port];
-    received_[port] = snapshot.closed ? receive_closed
-                      : bridged       ? receive_bridged
-                                      : entries_for(features_of(view)).received;
+    received_[port] = snapshot.closed               ? receive_closed
+                      : bridged                     ? receive_bridged
+                      : view.labels && labels_.on() ? receive_labelled
+                                                    : entries_for(features_of(view)).received;
     const InterfaceId untagged =
         view.untagged == kNoInterface ? view.down_untagged() : view.untagged;
     const bool counts = untagged != kNoInterface && snapshot.interfaces[untagged].counters;

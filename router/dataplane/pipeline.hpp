@@ -2,6 +2,7 @@
 //
 //   receive()       a burst of one receive queue, or of what another worker has [spread] to this one
 //     received()      [bridge]     between stations of a bridge: on to transmit
+//                     [labels]     MPLS: on to transmit, or into the VRF that a label leads to
 //                     classify     which interface, which family, is it fit to be forwarded
 //                     filter       the file's, of where it came in
 //                     flows        by entries of the flow table, where it is on: on, out, or refused
@@ -46,6 +47,7 @@
 #include "router/dataplane/stages/filter.hpp"
 #include "router/dataplane/stages/flow_switch.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/labels.hpp"
 #include "router/dataplane/stages/nat.hpp"
 #include "router/dataplane/stages/reordering.hpp"
 #include "router/dataplane/stages/spreader.hpp"
@@ -159,6 +161,7 @@ class Pipeline {
   static Entries entries_for(unsigned features) noexcept;
   unsigned features_of(const PortView& port) const noexcept;
   static void receive_bridged(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
+  static void receive_labelled(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   static void receive_closed(Pipeline& pipeline, Chunk& chunk, const PortView& port) noexcept;
   void complete(Entry entry, Chunk& chunk) noexcept {
     const bool within =
@@ -183,7 +186,8 @@ class Pipeline {
   template <unsigned Features>
   void run_after_encap(Chunk& chunk) noexcept;
 
-  void open_tunnels(Chunk& chunk) noexcept;
+  void open_frames(Chunk& chunk) noexcept;
+  uint64_t opened_flag() const noexcept { return tunnels_.flag() | labels_.flag(); }
   void rewrite_lanes(Chunk& chunk, Telling telling) noexcept;
 
   void decap(Chunk& chunk, const PortView& port) noexcept;
@@ -225,6 +229,7 @@ class Pipeline {
   StageTimer timer_{counters_.cycles};
   Transmitter transmitter_{counters_.ports, counters_.reasons};
   TunnelStage tunnels_{transmitter_, counters_.interfaces};
+  LabelStage labels_{transmitter_, counters_.interfaces};
   Observer observer_;
 };
 

@@ -116,6 +116,8 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.redirects6 = interface.redirects6;
   view.mtu = interface.mtu;
   view.clamps_mss = interface.clamps_mss;
+  view.labels = interface.labels;
+  view.vrf_device = interface.vrf_device;
   view.service_tag = interface.tags.service;
   snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);
@@ -137,6 +139,7 @@ void SnapshotBuilder::attach(const InterfaceSetup& interface, PortId to, const V
   const bool forwards = interface.forwards4 && interface.forwards6 && !interface.linux_only;
   if (checks_sources(interface) || !forwards) port.features |= kFeatureUrpf;
   if (interface.counters) port.features |= kFeatureCounters;
+  port.labels |= interface.labels;
   if (tags.vlan != 0) port.features |= kFeatureVlan;
   snapshot_->features |= port.features;
   if (interface.up) put_station(interface, to, tags);
@@ -194,6 +197,7 @@ std::unique_ptr<Snapshot> SnapshotBuilder::finish(const SnapshotSettings& settin
   snapshot_->bridges = settings.bridges;
   snapshot_->flows = settings.flows;
   snapshot_->tunnels = settings.tunnels;
+  snapshot_->label_flag = settings.label_flag;
   snapshot_->rules = settings.rules;
   snapshot_->filters = settings.filters;
   snapshot_->nat = settings.nat;

@@ -34,7 +34,8 @@ struct InterfaceSetup {
   bool linux_only = false;
   uint16_t mtu = 0;
   bool clamps_mss = false;
-  std::vector<IpPrefix> addresses;  // our own there, host bits kept
+  bool labels = false, vrf_device = false;  // as in InterfaceView
+  std::vector<IpPrefix> addresses;          // our own there, host bits kept
 };
 
 // What a snapshot says of everything else.
@@ -48,6 +49,7 @@ struct SnapshotSettings {
   std::shared_ptr<const PuntSessions> punt_sessions;
   std::shared_ptr<const BridgeViews> bridges;
   std::shared_ptr<const TunnelTables> tunnels;
+  uint64_t label_flag = 0;                      // as in Snapshot
   std::shared_ptr<const RuleTables> rules;      // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;  // null: none
   std::shared_ptr<const NatTables> nat;         // null: nothing is translated

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "router/linux/decode_bridge.hpp"
+#include "router/linux/decode_labels.hpp"
 #include "router/linux/decode_tunnel.hpp"
 
 namespace hecto::router {
@@ -150,6 +151,7 @@ MessageKind kind_of(const Message& message) noexcept {
     case RTM_NEWROUTE:
     case RTM_DELROUTE:
       if (family == AF_INET) return MessageKind::kRoute4;
+      if (family == AF_MPLS) return MessageKind::kLabelRoute;
       return family == AF_INET6 ? MessageKind::kRoute6 : MessageKind::kOther;
     default:
       return MessageKind::kOther;
@@ -298,7 +300,7 @@ Decoded decode_nexthop(const Message& message, NextHopEvent& out) {
   out.removed = message.header.nlmsg_type == RTM_DELNEXTHOP;
 
   NextHop hop;
-  bool encapsulated = false;
+  Encapsulation encapsulation;
   AttributeWalker walker(attributes_of<nhmsg>(message));
   Attribute attribute;
   while (walker.next(attribute)) {
@@ -322,7 +324,10 @@ Decoded decode_nexthop(const Message& message, NextHopEvent& out) {
         break;
       }
       case NHA_ENCAP_TYPE:
-        encapsulated = attribute.as<uint16_t>().value_or(0) != 0;
+        encapsulation.type = attribute.as<uint16_t>().value_or(0);
+        break;
+      case NHA_ENCAP:
+        encapsulation.bytes = attribute.payload;
         break;
       case NHA_FDB:
         return Decoded::kIgnored;
@@ -331,8 +336,11 @@ Decoded decode_nexthop(const Message& message, NextHopEvent& out) {
     }
   }
   if (walker.malformed() || out.object.id == 0) return Decoded::kMalformed;
-  // An object that encapsulates is told without a next hop: the fast path cannot use it.
-  if (out.object.members.empty() && !out.object.blackhole && hop.ifindex > 0 && !encapsulated) {
+  const Decoded encapsulated = read_encapsulation(encapsulation, hop.labels);
+  if (encapsulated == Decoded::kMalformed) return encapsulated;
+  const bool ours = encapsulated == Decoded::kEvent;
+  // An object that encapsulates otherwise is told without a next hop: the fast path cannot use it.
+  if (out.object.members.empty() && !out.object.blackhole && hop.ifindex > 0 && ours) {
     hop.dead = (header->nh_flags & (RTNH_F_DEAD | RTNH_F_LINKDOWN)) != 0;
     out.object.next_hop = hop;
   }

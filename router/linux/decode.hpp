@@ -42,6 +42,7 @@ enum class MessageKind : uint8_t {
   kRule,
   kRoute4,
   kRoute6,
+  kLabelRoute,
   kNeighbor,
   kBridgeVlan,
   kFdb,

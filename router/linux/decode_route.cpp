@@ -1,10 +1,11 @@
 #include "router/linux/decode_route.hpp"
 
-#include <linux/lwtunnel.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+
+#include "router/linux/decode_labels.hpp"
 
 namespace hecto::router {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // The attributes that a route and each leg of its RTA_MULTIPATH share.
 struct Leg {
   NextHop hop;
-  bool encapsulated = false;  // RTA_ENCAP: MPLS, SRv6, ... which only Linux can do
+  Encapsulation encapsulation;
 };
 
 struct RouteAttributes {
@@ -38,7 +39,10 @@ bool read_leg_attribute(const Attribute& attribute, int family, Leg& leg) {
     case RTA_VIA:
       return read_via(attribute.payload, leg.hop);
     case RTA_ENCAP_TYPE:
-      leg.encapsulated = attribute.as<uint16_t>().value_or(0) != LWTUNNEL_ENCAP_NONE;
+      leg.encapsulation.type = attribute.as<uint16_t>().value_or(0);
+      return true;
+    case RTA_ENCAP:
+      leg.encapsulation.bytes = attribute.payload;
       return true;
     default:
       return true;
@@ -62,6 +66,13 @@ bool is_dead(unsigned flags) {
   return (flags & (RTNH_F_DEAD | RTNH_F_LINKDOWN)) != 0;
 }
 
+// `encapsulated`: in a way that only Linux can do (SRv6, ...). False: it is malformed.
+bool finish(Leg& leg, bool& encapsulated) {
+  const Decoded read = read_encapsulation(leg.encapsulation, leg.hop.labels);
+  encapsulated |= read == Decoded::kIgnored;
+  return read != Decoded::kMalformed;
+}
+
 bool read_multipath(Bytes bytes, int family, std::vector<NextHop>& hops, bool& encapsulated) {
   while (!bytes.empty()) {
     const auto header = read_pod<rtnexthop>(bytes);
@@ -77,8 +88,7 @@ bool read_multipath(Bytes bytes, int family, std::vector<NextHop>& hops, bool& e
     while (walker.next(attribute)) {
       if (!read_leg_attribute(attribute, family, leg)) return false;
     }
-    if (walker.malformed()) return false;
-    encapsulated |= leg.encapsulated;
+    if (walker.malformed() || !finish(leg, encapsulated)) return false;
     hops.push_back(leg.hop);
     const size_t step = RTNH_ALIGN(static_cast<size_t>(header->rtnh_len));
     bytes = step < bytes.size() ? bytes.subspan(step) : Bytes{};
@@ -193,7 +203,8 @@ Decoded decode_route(const Message& message, RouteEvent& out) {
   route.table = seen.table;
   set_prefix(seen, family, header->rtm_dst_len, route);
 
-  bool encapsulated = seen.leg.encapsulated;
+  bool encapsulated = false;
+  if (!finish(seen.leg, encapsulated)) return Decoded::kMalformed;
   const bool thrown = header->rtm_type == RTN_THROW;
   if (route.nexthop_object == 0 && !drops(route.type) && !thrown) {
     if (!seen.multipath.empty()) {

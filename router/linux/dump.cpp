@@ -96,6 +96,7 @@ std::vector<DumpPhase> dump_plan() {
        {std::pair{MessageKind::kRoute4, AF_INET}, std::pair{MessageKind::kRoute6, AF_INET6}}) {
     plan.push_back({kind, RTM_GETROUTE, static_cast<uint8_t>(family), 0});  // of all tables
   }
+  plan.push_back({MessageKind::kLabelRoute, RTM_GETROUTE, AF_MPLS, 0});
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET, 0});
   plan.push_back({MessageKind::kNeighbor, RTM_GETNEIGH, AF_INET6, 0});
   return plan;
@@ -109,6 +110,7 @@ std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices) {
     plan.push_back({kind, RTM_GETROUTE, byte, RT_TABLE_LOCAL});
     for (const int device : devices) plan.push_back({kind, RTM_GETROUTE, byte, 0, 0, device});
   }
+  plan.push_back({MessageKind::kLabelRoute, RTM_GETROUTE, AF_MPLS, 0});
   return plan;
 }
 
@@ -133,7 +135,9 @@ void DumpConsistency::removed_meanwhile(const Message& removal) {
 }
 
 bool DumpConsistency::sound() {
-  if (kind_ == MessageKind::kSa || kind_ == MessageKind::kPolicy) return !lost_;
+  if (kind_ == MessageKind::kSa || kind_ == MessageKind::kPolicy ||
+      kind_ == MessageKind::kLabelRoute)
+    return !lost_;
   if (kind_ != MessageKind::kRoute4) return !removal_ && !lost_;
   std::sort(stops_.begin(), stops_.end());
   return std::none_of(removed_.begin(), removed_.end(), [this](uint32_t key) {

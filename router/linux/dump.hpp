@@ -19,9 +19,10 @@ struct DumpPhase {
   int device = 0;  // routes: only those with a next hop on it, where the kernel filters; 0: all
 };
 
-// Links, VLANs and entries of bridges, addresses, next-hop objects, policy rules, routes of all tables, neighbors, in this order.
+// Links, VLANs and entries of bridges, addresses, next-hop objects, policy rules, routes of all tables, labels,
+// neighbors, in this order.
 std::vector<DumpPhase> dump_plan();
-// Next-hop objects, the local tables, and of all tables what leaves by these devices. Only where
+// Next-hop objects, the local tables, of all tables what leaves by these devices, and labels. Only where
 // the kernel picks (NETLINK_GET_STRICT_CHK, Linux 4.20).
 std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices);
 
@@ -32,6 +33,7 @@ std::vector<DumpPhase> device_dump_plan(const std::vector<int>& devices);
 //  - neighbors: neigh_dump_table() counts within a hash bucket;
 //  - IPv4 routes: fib_table_dump() goes on by key and is safe but inside one leaf (the routes of
 //    equal address and different length), and only where a read stopped in it;
+//  - routes of labels: mpls_dump_routes() goes on by label;
 //  - SAs and policies: xfrm_state_walk() and xfrm_policy_walk() keep a mark of their own in the
 //    list, which no change upsets.
 class DumpConsistency {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <linux/rtnetlink.h>
 
+#include "router/linux/switches.hpp"
+
 namespace hecto::router {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr unsigned kNextHopGroup = RTNLGRP_NEXTHOP;
 #endif
 
 constexpr unsigned kBridgeVlanGroup = RTNLGRP_BRVLAN;
+constexpr unsigned kLabelGroup = RTNLGRP_MPLS_ROUTE;
 
 constexpr unsigned kGroups[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
                                 RTNLGRP_IPV4_RULE,  RTNLGRP_IPV6_RULE,   RTNLGRP_IPV4_ROUTE,
@@ -28,6 +31,7 @@ NetlinkMirror::NetlinkMirror(const NetworkNamespace& space, LinuxEvents& events,
           options, std::move(sockets),
           {dump_plan(), false, false,
            [&space, bytes = options.receive_buffer_bytes] { return open_sockets(space, bytes); }}),
+      space_(space),
       events_(events),
       filtered_(sockets.dump.filtered()) {}
 
@@ -42,6 +46,7 @@ Result<MirrorBase::Sockets> NetlinkMirror::open_sockets(const NetworkNamespace& 
   // Linux before 5.6 does not tell of bridges' VLANs, before 5.3 it has no next-hop objects.
   static_cast<void>(live->subscribe(kBridgeVlanGroup));
   static_cast<void>(live->subscribe(kNextHopGroup));
+  static_cast<void>(live->subscribe(kLabelGroup));
   auto dump = DumpReader::open(space);
   if (!dump) return tl::unexpected(dump.error());
   return Sockets{std::move(*live), std::move(*dump)};
@@ -105,6 +110,10 @@ void NetlinkMirror::deliver(const Message& message, bool live) {
       decoded = decode_route(message, route_);
       if (decoded == Decoded::kEvent) events_.route(route_.route, route_.removed, route_.replace);
       break;
+    case MessageKind::kLabelRoute:
+      decoded = decode_label_route(message, label_route_);
+      if (decoded == Decoded::kEvent) events_.label_route(label_route_.route, label_route_.removed);
+      break;
     case MessageKind::kSa:
     case MessageKind::kPolicy:
     case MessageKind::kOther:
@@ -151,6 +160,11 @@ std::vector<DumpPhase> NetlinkMirror::device_plan(int device) {
   const std::vector<int> devices = events_.devices_beside(device);
   if (devices.empty() || devices.size() > kMostDevices) return {};
   return device_dump_plan(devices);
+}
+
+// A kernel without MPLS (mpls_router is a module) takes the request for one of all families.
+bool NetlinkMirror::reads(const DumpPhase& phase) const {
+  return phase.kind != MessageKind::kLabelRoute || has_labels(space_);
 }
 
 void NetlinkMirror::phase_begins(MessageKind kind) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "router/linux/decode_bridge.hpp"
+#include "router/linux/decode_labels.hpp"
 #include "router/linux/decode_rule.hpp"
 #include "router/linux/mirror_base.hpp"
 
@@ -21,7 +22,11 @@ class NetlinkMirror final : public MirrorBase {
                                                      LinuxEvents& events,
                                                      const MirrorOptions& options = {});
 
+  // Soon, and with no more than a resync of one device reads.
+  void read_labels(const std::string& why) { resync_soon(why, kLoopback); }
+
  private:
+  static constexpr int kLoopback = 1;  // in every namespace
   struct LinkState {
     bool up;
     bool carrier;
@@ -46,6 +51,9 @@ class NetlinkMirror final : public MirrorBase {
   void phase_begins(MessageKind kind) override;
   void dump_was_read(DumpConsistency& consistency) override;
 
+  bool reads(const DumpPhase& phase) const override;
+
+  const NetworkNamespace& space_;
   LinuxEvents& events_;
   const bool filtered_;  // the kernel picks what a dump holds
   std::unordered_map<int, LinkState> links_;
@@ -58,6 +66,7 @@ class NetlinkMirror final : public MirrorBase {
   NextHopEvent nexthop_;
   RuleEvent rule_;
   RouteEvent route_;
+  LabelRouteEvent label_route_;
 };
 
 }  // namespace hecto::router

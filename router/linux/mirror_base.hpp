@@ -108,6 +108,7 @@ class MirrorBase {
   virtual std::vector<DumpPhase> device_plan(int) { return {}; }
   virtual void on_device_resync_begin(int, const std::string&) {}
   virtual void on_resync_end() = 0;
+  virtual bool reads(const DumpPhase&) const { return true; }  // asked as a resync begins
   virtual void phase_begins(MessageKind) {}
   virtual void dump_was_read(DumpConsistency&) {}  // one read of it has been delivered
   bool resyncing() const noexcept { return state_ != State::kIdle; }

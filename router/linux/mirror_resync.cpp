@@ -80,6 +80,7 @@ void MirrorBase::begin_resync() {
     device_ = 0;
     plan_ = traits_.plan;
   }
+  std::erase_if(plan_, [this](const DumpPhase& phase) { return !reads(phase); });
   wanted_.reset();
   resync_started_ = Clock::now();
   accepted_unsound_ = false;

@@ -67,6 +67,7 @@ std::optional<InterfaceSwitches> switches(Reader& reader, const std::string& nam
   found.redirects4 = all.send_redirects || own.send_redirects;
   found.redirects6 = true;
   found.accept_local = all.accept_local || own.accept_local;
+  found.labels = reader.number(fmt::format("mpls/conf/{}/input", name)).value_or(0) != 0;
   return found;
 }
 
@@ -84,6 +85,29 @@ Result<SwitchesOfAll> read_switches(const NetworkNamespace& space,
   });
   if (!done) return tl::unexpected(done.error());
   return found;
+}
+
+Result<LabelSwitches> read_label_switches(const NetworkNamespace& space) {
+  LabelSwitches found;
+  auto done = space.run([&]() -> Result<void> {
+    Reader reader;
+    found.platform_labels =
+        static_cast<uint32_t>(reader.number("mpls/platform_labels").value_or(0));
+    found.propagates_ttl = reader.number("mpls/ip_ttl_propagate").value_or(1) != 0;
+    found.default_ttl = static_cast<uint8_t>(reader.number("mpls/default_ttl").value_or(255));
+    return reader.failed();
+  });
+  if (!done) return tl::unexpected(done.error());
+  return found;
+}
+
+bool has_labels(const NetworkNamespace& space) {
+  bool there = false;
+  const auto done = space.run([&]() -> Result<void> {
+    there = ::access("/proc/sys/net/mpls/platform_labels", R_OK) == 0;
+    return {};
+  });
+  return done && there;
 }
 
 }  // namespace hecto::router

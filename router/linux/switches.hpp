@@ -1,5 +1,5 @@
 // What the sysctls of a namespace say of forwarding by an interface: `net.ipv4.conf` and
-// `net.ipv6.conf`, with what "all" adds, as Linux's forwarding reads them. The kernel tells of two of
+// `net.ipv6.conf`, with what "all" adds, as Linux's forwarding reads them, and `net.mpls`. The kernel tells of two of
 // them alone (RTM_NEWNETCONF), so that all are read.
 //
 // Control thread.
@@ -12,6 +12,7 @@
 #include "base/net.hpp"
 #include "base/result.hpp"
 #include "router/linux/netns.hpp"
+#include "router/rib/route.hpp"
 
 namespace hecto::router {
 
@@ -19,6 +20,7 @@ struct InterfaceSwitches {
   bool forwards4 = true, forwards6 = true;  // what comes in there; else it is for us or for nobody
   UrpfMode rp_filter = UrpfMode::kOff;      // of IPv4
   bool redirects4 = false, redirects6 = false;  // senders are told of better first hops
+  bool labels = false;        // MPLS that comes in there is forwarded (net.mpls.conf)
   bool accept_local = false;  // our own addresses may be sources, also where rp_filter looks
   bool operator==(const InterfaceSwitches&) const = default;
 };
@@ -28,5 +30,9 @@ struct InterfaceSwitches {
 using SwitchesOfAll = std::vector<std::optional<InterfaceSwitches>>;
 Result<SwitchesOfAll> read_switches(const NetworkNamespace& space,
                                     const std::vector<std::string>& names);
+
+// All of it as without MPLS where the namespace has none.
+Result<LabelSwitches> read_label_switches(const NetworkNamespace& space);
+bool has_labels(const NetworkNamespace& space);  // its kernel has MPLS
 
 }  // namespace hecto::router

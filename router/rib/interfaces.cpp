@@ -77,6 +77,21 @@ bool Interfaces::set_link(const LinuxLink& link, uint16_t generation) {
   return changed && (by_ifindex(link.ifindex) != kNoInterface || link.if_id != 0);
 }
 
+bool Interfaces::is_loopback(int ifindex) const {
+  const auto found = links_.find(ifindex);
+  return found != links_.end() && found->second.link.name == "lo";
+}
+
+const LinuxLink* Interfaces::vrf(int ifindex) const {
+  const auto found = links_.find(ifindex);
+  const bool there = found != links_.end() && !found->second.removed;
+  return there && found->second.link.vrf_table != 0 ? &found->second.link : nullptr;
+}
+
+bool Interfaces::set_label_switches(const LabelSwitches& switches) {
+  return std::exchange(label_switches_, switches) != switches;
+}
+
 uint32_t Interfaces::if_id(int ifindex) const {
   const auto found = links_.find(ifindex);
   return found == links_.end() || !found->second.link.up ? 0 : found->second.link.if_id;
@@ -90,6 +105,8 @@ const LinuxLink* Interfaces::master_of(const InterfaceState& state) const {
 }
 
 Vrf Interfaces::vrf_of(const InterfaceState& state) const {
+  const Link* const own = state.vrf_device ? link_of(state) : nullptr;
+  if (own != nullptr && !own->removed) return {own->link.name, own->link.vrf_table};
   const LinuxLink* master = master_of(state);
   return master != nullptr ? Vrf{master->name, master->vrf_table} : state.vrf;
 }

@@ -42,7 +42,8 @@ struct InterfaceState {
   // Of a bridge of Linux, or of a VLAN of one: that bridge's ifindex. It leaves by the port that the
   // forwarding database has.
   int bridge = 0;
-  bool tunnel = false;  // over IP: packets for it go into it, whatever their gateway
+  bool tunnel = false;      // over IP: packets for it go into it, whatever their gateway
+  bool vrf_device = false;  // a VRF's own device: it has what labels (MPLS) lead into the VRF
   // From the configuration, host bits kept. Without a twin LocalRoutes makes the connected and
   // local routes of these; with one, Linux announces them and they only help to place gateways.
   std::vector<IpPrefix> addresses;
@@ -66,7 +67,8 @@ class Interfaces {
 
   const InterfaceState* find(InterfaceId id) const;
   InterfaceId by_ifindex(int ifindex) const;  // kNoInterface: not one of ours
-  uint32_t if_id(int ifindex) const;          // of an IPsec interface of Linux that is up, else 0
+  bool is_loopback(int ifindex) const;
+  uint32_t if_id(int ifindex) const;  // of an IPsec interface of Linux that is up, else 0
   // The VRF that it, or its twin, is in; its table is 0: in none.
   Vrf vrf_of(const InterfaceState& state) const;
   std::vector<IpsecInVrf> ipsec_in_vrfs() const;
@@ -77,6 +79,9 @@ class Interfaces {
   const LinuxTunnel* tunnel_of(const InterfaceState& state) const;  // nullptr: it is none
   // Macvlans on its wire.
   std::vector<InterfaceId> macvlans(InterfaceId parent) const;
+  const LinuxLink* vrf(int ifindex) const;  // a VRF of Linux; nullptr: it is none
+  const LabelSwitches& label_switches() const { return label_switches_; }
+  bool set_label_switches(const LabelSwitches& switches);  // true: they are others now
   // Bridges of Linux, as the same events tell.
   Bridges& bridges() { return bridges_; }
   const Bridges& bridges() const { return bridges_; }
@@ -113,6 +118,7 @@ class Interfaces {
   std::unordered_map<int, InterfaceId> by_ifindex_;
   std::unordered_map<int, Link> links_;
   Bridges bridges_;
+  LabelSwitches label_switches_;
   unsigned macvlans_ = 0;
   uint64_t version_ = 0;
   std::map<std::pair<int, IpPrefix>, uint16_t> addresses_;  // of Linux, with their generation

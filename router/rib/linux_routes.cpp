@@ -18,7 +18,7 @@ constexpr unsigned kDeviceResyncsInARow = 200;  // rounds have 8 bits, and must 
 constexpr size_t kFirstStep = 8192;             // small tables are swept at once
 
 bool same_hop(const NextHop& a, const NextHop& b) {
-  return a.gateway == b.gateway && a.ifindex == b.ifindex;
+  return a.gateway == b.gateway && a.ifindex == b.ifindex && a.labels == b.labels;
 }
 
 bool contains(const std::vector<NextHop>& hops, const NextHop& wanted) {
@@ -265,7 +265,8 @@ void LinuxRoutes::begin(int device) {
 std::vector<int> LinuxRoutes::devices_beside(int ifindex) const {
   if (unknown_device_seen_ || sweep_ || device_resyncs_ >= kDeviceResyncsInARow) return {};
   std::set<int> devices{ifindex};
-  store_.sets().visit([&](SetId id, const NextHopSets::Set&) {
+  store_.sets().visit([&](SetId id, const NextHopSets::Set& set) {
+    if (set.labelled) return;  // labels are read all
     std::set<int> own = store_.sets().devices(id);
     if (own.contains(ifindex)) devices.merge(own);
   });

@@ -131,7 +131,8 @@ tl::expected<void, lookup::Error> NextHopSets::write_consistent(
   std::vector<std::pair<Adjacency, lookup::WeightedMember>> ordered;
   for (const lookup::WeightedMember& member : live)
     ordered.emplace_back(adjacency_of[member.group], member);
-  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+  // Of one neighbor, with other labels: as the set has them.
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
     return std::tie(a.first.gateway, a.first.interface) <
            std::tie(b.first.gateway, b.first.interface);
   });

@@ -25,7 +25,8 @@ struct NextHopContent {
   RouteType type = RouteType::kUnicast;
   uint32_t object = 0;  // number of the kernel's next-hop object, 0: none
   std::span<const NextHop> next_hops;
-  uint16_t mtu = 0;  // of the routes, where it is less than the interface's; 0: none
+  uint16_t mtu = 0;       // of the routes, where it is less than the interface's; 0: none
+  bool labelled = false;  // of packets that come in with a label (MPLS); the family says nothing
 };
 
 struct NextHopResolution {
@@ -48,9 +49,11 @@ class NextHopResolver {
 
  private:
   NextHopResolution resolve_one(const NextHopContent& content) const;
-  NextHopResolution resolve(const NextHop& hop, Family family) const;
+  NextHopResolution resolve(const NextHop& hop, const NextHopContent& content) const;
   NextHopResolution resolve_on(const InterfaceState& interface, const NextHop& hop,
-                               Family family) const;
+                               const NextHopContent& content) const;
+  NextHopResolution received_by(const NextHop& hop) const;
+  uint8_t label_ttl(const LabelStack& labels, bool labelled) const;
 
   const Interfaces& interfaces_;
   const Neighbors& neighbors_;

@@ -33,16 +33,18 @@ uint64_t hash_of(const NextHopSets::Content& content) {
   Hash hash;
   hash.add(static_cast<uint64_t>(content.family) << 8 | static_cast<uint64_t>(content.type));
   hash.add(uint64_t{content.object} << 16 | content.mtu);
+  hash.add(content.labelled);
   for (const NextHop& hop : content.next_hops) {
     if (hop.gateway) hash.add(*hop.gateway);
     hash.add(static_cast<uint64_t>(hop.ifindex) << 32 | uint64_t{hop.interface} << 16 | hop.weight);
     hash.add(hop.dead);
+    for (unsigned i = 0; i < hop.labels.count; ++i) hash.add(hop.labels.labels[i]);
   }
   return hash.value();
 }
 
 auto order(const NextHop& hop) {
-  return std::tuple(hop.gateway, hop.ifindex, hop.interface, hop.dead);
+  return std::tuple(hop.gateway, hop.ifindex, hop.interface, hop.dead, hop.labels);
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ SetId NextHopSets::find(const Content& content, uint64_t hash) const {
   for (; at != end; ++at) {
     const Set& set = sets_[at->second];
     if (set.family == content.family && set.type == content.type && set.object == content.object &&
-        set.mtu == content.mtu &&
+        set.mtu == content.mtu && set.labelled == content.labelled &&
         std::equal(set.next_hops.begin(), set.next_hops.end(), content.next_hops.begin(),
                    content.next_hops.end())) {
       return at->second;
@@ -117,6 +119,7 @@ SetId NextHopSets::acquire(const Content& asked) {
   set.object = content.object;
   set.next_hops.assign(content.next_hops.begin(), content.next_hops.end());
   set.mtu = content.mtu;
+  set.labelled = content.labelled;
   set.self = id;
   set.references = 1;
   by_content_.emplace(hash, id);
@@ -222,7 +225,7 @@ std::vector<NextHopSets::Member> NextHopSets::wanted_members(const Set& set) {
       NextHop single = hop;
       single.weight = 1;
       single.dead = false;
-      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}, set.mtu});
+      SetId id = acquire({set.family, RouteType::kUnicast, 0, {&single, 1}, set.mtu, set.labelled});
       members.push_back({id, hop.weight, hop.dead});
     }
     return members;

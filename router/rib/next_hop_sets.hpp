@@ -4,6 +4,7 @@
 //   route ─► set {A}    ─► group ─► record of A           routes with one next hop
 //   route ─► set {A, B} ─► group ─► buckets ─► {A}, {B}   ECMP over the groups of single sets
 //   route ─► object 7   ─► group ─► as object 7 says      a kernel next-hop object
+//   label ─► set {A}    ─► group ─► record of A           MPLS: sets of their own, shared likewise
 //
 // So a neighbor that changes rewrites the record of the set that names it, a changed object
 // rewrites its own, and no route and no FIB entry is touched by either.
@@ -59,6 +60,7 @@ class NextHopSets {
     uint32_t object = 0;
     std::vector<NextHop> next_hops;
     uint16_t mtu = 0;
+    bool labelled = false;
     SetId self = kNoSet;
     uint32_t references = 0;  // 0: free
     GroupId group = lookup::kNoRoute;
@@ -70,7 +72,7 @@ class NextHopSets {
     std::vector<lookup::WeightedMember> live;
     std::vector<SetId> part_of;  // ECMP sets that this one is a member of
 
-    Content content() const { return {family, type, object, next_hops, mtu}; }
+    Content content() const { return {family, type, object, next_hops, mtu, labelled}; }
   };
   struct Statistics {
     uint64_t records_written = 0;  // records, and bucket lists

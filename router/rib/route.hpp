@@ -2,6 +2,7 @@
 // it becomes FIB entries and next-hop records. Values only; owned by the control thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,12 +17,25 @@ using lookup::Family;
 using lookup::IpAddress;
 using lookup::IpPrefix;
 
+// Labels of MPLS (RFC 3032), the outermost first, and what they do to the TTL (RFC 3443).
+struct LabelStack {
+  static constexpr unsigned kMost = 4;
+  std::array<uint32_t, kMost> labels{};
+  uint8_t count = 0;
+  // 0: one TTL for labels and what is inside (uniform); else the one that labels begin with, and what
+  // is inside keeps its own (pipe). None: as net.mpls.ip_ttl_propagate says.
+  std::optional<uint8_t> ttl = {};
+  auto operator<=>(const LabelStack&) const = default;
+};
+inline constexpr uint32_t kMostLabels = 1 << 20;
+
 struct NextHop {
   std::optional<IpAddress> gateway;  // none: on-link
   int ifindex = 0;                   // Linux's number; 0: by `interface`
   InterfaceId interface = kNoInterface;
-  uint16_t weight = 1;  // 1 to 256
-  bool dead = false;    // RTNH_F_DEAD or RTNH_F_LINKDOWN
+  uint16_t weight = 1;     // 1 to 256
+  bool dead = false;       // RTNH_F_DEAD or RTNH_F_LINKDOWN
+  LabelStack labels = {};  // that it puts on packets
   bool operator==(const NextHop&) const = default;
 };
 
@@ -38,6 +52,25 @@ struct Route {
   bool first = false;  // before the others of its prefix, table and metric (`ip route prepend`)
   std::vector<NextHop> next_hops;
   bool operator==(const Route&) const = default;
+};
+
+// What becomes of packets that come in with a label (`ip -f mpls route`): it goes, and the labels of
+// a next hop come in its place. A next hop without gateway is a VRF or lo, which receives what is
+// inside.
+struct LabelRoute {
+  uint32_t label = 0;
+  uint8_t protocol = 0;  // as of a Route
+  std::vector<NextHop> next_hops;
+  std::string beyond;  // what of it the fast path does not do, in words; empty: nothing
+  bool operator==(const LabelRoute&) const = default;
+};
+
+// net.mpls of a namespace.
+struct LabelSwitches {
+  uint32_t platform_labels = 0;  // labels from here on have no routes; 0: no MPLS
+  bool propagates_ttl = true;
+  uint8_t default_ttl = 255;
+  bool operator==(const LabelSwitches&) const = default;
 };
 
 // A kernel next-hop object (`ip nexthop`).
@@ -171,12 +204,13 @@ class LinuxEvents {
   // `replace`: the kernel put it in the place of another route of the same prefix, table, tos and
   // metric (NLM_F_REPLACE). An IPv6 removal may name only some next hops of a multipath route.
   virtual void route(const Route& route, bool removed, bool replace) = 0;
+  virtual void label_route(const LabelRoute&, bool /*removed*/) {}
   // A policy rule; `removed`: it goes.
   virtual void rule(const PolicyRule&, bool) {}
   virtual void resync_begin(const std::string& why) = 0;
-  // A resync of less: every next-hop object, every route of the local table, and of the others the
-  // routes that leave by one of devices_beside(ifindex). What leaves by `ifindex`, an object or a
-  // route of the local table that was not replayed is gone by resync_end(); nothing else is.
+  // A resync of less: every next-hop object, every label, every route of the local table, and of the
+  // others the routes that leave by one of devices_beside(ifindex). What leaves by `ifindex`, an object,
+  // a label or a route of the local table that was not replayed is gone by resync_end(); nothing else.
   virtual void device_resync_begin(int ifindex, const std::string& why) = 0;
   virtual void resync_end() = 0;
   // The devices of all routes that have a next hop on this one, itself among them: Linux may take

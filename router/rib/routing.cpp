@@ -9,7 +9,7 @@ namespace hecto::router {
 
 Routing::Routing(lookup::Fib4& fib4, lookup::Fib6& fib6, lookup::NextHopTable& next_hops,
                  RoutingOptions options)
-    : store_(fib4, fib6, next_hops, std::move(options)) {}
+    : store_(fib4, fib6, next_hops, options), labels_(store_, options.sockets, *options.memory) {}
 
 Result<LoadCounts> Routing::load(std::shared_ptr<const RouteTable> table,
                                  const LoadOptions& options) {

@@ -2,7 +2,7 @@
 // tables made of it. One object for those who tell and those who ask; the state lies with its
 // parts.
 //
-//   LinuxEvents ─► LinuxRoutes ─────────┐
+//   LinuxEvents ─► LinuxRoutes ─────────┐   (and LabelRoutes: MPLS)
 //   interfaces ──► LocalRoutes ─────────┤
 //   file, API ───► StaticRoutes ────────┼─► RouteStore ─► FIBs, next-hop table, reverse-path table
 //   route files ─► LoadedRoutes ────────┘        └─────► RoutingQueries, explain() ─► views
@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "router/rib/label_routes.hpp"
 #include "router/rib/linux_routes.hpp"
 #include "router/rib/loaded_routes.hpp"
 #include "router/rib/local_routes.hpp"
@@ -109,16 +110,20 @@ class Routing final : public LinuxEvents {
   void route(const Route& route, bool removed, bool replace) override {
     linux_.route(route, removed, replace);
   }
+  void label_route(const LabelRoute& route, bool removed) override { labels_.set(route, removed); }
   void rule(const PolicyRule& rule, bool removed) override { rules_.rule(rule, removed); }
   void resync_begin(const std::string& why) override {
     linux_.resync_begin(why);
+    labels_.resync_begin();
     rules_.resync_begin();
   }
   void device_resync_begin(int ifindex, const std::string& why) override {
     linux_.device_resync_begin(ifindex, why);
+    labels_.resync_begin();
   }
   void resync_end() override {
     linux_.resync_end();
+    labels_.resync_end();
     rules_.resync_end();
   }
   std::vector<int> devices_beside(int ifindex) const override {
@@ -129,7 +134,10 @@ class Routing final : public LinuxEvents {
   bool continue_sweep(size_t work) { return linux_.continue_sweep(work); }
   bool sweeping() const { return linux_.sweeping(); }
 
-  void commit() { store_.commit(); }
+  void commit() {
+    store_.commit();
+    labels_.commit();
+  }
 
   // Those of the file, in their order, in place of all others.
   void set_rules(const std::vector<PolicyRule>& rules) {
@@ -139,6 +147,8 @@ class Routing final : public LinuxEvents {
   }
 
   const PolicyRules& rules() const { return rules_; }
+  const LabelRoutes& labels() const { return labels_; }
+  void set_label_switches(const LabelSwitches& switches) { labels_.set_switches(switches); }
   // Which of the FIBs' further tables a table of Linux is; 0: the main one. It is made if need be,
   // so that rules may name it before it has routes. None: there are too many, or it lacks room.
   std::optional<lookup::TableId> fib_table(uint32_t linux_number);
@@ -172,6 +182,7 @@ class Routing final : public LinuxEvents {
   StaticRoutes static_{store_};
   LoadedRoutes loaded_{store_, static_};
   PolicyRules rules_;
+  LabelRoutes labels_;
 };
 
 }  // namespace hecto::router

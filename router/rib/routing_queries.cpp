@@ -49,6 +49,7 @@ NextHopView RoutingQueries::next_hop_view(SetId single) const {
   NextHopView view;
   view.gateway = hop.gateway;
   view.ifindex = hop.ifindex;
+  view.labels = hop.labels;
   view.interface = set.now.interface;
   view.dead = !set.now.alive;
   if (const InterfaceState* interface = store_.interfaces().find(view.interface)) {

@@ -24,11 +24,11 @@ class RoutingQueries {
   RouteView view(const RoutingTable& table, const lookup::Prefix<Address>& prefix,
                  const RibEntry<Address>& entry, RouteId id) const;
   std::vector<TableView> tables() const;  // the first one first
+  std::vector<NextHopView> next_hop_views(SetId id) const;
   std::optional<RouteMatch> match(const RoutingTable& table, const IpAddress& address) const;
 
  private:
   NextHopView next_hop_view(SetId single) const;
-  std::vector<NextHopView> next_hop_views(SetId id) const;
   NeighborView view(const Neighbor& neighbor) const;
   GroupMemberView member_view(SetId single) const;
   GroupView view(SetId id) const;

@@ -20,6 +20,7 @@ struct NextHopView {
   std::string interface_name;  // empty: not one of the router's
   uint16_t weight = 1;
   bool dead = false;  // dead in Linux, or the interface is down
+  LabelStack labels;  // that it puts on packets
 };
 
 struct RouteView {
@@ -38,6 +39,21 @@ struct RouteView {
   // Who has the same one besides: a route of the file is in Linux too, and comes back from there.
   std::vector<RouteOrigin> also;
   std::string why;  // only from explain(): why selected, or why not
+};
+
+// A label that comes in, and what becomes of its packets.
+struct LabelRouteView {
+  uint32_t label = 0;
+  uint8_t protocol = 0;
+  std::string beyond;       // why it is Linux's, in words; empty: it is not
+  std::string received_by;  // the VRF that has what is inside, or lo; empty: it goes on
+  lookup::GroupId group = lookup::kNoRoute;
+  lookup::NextHopRecord record{};  // of one next hop; of several the head
+  std::vector<NextHopView> next_hops;
+};
+
+struct LabelCounts {
+  size_t routes = 0, linuxs = 0;  // all, and those that only Linux can do
 };
 
 struct NeighborView {

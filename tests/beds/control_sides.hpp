@@ -121,6 +121,7 @@ class FakePlane final : public ForwardingPlane {
                               lookup::Reclaimer::none());
   }
   void set_bridges(std::shared_ptr<const BridgeViews> now) override { bridges = std::move(now); }
+  void set_labels(bool on) override { labels = on; }
   void set_tunnels(const std::vector<TunnelSetup>& now, bool known) override {
     tunnels = now;
     gre_is_known = known;
@@ -201,6 +202,7 @@ class FakePlane final : public ForwardingPlane {
   std::shared_ptr<const FilterTables> filters;
   std::vector<TunnelSetup> tunnels;
   bool gre_is_known = true;
+  bool labels = false;
   std::shared_ptr<const BridgeViews> bridges;
   std::shared_ptr<const FlowView> flows;
   bool no_station_table = false;
@@ -267,6 +269,8 @@ class FakeLinux final : public LinuxSide {
     }
     return all;
   }
+  Result<LabelSwitches> label_switches() const override { return labels; }
+  void read_labels(const std::string& why) override { labels_read_for = why; }
   Result<void> add_address(int ifindex, const IpPrefix& address) override {
     if (refused_addresses.contains(address.to_string()))
       return fail("Linux refused to add " + address.to_string());
@@ -311,6 +315,8 @@ class FakeLinux final : public LinuxSide {
   std::set<std::string> refused_addresses;
   int next_ifindex = 11;
   std::map<std::string, InterfaceSwitches> switched;  // interfaces; others: all by default
+  LabelSwitches labels;
+  std::string labels_read_for;
   std::map<InterfaceId, std::string> twins;
   std::set<InterfaceId> suspended;
   std::map<InterfaceId, TapState> states;  // of twins; none: as Linux's news say

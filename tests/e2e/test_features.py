@@ -127,7 +127,7 @@ def test_trace_of_a_ping_shows_its_way(pair):
 def test_every_show_answers(pair):
     """Each noun in both forms, under 100 columns, and quickly."""
     for noun in ("ports", "bonds", "bridges", "filters", "flows", "rules", "tables", "interfaces", "routes", "neighbors", "nexthops", "workers", "drops",
-                 "punt", "sflow", "pools", "config", "plan", "mtu", "nat", "ipfix"):
+                 "punt", "sflow", "pools", "config", "plan", "mtu", "nat", "ipfix", "labels"):
         started = time.monotonic()
         out = pair.router.cli("show", noun)
         took = time.monotonic() - started

@@ -120,6 +120,8 @@ json RouterBackend::answer(Noun noun) {
       return show_rules(r.routing(), r.filters().gives_marks());
     case Noun::kTables:
       return show_tables(r.routing());
+    case Noun::kLabels:
+      return show_labels(r.routing(), r.labels());
     case Noun::kNextHops:
       return show_next_hops(r.routing(), table_use(r.tables()), r.plane());
     case Noun::kWorkers:

@@ -154,6 +154,16 @@ std::string_view advice(Reason reason) noexcept {
              "own.";
     case Reason::kTunnelNoRoom:
       return "Too many tunnels one in another for the buffers: fewer of them.";
+    case Reason::kMplsMalformed:
+      return "Damaged or forged, or no IP behind its labels: look who sends it (hecto capture).";
+    case Reason::kMplsLabel:
+      return "Its sender has a label that is not ours (any more): compare hecto show labels with "
+             "its "
+             "LDP or BGP.";
+    case Reason::kMplsTtl:
+      return "A traceroute through labels; if it is much, a loop of labels.";
+    case Reason::kMplsTooBig:
+      return "Raise the MTU of the way out by 4 bytes a label, or lower that of the hosts.";
     case Reason::kEspUnknownSpi:
       return "The other end uses an SA that is gone: let IKE make a new one.";
     case Reason::kEspMalformed:

@@ -138,7 +138,7 @@ json show_bridge_interface(const Interface& interface, const Routing& routing,
 
 json show_way(const GroupMemberView& member, const Routing& routing,
               std::vector<std::string>& why) {
-  const bool forwards = member.record.kind == lookup::RecordKind::kForward;
+  const bool forwards = lookup::leaves_by_port(member.record.kind);
   const InterfaceState* const interface =
       forwards ? routing.interfaces().find(InterfaceId(member.record.interface)) : nullptr;
   const uint16_t of_interface = interface == nullptr ? 0 : routing.interfaces().mtu(*interface);

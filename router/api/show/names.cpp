@@ -61,6 +61,10 @@ std::string_view to_string(lookup::RecordKind kind) noexcept {
       return "punt";
     case lookup::RecordKind::kTunnel:
       return "tunnel";
+    case lookup::RecordKind::kLabelled:
+      return "labels";
+    case lookup::RecordKind::kReceive:
+      return "receive";
     case lookup::RecordKind::kMultipath:
       return "multipath";
     case lookup::RecordKind::kDrop:

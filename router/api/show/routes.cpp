@@ -42,7 +42,7 @@ VlanTags tags_of(const lookup::NextHopRecord& record) {
 }
 
 json port_json(const ForwardingPlane& plane, const lookup::NextHopRecord& record) {
-  if (record.kind != lookup::RecordKind::kForward) return nullptr;
+  if (!lookup::leaves_by_port(record.kind)) return nullptr;
   const auto name = plane.port_name(PortId(record.port));
   return name ? json(*name) : json();
 }
@@ -55,7 +55,7 @@ json interface_json(const NextHopView& hop) {
 }
 
 json rewrite_json(const lookup::NextHopRecord& record) {
-  if (record.kind != lookup::RecordKind::kForward) return nullptr;
+  if (!lookup::leaves_by_port(record.kind)) return nullptr;
   std::string hex;
   for (unsigned i = 0; i < record.header_length && i < sizeof record.header; ++i)
     hex += fmt::format("{:02x}", record.header[i]);
@@ -67,7 +67,7 @@ json rewrite_json(const lookup::NextHopRecord& record) {
 }
 
 json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
-  const bool forwards = member.record.kind == lookup::RecordKind::kForward;
+  const bool forwards = lookup::leaves_by_port(member.record.kind);
   json neighbor;
   if (member.neighbor)
     neighbor = {
@@ -81,6 +81,7 @@ json member_json(const ForwardingPlane& plane, const GroupMemberView& member) {
           {"buckets", member.buckets},
           {"gateway", gateway_json(member.next_hop)},
           {"interface", interface_json(member.next_hop)},
+          {"labels", labels_json(member.next_hop.labels)},
           {"port", port_json(plane, member.record)},
           {"mtu", forwards ? json(member.record.mtu) : json()},
           {"neighbor", neighbor},
@@ -97,6 +98,7 @@ json route_json(const RouteView& route, const PersistControl& persist) {
   for (const NextHopView& hop : route.next_hops)
     hops.push_back({{"gateway", gateway_json(hop)},
                     {"interface", interface_json(hop)},
+                    {"labels", labels_json(hop.labels)},
                     {"weight", hop.weight},
                     {"dead", hop.dead}});
   json also = json::array();
@@ -152,6 +154,18 @@ void add_filter_sentences(const PacketAnswer& packet, std::vector<std::string>& 
     lines.push_back("filters of where it comes in were not asked: --interface says where");
 }
 
+// Of several next hops those with the same labels once.
+void add_label_sentences(const Explanation& e, std::vector<std::string>& lines) {
+  if (!e.group) return;
+  for (const GroupMemberView& member : e.group->members) {
+    if (member.record.kind != lookup::RecordKind::kLabelled) continue;
+    std::string line = fmt::format(
+        "push {}: it leaves with {}, {} bytes fit", labels_text(member.next_hop.labels),
+        member.next_hop.labels.count == 1 ? "this label" : "these labels", member.record.mtu);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+}
+
 json filters_json(const PacketAnswer& packet) {
   json list = json::array();
   for (const FilterFinding& finding : packet.filters) {
@@ -199,6 +213,7 @@ std::vector<std::string> packet_sentences(const ForwardingPlane& plane, const Ex
     lines.push_back(
         "it leaves by the interface that it came in by: one packet a second of its sender goes by "
         "Linux, which tells the sender of a better first hop (redirect)");
+  add_label_sentences(e, lines);
   add_filter_sentences(packet, lines);
   if (packet.policies || !packet.filters.empty())
     lines.push_back(fmt::format("{} were asked for UDP from {} port {} to port {}",
@@ -281,7 +296,7 @@ json show_next_hops(const Routing& routing, const TableUse& tables, const Forwar
         members.push_back({{"id", m.group.value()}, {"weight", m.weight}, {"buckets", m.buckets}});
     const GroupMemberView* self =
         multipath || group.members.empty() ? nullptr : &group.members.front();
-    const bool forwards = group.record.kind == lookup::RecordKind::kForward;
+    const bool forwards = lookup::leaves_by_port(group.record.kind);
     list.push_back({{"id", group.group.value()},
                     {"kind", to_string(group.record.kind)},
                     {"reason", reason_json(group.record)},

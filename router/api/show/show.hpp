@@ -32,6 +32,8 @@ class OffloadWatch;
 class PersistControl;
 class ReorderWatch;
 class Routing;
+class LabelControl;
+struct LabelStack;
 class SampleControl;
 class Sampler;
 class TraceSession;
@@ -101,6 +103,10 @@ nlohmann::json show_sflow(const SampleControl& samples);
 nlohmann::json show_ipfix(const SampleControl& samples);
 nlohmann::json show_top_flows(const SampleControl& samples, const FlowsQuery& query,
                               const ForwardingPlane& plane, const InterfaceTable& interfaces);
+// labels.cpp. `control`: null in static mode.
+nlohmann::json show_labels(const Routing& routing, const LabelControl* control);
+nlohmann::json labels_json(const LabelStack& stack);
+std::string labels_text(const LabelStack& stack);  // 100/200, the outermost first
 // routes.cpp
 nlohmann::json show_neighbors(const Routing& routing);
 nlohmann::json show_rules(const Routing& routing, bool marks);  // filters give packets some

@@ -52,6 +52,8 @@ struct InterfaceView {
   std::vector<uint32_t> own4 = {};  // host order
   uint16_t mtu = 0;                 // bytes of L3 packet
   bool clamps_mss = false;          // of TCP that comes in or leaves here
+  bool labels = false;              // MPLS that comes in there is forwarded
+  bool vrf_device = false;          // a VRF's own, that labels lead into
   bool service_tag = false;         // its first tag is of 802.1ad
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order
@@ -93,6 +95,7 @@ struct PortView {
   uint32_t longest_frame = 0;
   bool opens_esp = false;         // by its NIC, for SAs that say so (NicSa)
   bool trusts_checksums = false;  // of IPv4 headers, that its NIC has found right
+  bool labels = false;            // some interface of it forwards MPLS
   unsigned features = 0;          // of its interfaces
   uint64_t mac = 0;
   InterfaceId untagged = kNoInterface;
@@ -223,8 +226,10 @@ struct Snapshot {
   std::array<TransmitPath, kMaxPorts> slow_path{};          // how the slow path injects
   // By which packets are forwarded till those of this process are whole; null: its own.
   std::shared_ptr<const InheritedTables> inherited;
-  std::shared_ptr<const BridgeViews> bridges;       // null: no port is one of a bridge
-  std::shared_ptr<const TunnelTables> tunnels;      // null: none
+  std::shared_ptr<const BridgeViews> bridges;   // null: no port is one of a bridge
+  std::shared_ptr<const TunnelTables> tunnels;  // null: none
+  // A flag of mbufs of our own, for what came out of labels; 0: MPLS is Linux's.
+  uint64_t label_flag = 0;
   std::shared_ptr<const RuleTables> rules;          // null: Linux's usual ones
   std::shared_ptr<const FilterTables> filters;      // null: none
   std::shared_ptr<const NatTables> nat;             // null: nothing is translated

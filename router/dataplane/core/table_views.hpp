@@ -3,6 +3,7 @@
 
 #include "lookup/fib.hpp"
 #include "lookup/nexthop.hpp"
+#include "router/rib/label_table.hpp"
 #include "router/rib/large_views.hpp"
 #include "router/rib/urpf.hpp"
 
@@ -18,6 +19,7 @@ struct TableViews {
   lookup::Fib4View further4 = {};
   lookup::Fib6View further6 = {};
   const LargeViews* large = nullptr;  // those that have a FIB of their own; null: none
+  const LabelView* labels = nullptr;  // null: none, of tables that were inherited
 
   bool has_further() const noexcept { return further4.arena != nullptr; }
   lookup::Fib4View further(uint32_t, lookup::TableId table) const noexcept {

@@ -25,7 +25,7 @@ InterfaceId egress_of(const Lane<Address>& lane, unsigned i, const lookup::NextH
                                                              : flow_hash6(packet, ip, bytes, seed));
   }
   const bool leaves =
-      record->kind == RecordKind::kForward || record->kind == RecordKind::kTunnel ||
+      lookup::leaves_by_port(record->kind) || record->kind == RecordKind::kTunnel ||
       (record->kind == RecordKind::kPunt && static_cast<Reason>(record->reason) == Reason::kGlean);
   return leaves ? InterfaceId(record->interface) : kNoInterface;
 }

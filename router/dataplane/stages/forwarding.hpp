@@ -20,7 +20,7 @@ inline void check_forwarding(Lane<Address>& lane, Chunk& chunk,
     const InterfaceId interface = lane.ingress[i].interface();
     const InterfaceView& view = snapshot.interfaces[interface];
     const RecordKind kind = next_hops.record(lane.groups[i]).kind;
-    const bool goes_on = kind == RecordKind::kForward || kind == RecordKind::kMultipath ||
+    const bool goes_on = lookup::leaves_by_port(kind) || kind == RecordKind::kMultipath ||
                          kind == RecordKind::kTunnel;
     if (view.linux_only) {
       chunk.refuse(lane.packets[i], Reason::kLocal, interface);

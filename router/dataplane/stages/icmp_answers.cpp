@@ -33,7 +33,7 @@ bool IcmpAnswers::add_made(rte_mbuf* packet, Ingress ingress, Make&& make) noexc
     group = tables.group(interface, source);
   }
   const lookup::NextHopRecord& back = tables.all().next_hops.record(group);
-  const bool one = back.kind == RecordKind::kForward;
+  const bool one = lookup::leaves_by_port(back.kind);
   if (!one && back.kind != RecordKind::kMultipath) return false;
   if (others_ == Others::kLeft && !(one && back.interface == interface)) return false;
   if (!limit_.take(ip, interface, rte_rdtsc())) return false;

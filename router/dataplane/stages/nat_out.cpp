@@ -36,7 +36,7 @@ const NextHopRecord& NatStage::way_out(Lane4& lane, unsigned at) noexcept {
   __atomic_load(&hops.buckets[record.bucket_offset + (hash & record.bucket_mask)], &group,
                 __ATOMIC_ACQUIRE);
   const NextHopRecord& member = hops.record(group);
-  if (member.kind == RecordKind::kForward && tables_->set_of[member.interface] != 0)
+  if (lookup::leaves_by_port(member.kind) && tables_->set_of[member.interface] != 0)
     lane.groups[at] = group;
   return member;
 }
@@ -47,7 +47,7 @@ void NatStage::out(Lane4& lane, Chunk& chunk) noexcept {
   const NatTables& tables = *tables_;
   for (unsigned i = 0; i < lane.count; ++i) {
     const NextHopRecord& record = way_out(lane, i);
-    if (record.kind != RecordKind::kForward) continue;
+    if (!lookup::leaves_by_port(record.kind)) continue;
     const uint8_t set_number = tables.set_of[record.interface];
     if (set_number == 0) continue;
     const nat::InsideSet& set = tables.sets[set_number - 1];

@@ -50,9 +50,9 @@ void NatStage::out(Lane6& lane, Chunk& chunk) noexcept {
       __atomic_load(&hops.buckets[record->bucket_offset + (hash & record->bucket_mask)], &group,
                     __ATOMIC_ACQUIRE);
       record = &hops.record(group);
-      if (record->kind == RecordKind::kForward) lane.groups[i] = group;
+      if (lookup::leaves_by_port(record->kind)) lane.groups[i] = group;
     }
-    if (record->kind != RecordKind::kForward || tables_->set_of[record->interface] == 0) continue;
+    if (!lookup::leaves_by_port(record->kind) || tables_->set_of[record->interface] == 0) continue;
     if (ip[7] <= 1 || lane.packets[i]->pkt_len - l2 > record->mtu) continue;
     for (const nat::Prefix6& prefix :
          tables_->sets[tables_->set_of[record->interface] - 1u].prefixes) {

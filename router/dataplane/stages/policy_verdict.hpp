@@ -26,7 +26,7 @@ enum class Goes : uint8_t {
 inline Goes goes(const lookup::NextHopRecord& record) noexcept {
   using lookup::RecordKind;
   if (record.own != 0) return Goes::kOwn;
-  if (record.kind == RecordKind::kForward || record.kind == RecordKind::kMultipath ||
+  if (lookup::leaves_by_port(record.kind) || record.kind == RecordKind::kMultipath ||
       record.if_id != 0)
     return Goes::kOn;
   if (record.kind == RecordKind::kDrop) return Goes::kNowhere;

@@ -13,6 +13,7 @@
 #include "router/dataplane/stages/answer_limit.hpp"
 #include "router/dataplane/stages/flow.hpp"
 #include "router/dataplane/stages/icmp_answers.hpp"
+#include "router/dataplane/stages/label_stack.hpp"
 #include "router/dataplane/stages/transmit.hpp"
 #include "router/dataplane/stages/tunnel_batch.hpp"
 
@@ -69,6 +70,9 @@ inline uint32_t flow_hash(Lane6&, const rte_mbuf* packet, const uint8_t* ip, uin
 // header_length and kind of a record that forwards without a tag, as load16_native sees them.
 inline constexpr uint16_t kPlainForward =
     kEthernetBytes | static_cast<uint16_t>(lookup::RecordKind::kForward) << 8;
+// The same of one that puts labels on.
+inline constexpr uint16_t kPlainLabelled =
+    kEthernetBytes | static_cast<uint16_t>(lookup::RecordKind::kLabelled) << 8;
 static_assert(offsetof(lookup::NextHopRecord, kind) ==
               offsetof(lookup::NextHopRecord, header_length) + 1);
 
@@ -119,6 +123,37 @@ inline void write_any_header(rte_mbuf* packet, uint8_t* ip, unsigned l2_length,
   }
 }
 
+// Labels and the L2 header before `at`, in the place of what stood there, `before` bytes long. False: no
+// room in the buffer.
+inline bool write_labelled_header(rte_mbuf* packet, uint8_t* at, unsigned before,
+                                  const lookup::NextHopRecord& record, uint32_t ttl,
+                                  bool bottom) noexcept {
+  const unsigned labels = record.label_count * kLabelBytes;
+  if (packet->data_off + before < labels + record.header_length) [[unlikely]]
+    return false;
+  packet->data_off = static_cast<uint16_t>(packet->data_off - labels);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + labels);
+  packet->pkt_len += labels;
+  write_any_header(packet, write_labels(at, record, ttl, bottom), before, record);
+  return true;
+}
+
+// What forward_labelled does to most packets, with less to do. False: it is as it was.
+template <typename Address>
+inline bool push_plainly(Lane<Address>& lane, rte_mbuf* packet, uint8_t* ip,
+                         const lookup::NextHopRecord& record) noexcept {
+  const unsigned labels = record.label_count * kLabelBytes;
+  const uint32_t left = ip[sizeof(Address) == 4 ? 8 : 7] - 1u;
+  if (packet->data_off < labels || !decrement_ttl_plainly(lane, ip)) [[unlikely]]
+    return false;
+  const uint32_t ttl = record.label_ttl != 0 ? record.label_ttl : left;
+  write_plain_header(write_labels(ip, record, ttl, true), record.header);
+  packet->data_off = static_cast<uint16_t>(packet->data_off - labels);
+  packet->data_len = static_cast<uint16_t>(packet->data_len + labels);
+  packet->pkt_len += labels;
+  return true;
+}
+
 // What all packets of a call share.
 struct Rewriting {
   Chunk& chunk;
@@ -167,6 +202,12 @@ template <typename Address>
                             record.mtu, sizeof(Address) == 4, false});
 }
 
+// A packet whose next hop puts labels on it.
+template <typename Address>
+[[gnu::noinline]] void forward_labelled(Lane<Address>& lane, unsigned i,
+                                        const lookup::NextHopRecord& record,
+                                        const Rewriting& with) noexcept;
+
 // What has no next hop to be written for goes into a tunnel, or is refused.
 template <typename Address>
 inline void lead_away(Lane<Address>& lane, unsigned i, const lookup::NextHopRecord& record,
@@ -188,7 +229,8 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
   const lookup::NextHopRecord* record = &with.next_hops.record(lane.groups[i]);
   if (record->kind == RecordKind::kMultipath) record = &member_for(lane, i, *record, with);
   if (record->kind != RecordKind::kForward) [[unlikely]] {
-    lead_away(lane, i, *record, with);
+    record->kind == RecordKind::kLabelled ? forward_labelled(lane, i, *record, with)
+                                          : lead_away(lane, i, *record, with);
     return;
   }
   if ((bytes > record->mtu) | (record->interface == interface)) [[unlikely]] {
@@ -218,6 +260,42 @@ inline void rewrite_one(Lane<Address>& lane, unsigned i, const Rewriting& with) 
 }
 
 template <typename Address>
+[[gnu::noinline]] void forward_labelled(Lane<Address>& lane, unsigned i,
+                                        const lookup::NextHopRecord& record,
+                                        const Rewriting& with) noexcept {
+  rte_mbuf* const packet = lane.packets[i];
+  const InterfaceId interface = lane.ingress[i].interface();
+  const unsigned l2_length = lane.ingress[i].l2_length();
+  uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + l2_length;
+  const uint32_t bytes = packet->pkt_len - l2_length;
+  if ((bytes > record.mtu) | (record.interface == interface)) [[unlikely]] {
+    const bool led = (packet->ol_flags & with.telling.led) != 0;
+    const Reason reason = hold_back<Address>(ip, bytes, record, with.snapshot,
+                                             led ? nullptr : with.telling.redirects);
+    if (reason != Reason::kNone) {
+      if (reason == Reason::kTooBig && cut_or_answer(lane, i, record, with)) return;
+      with.chunk.refuse(packet, reason, interface);
+      return;
+    }
+  }
+  constexpr unsigned kTtlAt = sizeof(Address) == 4 ? 8 : 7;
+  const uint32_t left = ip[kTtlAt] - 1u;  // as it leaves
+  const uint32_t ttl = record.label_ttl != 0 ? record.label_ttl : left;
+  if (left - 1 >= 255 || !write_labelled_header(packet, ip, l2_length, record, ttl, true))
+      [[unlikely]] {
+    with.chunk.refuse(packet, left - 1 >= 255 ? Reason::kTtlExpired : Reason::kTunnelNoRoom,
+                      interface);
+    return;
+  }
+  (void)decrement_ttl(lane, ip);
+  if (with.snapshot.interfaces[record.interface].counters) {
+    with.interfaces[record.interface].tx_packets.add(1);
+    with.interfaces[record.interface].tx_bytes.add(bytes + record.label_count * kLabelBytes);
+  }
+  with.transmitter.enqueue(PortId(record.port), packet);
+}
+
+template <typename Address>
 [[gnu::noinline]] void rewrite_odd(Lane<Address>& lane, unsigned i,
                                    const Rewriting& with) noexcept {
   rewrite_one(lane, i, with);
@@ -233,8 +311,9 @@ bool tells(const Lane<Address>& lane, const Rewriting& with) noexcept {
 }
 
 // A lane that came in untagged by one interface: what leaves untagged, whole and in one segment is
-// written here. All else is odd.
-template <bool Tells, typename Address>
+// written here. All else is odd. `Labels`: many are to have some; a loop of its own, for in the other
+// one they would cost each packet without.
+template <bool Tells, bool Labels, typename Address>
 inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
   using lookup::NextHopRecord;
   using lookup::RecordKind;
@@ -254,11 +333,24 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
     uint8_t* const ip = rte_pktmbuf_mtod(packet, uint8_t*) + kEthernetBytes;
     const uint32_t bytes = packet->pkt_len;
     // One segment has no more than 16 bits of them.
+    if constexpr (Labels) {
+      if (load16_native(&record->header_length) == kPlainLabelled && packet->nb_segs == 1 &&
+          static_cast<uint16_t>(bytes - kEthernetBytes) <= record->mtu &&
+          !(Tells && record->interface == interface) && push_plainly(lane, packet, ip, *record))
+          [[likely]] {
+        const PortId port(record->port);
+        ports |= uint64_t{1} << port;
+        transmitter.enqueue_plain(port, packet, bytes + record->label_count * kLabelBytes);
+        continue;
+      }
+    }
     if (!plain || packet->nb_segs != 1 ||
         static_cast<uint16_t>(bytes - kEthernetBytes) > record->mtu ||
         (Tells && record->interface == interface) || !decrement_ttl_plainly(lane, ip))
         [[unlikely]] {
-      if (record->kind != RecordKind::kTunnel || !goes_into_tunnel(lane, i, *record, with))
+      if (record->kind == RecordKind::kLabelled)
+        forward_labelled(lane, i, *record, with);
+      else if (record->kind != RecordKind::kTunnel || !goes_into_tunnel(lane, i, *record, with))
         rewrite_odd(lane, i, with);
       continue;
     }
@@ -268,6 +360,14 @@ inline void rewrite_plain(Lane<Address>& lane, const Rewriting& with) noexcept {
     transmitter.enqueue_plain(port, packet, bytes);
   }
   transmitter.wake(ports);
+}
+
+// By the first one: what follows goes the same way, as a rule.
+template <typename Address>
+bool has_labels(const Lane<Address>& lane, const lookup::NextHopView& hops) noexcept {
+  const lookup::NextHopRecord* record = &hops.record(lane.groups[0]);
+  if (record->kind == lookup::RecordKind::kMultipath) record = &hops.member(*record, 0);
+  return record->kind == lookup::RecordKind::kLabelled;
 }
 
 }  // namespace rewrite_detail
@@ -281,7 +381,12 @@ inline void rewrite(Lane<Address>& lane, Chunk& chunk, const lookup::NextHopView
   if (lane.count == 0) return;
   const Rewriting with{chunk, next_hops, transmitter, snapshot, interfaces, telling, tunnels};
   if (lane.ingress[0].l2_length() == kEthernetBytes && lane.of_one_ingress()) [[likely]] {
-    tells(lane, with) ? rewrite_plain<true>(lane, with) : rewrite_plain<false>(lane, with);
+    if (has_labels(lane, next_hops)) [[unlikely]]
+      tells(lane, with) ? rewrite_plain<true, true>(lane, with)
+                        : rewrite_plain<false, true>(lane, with);
+    else
+      tells(lane, with) ? rewrite_plain<true, false>(lane, with)
+                        : rewrite_plain<false, false>(lane, with);
     return;
   }
   for (unsigned i = 0; i < lane.count; ++i) rewrite_one(lane, i, with);

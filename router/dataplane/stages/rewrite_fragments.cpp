@@ -25,6 +25,8 @@ bool forward_in_fragments(Lane4& lane, unsigned i, const lookup::NextHopRecord& 
       is_told<uint32_t>(ip, record, with.snapshot, with.telling.redirects))
     return refuse(Reason::kRedirect);
   if (ends_beyond_datagram(ip, bytes)) return refuse(Reason::kBadFragment);
+  if (packet->data_off + l2_length < record.header_length + record.label_count * kLabelBytes)
+    return refuse(Reason::kTunnelNoRoom);
 
   rte_mbuf* fragments[kMostFragments];  // not zeroed: that would cost as much as a packet
   fragments[0] = packet;
@@ -32,16 +34,21 @@ bool forward_in_fragments(Lane4& lane, unsigned i, const lookup::NextHopRecord& 
       fragment_ipv4(packet, l2_length, record.mtu, 1, {fragments + 1, kMostFragments - 1});
   if (more == 0) return refuse(Reason::kFragmentMbuf);
   const PortId port(record.port);
+  const unsigned labels = record.label_count * kLabelBytes;
   for (unsigned n = 0; n <= more; ++n) {
     uint8_t* const header = rte_pktmbuf_mtod(fragments[n], uint8_t*) + l2_length;
-    write_any_header(fragments[n], header, l2_length, record);
+    if (record.kind == lookup::RecordKind::kLabelled)
+      (void)write_labelled_header(fragments[n], header, l2_length, record,
+                                  record.label_ttl != 0 ? record.label_ttl : header[8], true);
+    else
+      write_any_header(fragments[n], header, l2_length, record);
     with.transmitter.enqueue(port, fragments[n]);
   }
   with.transmitter.count_fragments(more);
   if (with.snapshot.interfaces[record.interface].counters) {
     InterfaceCounters& counters = with.interfaces[record.interface];
     counters.tx_packets.add(more + 1);
-    counters.tx_bytes.add(bytes + more * kIpv4Bytes);
+    counters.tx_bytes.add(bytes + more * kIpv4Bytes + (more + 1) * labels);
   }
   return true;
 }

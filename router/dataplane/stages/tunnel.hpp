@@ -40,9 +40,6 @@ class TunnelStage {
   bool open(Chunk& chunk, const TableViews& tables) noexcept;
   // 0: there have been no tunnels. Of one that is gone packets may be in flight.
   uint64_t flag() const noexcept { return flag_; }
-  // Of what is refused and came out of one: it begins as before, without the flag; and of Linux's the
-  // interface that the whole frame came in by.
-  void name_ingress(Chunk& chunk) const noexcept;
 
   // ---- Out ----
   TunnelBatch* batch() noexcept { return tunnels_ == nullptr ? nullptr : &batch_; }

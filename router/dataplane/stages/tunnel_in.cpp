@@ -197,6 +197,7 @@ template <typename Address>
   const unsigned l2 = ingress.l2_length();
   uint8_t* const ip = rte_pktmbuf_mtod_offset(packet, uint8_t*, l2);
   const uint32_t bytes = packet->data_len - l2;
+  if ((packet->ol_flags & flag_) != 0) return Opened::kLeft;  // out of a label
   const bool printed = kOuter4 && bytes >= known_.least && packet->nb_segs == 1 &&
                        ingress.interface() == known_.by && known_.print.is_of(ip);
   if (!printed) {
@@ -283,22 +284,6 @@ bool TunnelStage::open(Chunk& chunk, const TableViews& tables) noexcept {
   open_lane(chunk.v6, count6, chunk, tables);
   count_in();
   return opened_;
-}
-
-void TunnelStage::name_ingress(Chunk& chunk) const noexcept {
-  for (unsigned i = 0; i < chunk.refused_count; ++i) {
-    Refused& refused = chunk.refused[i];
-    rte_mbuf* const packet = refused.packet;
-    if ((packet->ol_flags & flag_) == 0) continue;
-    packet->ol_flags &= ~flag_;
-    begin_as_before(packet);
-    if (!info(refused.reason).punt) continue;
-    if (packet->port >= kMaxPorts || packet->data_len < kEthernetBytes) continue;
-    const PortView& port = snapshot_->ports[packet->port];
-    const FrameTags l2 =
-        read_frame_tags(rte_pktmbuf_mtod(packet, const uint8_t*), packet->data_len);
-    refused.interface = l2.tags.vlan == 0 ? port.untagged : port.tagged.find(l2.tags);
-  }
 }
 
 }  // namespace hecto::router

@@ -51,7 +51,7 @@ InterfaceId VrfTables::way_out(const NextHopRecord& route, InterfaceId ingress) 
   if (route.if_id != 0) return kNoInterface;
   const bool several = route.kind == RecordKind::kMultipath;
   const NextHopRecord& first = several ? tables_.next_hops.member(route, 0) : route;
-  return first.kind == RecordKind::kForward ? InterfaceId{first.interface} : ingress;
+  return lookup::leaves_by_port(first.kind) ? InterfaceId{first.interface} : ingress;
 }
 
 }  // namespace hecto::router

@@ -141,9 +141,10 @@ void Tables::feed_devices() {
 }
 
 TableViews Tables::views(int socket) const {
-  return {fib4_->view(socket),          fib6_->view(socket),     next_hops_->view(socket),
-          routing_->urpf(socket),       further4_->view(socket), further6_->view(socket),
-          routing_->large_views(socket)};
+  return {fib4_->view(socket),           fib6_->view(socket),
+          next_hops_->view(socket),      routing_->urpf(socket),
+          further4_->view(socket),       further6_->view(socket),
+          routing_->large_views(socket), routing_->labels().view(socket)};
 }
 
 }  // namespace hecto::router

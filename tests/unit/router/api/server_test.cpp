@@ -37,10 +37,10 @@ std::string error_of(const HttpAnswer& answer) {
 
 TEST(ApiServer, KnowsEveryNoun) {
   FakeBackend backend;
-  const char* nouns[] = {"summary",    "ports",     "bonds",   "bridges", "flows",
-                         "interfaces", "neighbors", "rules",   "tables",  "nexthops",
-                         "workers",    "offload",   "ipsec",   "drops",   "punt",
-                         "sflow",      "config",    "filters", "nat",     "ipfix"};
+  const char* nouns[] = {"summary",   "ports", "bonds",  "bridges",  "flows",   "interfaces",
+                         "neighbors", "rules", "tables", "nexthops", "workers", "offload",
+                         "ipsec",     "drops", "punt",   "sflow",    "config",  "filters",
+                         "nat",       "ipfix", "labels"};
   for (const std::string noun : nouns) {
     EXPECT_EQ(ask(backend, "GET /v1/" + noun).status, 200) << noun;
     EXPECT_EQ(ask(backend, "POST /v1/" + noun).status, noun == "flows" ? 400 : 405) << noun;

@@ -28,9 +28,9 @@ class DocumentedBackend : public router::test::FakeBackend {
  public:
   ApiResult show(router::Noun noun) override {
     static const char* names[] = {
-        "summary", "ports",    "bonds",   "bridges", "flows", "interfaces", "neighbors", "rules",
-        "tables",  "nexthops", "workers", "offload", "ipsec", "drops",      "punt",      "sflow",
-        "pools",   "config",   "plan",    "filters", "nat",   "ipfix"};
+        "summary", "ports",  "bonds",    "bridges", "flows",   "interfaces", "neighbors", "rules",
+        "tables",  "labels", "nexthops", "workers", "offload", "ipsec",      "drops",     "punt",
+        "sflow",   "pools",  "config",   "plan",    "filters", "nat",        "ipfix"};
     return test::documented(names[static_cast<size_t>(noun)]);
   }
   ApiResult mtu(const std::optional<lookup::IpAddress>& to,

@@ -12,9 +12,10 @@ namespace {
 
 TEST_F(HectoTest, ShowsEveryNounAsTextAndAsTheApisJson) {
   for (const std::string noun :
-       {"summary", "ports",    "bonds",   "bridges", "flows",   "interfaces", "neighbors", "rules",
-        "tables",  "nexthops", "workers", "offload", "ipsec",   "drops",      "punt",      "sflow",
-        "pools",   "config",   "plan",    "mtu",     "filters", "nat",        "ipfix"}) {
+       {"summary",   "ports", "bonds",   "bridges",  "flows",   "interfaces",
+        "neighbors", "rules", "tables",  "nexthops", "workers", "offload",
+        "ipsec",     "drops", "punt",    "sflow",    "pools",   "config",
+        "plan",      "mtu",   "filters", "nat",      "ipfix",   "labels"}) {
     const Outcome text = run("show " + noun);
     EXPECT_EQ(text.code, 0) << noun << text.err;
     EXPECT_FALSE(text.out.empty()) << noun;

@@ -293,6 +293,15 @@ TEST(Render, Trace) {
 )");
 }
 
+TEST(Render, LabelsSayWhatIsDoneAndByWhom) {
+  const std::string text = render_labels(documented("labels"), {});
+  EXPECT_NE(text.find("swap 200"), std::string::npos) << text;
+  EXPECT_NE(text.find("10.0.0.2"), std::string::npos) << text;
+  EXPECT_NE(text.find("it puts on more than 4 labels"), std::string::npos) << text;
+  EXPECT_EQ(render_labels({{"platform_labels", 0}, {"labels", json::array()}}, {}),
+            "Linux forwards no labels (MPLS) here\n");
+}
+
 // Another version of the router, or none at all: nothing may throw.
 TEST(Render, SurvivesMissingKeysAndWrongTypes) {
   using Render = std::string (*)(const json&, Style);
@@ -309,6 +318,7 @@ TEST(Render, SurvivesMissingKeysAndWrongTypes) {
       {"rules", render_rules},
       {"nexthops", render_nexthops},
       {"tables", render_tables},
+      {"labels", render_labels},
       {"workers", render_workers},
       {"drops", render_drops},
       {"pools", render_pools},

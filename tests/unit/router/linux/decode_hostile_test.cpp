@@ -1,9 +1,11 @@
 // Truncated and mutated messages: no read past the end (run under ASan), and what is still called
 // an event keeps the promises of its type.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_addr.h>
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
+#include <linux/mpls_iptunnel.h>
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
 
@@ -12,6 +14,7 @@
 #include <random>
 
 #include "router/linux/decode_bridge.hpp"
+#include "router/linux/decode_labels.hpp"
 #include "tests/beds/growth.hpp"
 #include "tests/beds/seed.hpp"
 #include "tests/unit/router/linux/message_builder.hpp"
@@ -110,6 +113,45 @@ std::vector<std::vector<uint8_t>> samples() {
                             }
                           })
                     .bytes());
+  const auto encap = [](MessageBuilder& inside) {
+    inside.put(MPLS_IPTUNNEL_DST,
+               std::array<uint32_t, 2>{htonl(100u << 12), htonl(200u << 12 | 0x100)});
+    inside.put(MPLS_IPTUNNEL_TTL, uint8_t{64});
+  };
+  route.rtm_family = AF_INET;
+  route.rtm_dst_len = 24;
+  all.push_back(MessageBuilder(RTM_NEWROUTE)
+                    .head(route)
+                    .address(RTA_DST, "203.0.112.0")
+                    .put(RTA_ENCAP_TYPE, uint16_t{1})
+                    .nest(RTA_ENCAP, encap)
+                    .address(RTA_GATEWAY, "192.0.2.1")
+                    .put(RTA_OIF, 4)
+                    .bytes());
+  all.push_back(MessageBuilder(RTM_NEWNEXTHOP)
+                    .head(nhmsg{})
+                    .put(NHA_ID, 9U)
+                    .put(NHA_OIF, 2)
+                    .address(NHA_GATEWAY, "192.0.2.1")
+                    .put(NHA_ENCAP_TYPE, uint16_t{1})
+                    .nest(NHA_ENCAP, encap)
+                    .bytes());
+  route.rtm_family = AF_MPLS;
+  route.rtm_dst_len = 20;
+  all.push_back(MessageBuilder(RTM_NEWROUTE)
+                    .head(route)
+                    .put(RTA_DST, htonl(300u << 12 | 0x100))
+                    .put(RTA_TTL_PROPAGATE, uint8_t{0})
+                    .nest(RTA_MULTIPATH,
+                          [](MessageBuilder& legs) {
+                            for (int i = 1; i < 4; ++i) {
+                              legs.leg({0, 0, 0, i}, [](MessageBuilder& leg) {
+                                leg.put(RTA_NEWDST, htonl(400u << 12 | 0x100));
+                                leg.put(RTA_VIA, std::array<uint8_t, 6>{AF_INET, 0, 192, 0, 2, 1});
+                              });
+                            }
+                          })
+                    .bytes());
   return all;
 }
 
@@ -118,6 +160,11 @@ void expect_sound(const IpPrefix& prefix) {
   if (prefix.address.family == Family::kIpv4) {
     for (size_t i = 4; i < 16; ++i) ASSERT_EQ(prefix.address.bytes[i], 0);
   }
+}
+
+void expect_sound(const LabelStack& stack) {
+  ASSERT_LE(stack.count, LabelStack::kMost);
+  for (unsigned i = 0; i < stack.count; ++i) ASSERT_LT(stack.labels[i], kMostLabels);
 }
 
 // From a heap block of exactly the message's size, so that ASan sees one byte too many.
@@ -160,6 +207,13 @@ void decode_every_way(const std::vector<uint8_t>& bytes) {
       ASSERT_EQ(route.route.prefix, route.route.prefix.network());
       ASSERT_TRUE(route.route.table != 0);
       for (const NextHop& hop : route.route.next_hops) ASSERT_GE(hop.weight, 1);
+      for (const NextHop& hop : route.route.next_hops) expect_sound(hop.labels);
+    }
+    LabelRouteEvent label;
+    if (decode_label_route(message, label) == Decoded::kEvent) {
+      ASSERT_LT(label.route.label, kMostLabels);
+      ASSERT_EQ(label.route.next_hops.empty(), !label.route.beyond.empty());
+      for (const NextHop& hop : label.route.next_hops) expect_sound(hop.labels);
     }
   }
 }

@@ -130,7 +130,7 @@ TEST(DecodeRoute, UnspecifiedTableIsMainInIpv4) {
 TEST(DecodeRoute, EncapsulatedRouteGoesToLinux) {
   MessageBuilder builder(RTM_NEWROUTE);
   builder.head(route_head(AF_INET, 0)).address(RTA_GATEWAY, "192.0.2.1").put(RTA_OIF, 1);
-  builder.put(RTA_ENCAP_TYPE, uint16_t{1});  // MPLS
+  builder.put(RTA_ENCAP_TYPE, uint16_t{5});  // SRv6
   EXPECT_EQ(decode_or_die(builder).route.type, RouteType::kLocal);
 }
 

@@ -205,6 +205,18 @@ class Bed {
         return "multipath";
       case lookup::RecordKind::kTunnel:
         return fmt::format("tunnel if{}", record.interface);
+      case lookup::RecordKind::kLabelled: {
+        std::string pushed;
+        for (unsigned i = 0; i < record.label_count; ++i)
+          pushed +=
+              fmt::format("{}{}", i == 0 ? "" : "/", __builtin_bswap32(record.labels[i]) >> 12);
+        const uint16_t type = record.header[record.header_length - 2u] << 8 |
+                              record.header[record.header_length - 1u];
+        return fmt::format("if{} {:02x} {} [{}] ttl {} mtu {}", record.interface, record.header[5],
+                           type == 0x8847 ? "mpls" : "?", pushed, record.label_ttl, record.mtu);
+      }
+      case lookup::RecordKind::kReceive:
+        return fmt::format("receive if{} ttl {}", record.interface, record.label_ttl);
     }
     return "?";
   }

@@ -57,7 +57,7 @@ TEST(ShowRoutes, APageAndWhereItGoesOn) {
   EXPECT_EQ(route["protocol"], "static");
   EXPECT_EQ(route["selected"], true);
   EXPECT_EQ(route["next_hops"], json::parse(R"([{"gateway": "192.0.2.9", "interface": "wan0",
-                                                 "weight": 1, "dead": false}])"));
+                                                 "labels": [], "weight": 1, "dead": false}])"));
 }
 
 TEST(ShowRoutes, WhatIsKeptSaysSo) {
