@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "router/linux/decode_bridge.hpp"
+#include "router/linux/decode_labels.hpp"
 #include "router/linux/decode_route.hpp"
 #include "router/linux/decode_rule.hpp"
 
@@ -46,6 +47,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const IpPrefix& prefix = route.route.prefix;
       require(prefix.length <= prefix.address.size() * 8);
       require(route.route.table != 0);
+    }
+    LabelRouteEvent label;
+    if (decode_label_route(message, label) == Decoded::kEvent) {
+      require(label.route.label < kMostLabels);
+      for (const NextHop& hop : label.route.next_hops)
+        require(hop.labels.count <= LabelStack::kMost);
     }
     if (decode_rule(message, rule) == Decoded::kEvent) {
       require(rule.rule.iif.size() < 16 && rule.rule.oif.size() < 16);
