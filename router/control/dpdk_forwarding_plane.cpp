@@ -140,7 +140,6 @@ void DpdkForwardingPlane::set_interface(const Interface& interface, bool up,
   setup.mtu = interface.mtu;
   setup.clamps_mss = interface.clamps_mss;
   setup.labels = interface.switches.labels && interface.port != kNoPort && !interface.bridged;
-  setup.vrf_device = interface.vrf_device;
   setup.addresses = std::move(addresses);
   dataplane_->set_interface(setup);
   changed_ = true;

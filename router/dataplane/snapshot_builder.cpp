@@ -117,7 +117,6 @@ void SnapshotBuilder::add_interface(const InterfaceSetup& interface) {
   view.mtu = interface.mtu;
   view.clamps_mss = interface.clamps_mss;
   view.labels = interface.labels;
-  view.vrf_device = interface.vrf_device;
   view.service_tag = interface.tags.service;
   snapshot_->clamps_mss |= interface.clamps_mss;
   put_addresses(view, interface.addresses);

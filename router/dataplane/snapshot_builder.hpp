@@ -34,7 +34,7 @@ struct InterfaceSetup {
   bool linux_only = false;
   uint16_t mtu = 0;
   bool clamps_mss = false;
-  bool labels = false, vrf_device = false;  // as in InterfaceView
+  bool labels = false;  // as in InterfaceView
   std::vector<IpPrefix> addresses;          // our own there, host bits kept
 };
 

@@ -53,7 +53,6 @@ struct InterfaceView {
   uint16_t mtu = 0;                 // bytes of L3 packet
   bool clamps_mss = false;          // of TCP that comes in or leaves here
   bool labels = false;              // MPLS that comes in there is forwarded
-  bool vrf_device = false;          // a VRF's own, that labels lead into
   bool service_tag = false;         // its first tag is of 802.1ad
   // Our own there, from which senders are answered; 0 and ::, where there is none.
   uint32_t address4 = 0;  // host order

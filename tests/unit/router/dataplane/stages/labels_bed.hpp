@@ -68,7 +68,7 @@ class LabelsBed : public PolicyRoutingTest {
     red.vrf_device = true;
     ASSERT_TRUE(left_.routing().add_interface(red));
     InterfaceView& view = left_.snapshot().interfaces[kRedId];
-    view.up = view.counters = view.vrf_device = true;
+    view.up = view.counters = true;
     vrf_members_ = {{kRedId, "red", kRedTable}};
     rules({of_members()});
   }
