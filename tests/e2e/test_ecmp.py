@@ -87,7 +87,7 @@ def route_by_file(bed, family, members):
 
 def members_now(router, family):
     answer = router.explain(group(router, family)[1])
-    return len(answer.get("next_hop", {}).get("members", []))
+    return len((answer.get("next_hop") or {}).get("members", []))
 
 
 @pytest.mark.parametrize("family", (4, 6))
