@@ -267,7 +267,7 @@ TEST(NextHopReader, SeesWholeRecordsAndOnlyMembers) {
     record.kind = RecordKind::kForward;
     std::memset(record.header, number, sizeof(record.header));
     record.port = number;
-    record.pad[19] = number;
+    record.pad[1] = number;
     return record;
   };
   std::vector<GroupId> members(4);
@@ -294,7 +294,7 @@ TEST(NextHopReader, SeesWholeRecordsAndOnlyMembers) {
       const NextHopRecord& forward = view.record(members[hash % 4]);
       const volatile uint8_t* header = forward.header;
       uint8_t number = header[0];
-      bool whole = forward.port == number && forward.pad[19] == number;
+      bool whole = forward.port == number && forward.pad[1] == number;
       // Held for a while, as a burst holds it.
       for (size_t i = 0; i < 20 * sizeof(forward.header); ++i) {
         whole = whole && header[i % sizeof(forward.header)] == number;
