@@ -214,6 +214,7 @@ void Router::update_gate() {
 
 void Router::housekeeping() {
   ++ticks_;
+  (void)plane_->follow_members();  // packets go by one that has lost its link, till that is seen
   if (ticks_ % kLinkTicks == 0) {
     interfaces_->poll_links();
     if (linux_) linux_->settle();

@@ -46,7 +46,7 @@ size_t Bond::index_of(const Member& member) const {
 
 bool Bond::carrier(const Member& member) const {
   if (member.config.kind == config::DeviceKind::kKernel)
-    return KernelInterface(member.config.device).carrier();
+    return KernelInterface(member.config.device).carrier_now();
   rte_eth_link link{};
   return member.port && rte_eth_link_get_nowait(member.port->id(), &link) == 0 &&
          link.link_status == RTE_ETH_LINK_UP;
@@ -79,7 +79,7 @@ void Bond::follow_carrier(Member& member) {
   KernelInterface kernel(member.config.device);
   member.gone |= !kernel.exists() || (member.port && !member.port->present());
   if (member.gone && kernel.exists()) member.gone = !kernel.set_up().has_value();
-  const bool linked = kernel.carrier();
+  const bool linked = kernel.carrier_now();
   const uint32_t speed_mbps = linked && !member.linked ? kernel.speed_mbps() : 0;
   const std::lock_guard lock(mutex_);
   note_speed(member, speed_mbps);

@@ -34,6 +34,9 @@ ssize_t take_log(void*, const char* text, size_t bytes) {
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
   if (line.empty()) return static_cast<ssize_t>(bytes);
   spdlog::debug("dpdk: {}", line);
+  // It is about to end this process, and nobody would write what waits in a log.
+  if (rte_log_cur_msg_loglevel() <= static_cast<int>(RTE_LOG_CRIT)) [[maybe_unused]]
+    const ssize_t told = write(STDERR_FILENO, text, bytes);
   if (rte_log_cur_msg_loglevel() <= static_cast<int>(RTE_LOG_ERR)) {
     const std::lock_guard lock(complaint_mutex);
     complaint = line;

@@ -53,12 +53,16 @@ bool KernelInterface::exists() const {
   return index_ != 0 && if_nametoindex(name_.c_str()) == index_;
 }
 
+// IFF_RUNNING follows the driver's carrier by a work item of the kernel (linkwatch), up to a second late.
 bool KernelInterface::carrier() const {
   Request r(name_);
   if (!r.call(SIOCGIFFLAGS) || (r.request.ifr_flags & IFF_UP) == 0) return false;
-  // IFF_RUNNING follows a new carrier by a work item of the kernel, up to a second late. The driver
-  // knows at once, and is asked under a lock that others hold for long.
-  if ((r.request.ifr_flags & IFF_RUNNING) != 0) return true;
+  return (r.request.ifr_flags & IFF_RUNNING) != 0 || carrier_now();
+}
+
+bool KernelInterface::carrier_now() const {
+  Request r(name_);
+  if (!r.call(SIOCGIFFLAGS) || (r.request.ifr_flags & IFF_UP) == 0) return false;
   ::ethtool_value link{ETHTOOL_GLINK, 0};
   r.request.ifr_data = reinterpret_cast<char*>(&link);
   return r.call(SIOCETHTOOL) && link.data != 0;
