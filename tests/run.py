@@ -144,11 +144,14 @@ def unit(test, chosen, patience):
     return counts
 
 
-# Files whose tests wait for protocols more than they work, those that take longest first: two further
-# pytests run them beside the rest, a file at a time. They are through before the rest comes to its floods.
-WAITING = ("test_bonds", "test_restart", "test_cluster", "test_routing_daemons", "test_bond_partners", "test_vrrp",
-           "test_anycast", "test_restart_tables", "test_rules", "test_ipfix", "test_sflow", "test_many_boxes",
-           "test_linux_selftests")
+# Files whose tests wait more than they work, and hold nobody to a rate; those that take longest first. Two
+# further pytests run them beside the rest, a file at a time.
+# What reserves hugepages of the machine, and gives them back, is no such file: others would have them taken away.
+WAITING = ("test_bonds", "test_sflow", "test_static_vrfs", "test_restart", "test_bond_partners", "test_cluster",
+           "test_routing_daemons", "test_web", "test_vrrp", "test_anycast", "test_rules", "test_ipfix", "test_metrics",
+           "test_changes", "test_features", "test_nat", "test_flows", "test_service", "test_configuration",
+           "test_mistakes", "test_qinq", "test_capture", "test_filter_tables", "test_persist", "test_first_hour",
+           "test_completion", "test_many_boxes", "test_linux_selftests")
 LANES_OF_WAITING = 2
 SLOWEST_SHOWN = 6
 
