@@ -108,8 +108,7 @@ def test_ipv4_goes_by_ipv6_next_hops_over_every_spine(bed):
                              if m["gateway"] == far["gateway"]], 5, "a route by an IPv6 neighbor")
     assert len(only) == 1 and sh(fabric.inside(bed.hosts[0].space, "ping -n -c 1 -W 2 10.0.2.10")).count(" 1 received")
     sh(fabric.inside(bed["leaf1"].linux, "ip route del 10.0.2.10/32"))
-    peers = bed["leaf1"].vtysh("show bfd peers brief")
-    assert peers.count(" up") == 2, peers
+    wait_for(lambda: bed["leaf1"].vtysh("show bfd peers brief").count(" up") == 2, 10, "BFD with both spines")
     found = ways(bed)
     assert len(found) == 2 * FLOWS and set(found.values()) == {"spine1", "spine2"}, found
 
