@@ -27,6 +27,9 @@ router bgp 65001 vrf {vrf}
  exit-address-family
 """
 
+# Its own before red's, of which else the older one is.
+BLUE_TAKES = "import vrf red\n  neighbor 10.2.0.1 weight 100"
+
 BIRD = """
 router id 10.2.0.1;
 protocol device {{}}
@@ -62,7 +65,7 @@ def run_peers(bed):
             daemons.append(bed.hosts[port].start(["bird", "-f", "-c", config, "-s", bed.lab.folder / f"bird-{vrf}.ctl"]))
         config = bed.lab.folder / "frr.conf"
         config.write_text("hostname router\n" + "".join(
-            OF_A_VRF.format(vrf=vrf, number=number, more="import vrf red" if vrf == "blue" else "")
+            OF_A_VRF.format(vrf=vrf, number=number, more=BLUE_TAKES if vrf == "blue" else "")
             for vrf, number in PEERS.values()))
         bed.guest.sh(["sh", "-c", f"mkdir -p /run/frr && cp {config} /run/frr/ && chown -R frr:frr /run/frr"])
         for daemon in ("zebra", "bgpd"):
