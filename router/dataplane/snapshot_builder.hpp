@@ -34,8 +34,8 @@ struct InterfaceSetup {
   bool linux_only = false;
   uint16_t mtu = 0;
   bool clamps_mss = false;
-  bool labels = false;  // as in InterfaceView
-  std::vector<IpPrefix> addresses;          // our own there, host bits kept
+  bool labels = false;              // as in InterfaceView
+  std::vector<IpPrefix> addresses;  // our own there, host bits kept
 };
 
 // What a snapshot says of everything else.

@@ -15,8 +15,8 @@ class KernelInterface {
  public:
   explicit KernelInterface(std::string name);
 
-  bool exists() const;          // false also when another one has its name now
-  bool carrier() const;         // false also when it is gone
+  bool exists() const;   // false also when another one has its name now
+  bool carrier() const;  // false also when it is gone
   // The same at once: the kernel tells of a carrier up to a second late. Waits for a lock of the kernel.
   bool carrier_now() const;
   bool address_in_use() const;  // the kernel itself has an IP address on it
