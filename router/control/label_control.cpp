@@ -17,7 +17,6 @@ void LabelControl::tick() {
   if (labels == labels_version_ && links == links_version_) return;
   adopt_vrfs();
   labels_version_ = labels;
-  counts_ = routing_.labels().counts();
   // What was done here has changed interfaces, too.
   links_version_ = routing_.interfaces().version();
 }
@@ -59,11 +58,12 @@ void LabelControl::tick_second() {
 std::vector<std::string> LabelControl::lines() const {
   std::vector<std::string> lines = refused_;
   if (!on_) return lines;
-  if (counts_.linuxs > 0)
+  const LabelCounts counts = routing_.labels().counts();
+  if (counts.linuxs > 0)
     lines.push_back(
         fmt::format("labels: packets of {} of {} are Linux's, at its speed (hecto show labels says "
                     "which and why)",
-                    counts_.linuxs, counts_.routes));
+                    counts.linuxs, counts.routes));
   std::string ports;
   for (const auto& [id, interface] : interfaces_.table().all())
     if (interface.switches.labels && (interface.bridged || interface.linux_only))
@@ -71,7 +71,7 @@ std::vector<std::string> LabelControl::lines() const {
   if (!ports.empty())
     lines.push_back(
         fmt::format("labels: what comes in by {}, of a bridge or a bond, is Linux's", ports));
-  if (counts_.routes > 0 && plane_.uses_ipsec())
+  if (counts.routes > 0 && plane_.uses_ipsec())
     lines.push_back(
         "labels: with IPsec what comes in with labels is Linux's, at its speed: policies hold "
         "for what is inside");

@@ -43,7 +43,6 @@ class LabelControl {
   bool known_ = false;  // the switches have been read
   bool on_ = false;
   uint64_t labels_version_ = 0, links_version_ = 0;
-  LabelCounts counts_;
   std::vector<std::string> refused_;  // VRFs that could not be made interfaces, a line each
   std::vector<std::string> told_;
 };

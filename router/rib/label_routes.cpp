@@ -1,7 +1,6 @@
 #include "router/rib/label_routes.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "router/rib/routing_queries.hpp"
@@ -36,7 +35,9 @@ void LabelRoutes::set(const LabelRoute& route, bool removed) {
   Entry& entry = at->second;
   unwritten_ += fresh;
   const SetId before = entry.set;
+  count_devices(entry.route, -1);
   entry.route = route;
+  count_devices(entry.route, 1);
   entry.generation = generation_;
   entry.set = kNoSet;
   std::vector<NextHop> next_hops = route.next_hops;
@@ -50,9 +51,18 @@ void LabelRoutes::set(const LabelRoute& route, bool removed) {
 void LabelRoutes::erase(std::map<uint32_t, Entry>::iterator at) {
   ++version_;
   (void)table_.set(at->first, lookup::kNoRoute);
+  count_devices(at->second.route, -1);
   unwritten_ -= !at->second.written;
   if (at->second.set != kNoSet) store_.sets().release(at->second.set);
   routes_.erase(at);
+}
+
+// So that who asks for VRFs each turn walks devices, and not a full table of labels.
+void LabelRoutes::count_devices(const LabelRoute& route, int by) {
+  for (const NextHop& hop : route.next_hops) {
+    if (hop.gateway) continue;
+    if ((devices_[hop.ifindex] += by) == 0) devices_.erase(hop.ifindex);
+  }
 }
 
 void LabelRoutes::write(Entry& entry) {
@@ -138,12 +148,10 @@ LabelCounts LabelRoutes::counts() const {
 }
 
 std::vector<int> LabelRoutes::vrfs() const {
-  std::set<int> found;
-  for (const auto& [label, entry] : routes_)
-    for (const NextHop& hop : entry.route.next_hops)
-      if (!hop.gateway && store_.interfaces().vrf(hop.ifindex) != nullptr)
-        found.insert(hop.ifindex);
-  return {found.begin(), found.end()};
+  std::vector<int> found;
+  for (const auto& [ifindex, count] : devices_)
+    if (store_.interfaces().vrf(ifindex) != nullptr) found.push_back(ifindex);
+  return found;
 }
 
 }  // namespace hecto::router

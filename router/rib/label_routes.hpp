@@ -48,12 +48,14 @@ class LabelRoutes {
   };
   void write(Entry& entry);
   void erase(std::map<uint32_t, Entry>::iterator at);
+  void count_devices(const LabelRoute& route, int by);
   LabelRouteView view(const Entry& entry) const;
   bool is_linuxs(const Entry& entry) const;
 
   RouteStore& store_;
   LabelTable table_;
   std::map<uint32_t, Entry> routes_;  // by label
+  std::map<int, int> devices_;        // by ifindex: how many next hops are it alone
   uint32_t generation_ = 1;
   size_t unwritten_ = 0;
   bool told_no_memory_ = false;

@@ -150,6 +150,19 @@ TEST_F(Labels, SwapPopAndEcmpComeAndGo) {
   EXPECT_EQ(bed.routing->statistics().sets, left) << "nothing is left behind";
 }
 
+TEST_F(Labels, AVrfIsNamedAsLongAsSomeLabelLeadsIntoIt) {
+  make_red();
+  label(300, {hop(kRed)});
+  label(301, {hop(kRed)});
+  label(300, {push(hop(11, "10.0.0.1"), {400})});  // in the place of what led there
+  EXPECT_EQ(bed.routing->labels().vrfs(), std::vector{kRed});
+  label(301, {}, true);
+  EXPECT_TRUE(bed.routing->labels().vrfs().empty());
+  label(301, {}, true);  // again: there is none
+  label(300, {hop(kRed)});
+  EXPECT_EQ(bed.routing->labels().vrfs(), std::vector{kRed});
+}
+
 TEST_F(Labels, IntoAVrfOrLo) {
   label(300, {hop(kRed)});
   EXPECT_EQ(verdict(300), "punt local") << "a device that only Linux has";
